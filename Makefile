@@ -1,0 +1,83 @@
+# Everything runs in the virtual environment .venv, built here from pyproject.toml.
+# Written for GNU make 3.81 and later, so that it also works with the make of macOS.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+
+# Two test processes. Override with `make test WORKERS=8` on a larger machine.
+WORKERS ?= 2
+
+# Tests on real data read this folder; without it they are skipped and say so.
+ifeq ($(strip $(STRETCHY_DATA)),)
+ifneq ($(wildcard ../shared/data/.),)
+STRETCHY_DATA := $(CURDIR)/../shared/data
+export STRETCHY_DATA
+endif
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow check format bench arena accuracy clean
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.dev ## run the short tour in examples/demo.py
+	$(PY) examples/demo.py
+
+# The processes already fill the cores. If each also started one BLAS or OpenMP thread per core,
+# they would fight over them (several times slower), so every process gets a single thread.
+test test-slow: export OPENBLAS_NUM_THREADS := 1
+test test-slow: export MKL_NUM_THREADS := 1
+test test-slow: export OMP_NUM_THREADS := 1
+test test-slow: export VECLIB_MAXIMUM_THREADS := 1
+test test-slow: export MPLBACKEND := Agg
+
+test: $(VENV)/.dev ## run the tests and the examples in the docstrings
+	$(PY) -m pytest -n $(WORKERS)
+
+test-slow: $(VENV)/.dev ## run only the tests marked slow
+	$(PY) -m pytest -n $(WORKERS) -m slow
+
+check: $(VENV)/.dev ## lint, format, types and the import rule
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m pytest -q tests/test_architecture.py
+
+format: $(VENV)/.dev ## apply ruff's fixes and format
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: $(VENV)/.experiments ## measure speed and memory
+	$(PY) -m benchmarks.bench
+
+arena: $(VENV)/.experiments ## compare with other methods on real data
+	$(PY) -m benchmarks.arena
+
+accuracy: $(VENV)/.dev ## measure correct digits, write docs/accuracy.md
+	$(PY) -m benchmarks.accuracy
+
+clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Three stamps: the bare environment, the tools for daily work, the extras of the experiments.
+# `--clear` lets an interrupted build start over; `pip install --group` needs pip 25.1.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "stretchy needs Python 3.11 or later, but '$(PYTHON)' is missing or older." >&2; \
+	  echo "Name another interpreter, for example: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.created
+	$(PY) -m pip install --quiet --editable '.[plot]' --group test --group check
+	@touch $@
+
+$(VENV)/.experiments: pyproject.toml | $(VENV)/.dev
+	$(PY) -m pip install --quiet --editable '.[plot,experiments]'
+	@touch $@

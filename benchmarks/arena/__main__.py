@@ -1,0 +1,77 @@
+"""Command line of the arena: results on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from .data import KINDS, available_tasks
+from .methods import choose_methods, method_names
+from .run import LIMIT, REPEATS, Plan, run
+from .summary import summarise
+
+OUT = Path("out/arena/results.csv")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks.arena", description=__doc__)
+    add = options.add_argument
+    add("--tasks", nargs="+", metavar="SET", help="sets in order, or a kind of task; default: all")
+    add(
+        "--methods",
+        nargs="+",
+        metavar="METHOD",
+        help=f"of {', '.join(method_names())}; 'competitors' is all but stretchy; default: all",
+    )
+    add("--quick", action="store_true", help="one repeat of 2-fold instead of five")
+    add("--fresh", action="store_true", help="run again what the file of results has")
+    add("--limit", type=float, default=LIMIT, help="CPU seconds for one fit (default %(default)g)")
+    add("--out", type=Path, default=OUT, help="the file of results (default %(default)s)")
+    add("--summary", action="store_true", help="run nothing, only summarise the file of results")
+    add("--write", type=Path, metavar="FILE", help="write the summary into a file as well")
+    return options
+
+
+def choose_tasks(names: list[str] | None) -> list[str]:
+    """Spell out the kinds; None is every set that is in the data folder."""
+    present = available_tasks()
+    chosen: list[str] = []
+    for name in names or present:
+        if name not in (*KINDS, *KINDS.values()):
+            raise ValueError(f"unknown set {name!r}; choose from {', '.join(KINDS)}.")
+        chosen += [name] if name in KINDS else [n for n in present if KINDS[n] == name]
+    return list(dict.fromkeys(chosen))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, then summarise."""
+    options = parser().parse_args(arguments)
+    if not options.summary:
+        try:
+            plan = Plan(
+                out=options.out,
+                tasks=choose_tasks(options.tasks),
+                methods=choose_methods(options.methods),
+                repeats=1 if options.quick else REPEATS,
+                fresh=options.fresh,
+                limit=options.limit,
+            )
+            run(plan)
+        except (ValueError, FileNotFoundError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        except ImportError as error:
+            print(f"error: {error}; leave that method out with --methods", file=sys.stderr)
+            return 2
+    text = summarise(options.out)
+    print(text)
+    if options.write:
+        options.write.parent.mkdir(parents=True, exist_ok=True)
+        options.write.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+"""One LU factorisation, many uses: solve, invert, judge."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import lapack
+
+from stretchy.core.types import Array
+
+
+def power_of_two(values: Array) -> Array:
+    """The powers of two next to positive values; 1 for zero. Scaling by them rounds nothing."""
+    safe = np.where((values > 0) & np.isfinite(values), values, 1.0)
+    return np.exp2(np.round(np.log2(safe)))
+
+
+class SingularSystemError(np.linalg.LinAlgError, ValueError):
+    """The system has no unique solution in floating point."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """LU factors of a square matrix A, equilibrated by powers of two.
+
+    ``A = diag(rows) S diag(columns)``, and `lu`, `pivots` factor S. `rcond` estimates the
+    reciprocal condition number of S in the 1-norm.
+    """
+
+    lu: Array
+    pivots: Array
+    rows: Array
+    columns: Array
+    rcond: float
+
+    def solve(self, B: Array) -> Array:
+        """``A^-1 B`` for B of shape (n, t)."""
+        self._must_be_regular()
+        X, _ = lapack.dgetrs(self.lu, self.pivots, B / self.rows[:, None])
+        return np.asarray(X / self.columns[:, None])
+
+    @cached_property
+    def inverse(self) -> Array:
+        """``A^-1``, formed once."""
+        self._must_be_regular()
+        work, _ = lapack.dgetri_lwork(self.lu.shape[0])
+        inverse, _ = lapack.dgetri(self.lu, self.pivots, lwork=int(work.real))
+        inverse /= self.columns[:, None]
+        inverse /= self.rows
+        return np.asarray(inverse)
+
+    def _must_be_regular(self) -> None:
+        if self.rcond == 0.0:
+            raise SingularSystemError(
+                "the system is singular in floating point: samples or features coincide, or "
+                "there is nothing to tell them apart. A finite c (say 1e8) regularises it."
+            )
+
+
+def factorise(A: Array) -> Factor:
+    """Factor a square matrix (overwritten); an exactly singular one has ``rcond = 0``."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = power_of_two(np.abs(A).max(axis=1, initial=0.0))
+        A /= rows[:, None]
+        columns = power_of_two(np.abs(A).max(axis=0, initial=0.0))
+        A /= columns
+        norm = np.abs(A).sum(axis=0).max(initial=0.0)
+    if not np.isfinite(norm):
+        raise FloatingPointError(
+            "the system has entries beyond the range of float64: "
+            "use a smaller |a|, a larger k, or rescale the features."
+        )
+    lu, pivots, info = lapack.dgetrf(np.asfortranarray(A), overwrite_a=True)
+    rcond = 0.0 if info > 0 else float(lapack.dgecon(lu, norm)[0])
+    return Factor(lu, pivots, rows, columns, rcond)

@@ -1,0 +1,97 @@
+"""A block of transformed features P, known well enough to take its powers accurately.
+
+Two kinds. `ExpFeatures` holds ``L`` with ``P = exp(L)``, so that ``P**r - 1 = expm1(r L)``
+keeps its digits when ``L`` is small. `PlainFeatures` holds P itself.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from stretchy.core.types import Array
+
+
+class Features(Protocol):
+    """What the maths asks of a block of features."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def offset(self) -> float:
+        """The constant that `excess` leaves out."""
+        ...
+
+    def excess(self, r: float) -> Array:
+        """A fresh array ``P**r - offset``."""
+        ...
+
+    def power(self, r: float, log_shift: Array) -> Array:
+        """A fresh array ``P**r * exp(-log_shift)``, with no overflow on the way."""
+        ...
+
+    def log_peaks(self, axis: int) -> Array:
+        """``log max |P|`` along an axis; zero where all of P is zero."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExpFeatures:
+    """``P = exp(L)``."""
+
+    L: Array
+    offset: float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.L.shape[0], self.L.shape[1]
+
+    def excess(self, r: float) -> Array:
+        if r == 1.0:
+            return np.expm1(self.L)
+        stretched = self.L * r
+        return np.expm1(stretched, out=stretched)
+
+    def power(self, r: float, log_shift: Array) -> Array:
+        stretched = self.L * r
+        stretched -= log_shift
+        return np.exp(stretched, out=stretched)
+
+    def log_peaks(self, axis: int) -> Array:
+        return np.asarray(self.L.max(axis=axis))
+
+
+@dataclass(frozen=True)
+class PlainFeatures:
+    """P as it is: non-negative, or of any sign when only ``r = 1`` is asked for."""
+
+    P: Array
+    offset: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.P.shape[0], self.P.shape[1]
+
+    def excess(self, r: float) -> Array:
+        return self.P.copy() if r == 1.0 else np.power(self.P, r)
+
+    def power(self, r: float, log_shift: Array) -> Array:
+        scaled = self.P * np.exp(-log_shift / r)
+        return scaled if r == 1.0 else np.power(scaled, r, out=scaled)
+
+    def log_peaks(self, axis: int) -> Array:
+        peaks = np.maximum(self.P.max(axis=axis), -self.P.min(axis=axis))
+        return np.log(np.where(peaks > 0, peaks, 1.0))
+
+
+def centred(features: Features, r: float, weights: Array) -> tuple[Array, Array]:
+    """``(Qc, e)``: Q less its weighted column means, and those means less the offset.
+
+    ``Q = P**r = Qc + 1 (e + offset)'``. In exact arithmetic centring changes no solution; in
+    floating point it keeps the large constant part of K from burying the rest.
+    """
+    Q = features.excess(r)
+    mean = weights @ Q / weights.sum()
+    Q -= mean
+    return Q, mean

@@ -1,0 +1,152 @@
+"""The two Gram-like matrices of the closed form, summed over blocks of features or of rows."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stretchy.core.features import Features, centred
+from stretchy.core.types import Array
+
+
+@dataclass(frozen=True)
+class DualGram:
+    """``K = P Q'`` (M x M), kept so that its constant part does not bury the rest.
+
+    Without `log_rows` (the usual case), with ``P = Pc + 1 p'`` and ``Q = Qc + 1 q'``:
+    ``K_full = K + Pq 1' + 1 Qp' + pq 11'``, where ``K = Pc Qc'``, ``Pq = Pc q``, ``Qp = Qc p``.
+
+    With `log_rows` (features too large or too small to be raised to r), row i of P is divided
+    by ``e_i = exp(log_rows_i)`` and row i of Q by ``e_i**r``; K is the product of these.
+    """
+
+    r: float
+    K: Array
+    Pq: Array
+    Qp: Array
+    pq: float
+    centre: Array
+    log_rows: Array | None
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.K.shape[0])
+
+
+def dual_grams(
+    blocks: Iterable[Features], exponents: Sequence[float], weights: Array, log_rows: Array | None
+) -> list[DualGram]:
+    """K for every exponent, in one walk over blocks of features (all rows in each block)."""
+    sums = [_DualSum(r, weights.size) for r in exponents]
+    centres: list[Array] = []
+    for features in blocks:
+        if log_rows is None:
+            Pc, e = centred(features, 1.0, weights)
+            centres.append(e)
+            for part in sums:
+                part.add_centred(features, Pc, e + features.offset, weights)
+        else:
+            P = features.power(1.0, log_rows[:, None])
+            centres.append(np.zeros(P.shape[1]))
+            for part in sums:
+                part.K += P @ features.power(part.r, part.r * log_rows[:, None]).T
+    centre = np.concatenate(centres)
+    return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, log_rows) for s in sums]
+
+
+class _DualSum:
+    """The running sums of one `DualGram`."""
+
+    def __init__(self, r: float, n_samples: int) -> None:
+        self.r, self.pq = r, 0.0
+        self.K = np.zeros((n_samples, n_samples))
+        self.Pq, self.Qp = np.zeros(n_samples), np.zeros(n_samples)
+
+    def add_centred(self, features: Features, Pc: Array, p: Array, weights: Array) -> None:
+        if self.r == 1.0:
+            Qc, q = Pc, p
+        else:
+            Qc, e = centred(features, self.r, weights)
+            q = e + features.offset
+        self.K += Pc @ Qc.T
+        self.Pq += Pc @ q
+        self.Qp += Qc @ p
+        self.pq += float(p @ q)
+
+
+def dual_coefficients(
+    features: Features, gram: DualGram, beta: Array, total: Array, weights: Array
+) -> Array:
+    """``alpha = Q' beta`` for one block of features, shape (block, t); ``total = 1' beta``."""
+    if gram.log_rows is not None:
+        return np.asarray(features.power(gram.r, gram.r * gram.log_rows[:, None]).T @ beta)
+    Qc, e = centred(features, gram.r, weights)
+    return np.asarray(Qc.T @ beta + np.outer(e + features.offset, total))
+
+
+@dataclass(frozen=True)
+class PrimalGram:
+    """``C = Qc' W Pc`` (D x D) and the weighted means.
+
+    ``P = Pc + 1 (centre + offset)'`` and ``Q = Qc + 1 (q_centre + q_offset)'``, where with
+    `log_columns` column j of Q is divided by ``exp(log_columns_j)``.
+    """
+
+    r: float
+    C: Array
+    centre: Array
+    offset: float
+    q_centre: Array
+    log_columns: Array | None
+    total_weight: float
+
+    @property
+    def n_features(self) -> int:
+        return int(self.C.shape[0])
+
+    @property
+    def p(self) -> Array:
+        """The weighted mean of P."""
+        return self.centre + self.offset
+
+    @property
+    def q(self) -> Array:
+        """The weighted mean of (scaled) Q."""
+        return self.q_centre + (self.offset if self.log_columns is None else 0.0)
+
+    def stretched(self, features: Features) -> Array:
+        """Qc for a block of rows."""
+        Q = _stretched(features, self.r, self.log_columns)
+        Q -= self.q_centre
+        return Q
+
+
+def _stretched(features: Features, r: float, log_columns: Array | None) -> Array:
+    return features.excess(r) if log_columns is None else features.power(r, log_columns)
+
+
+def primal_gram(
+    walk: Callable[[], Iterator[tuple[slice, Features]]],
+    r: float,
+    weights: Array,
+    log_columns: Array | None,
+) -> PrimalGram:
+    """C in two walks over blocks of rows: one for the means, one for the products."""
+    total = float(weights.sum())
+    centre: Array | float = 0.0
+    q_centre: Array | float = 0.0
+    for rows, features in walk():
+        share = weights[rows] / total
+        offset = features.offset
+        centre = centre + share @ features.excess(1.0)
+        q_centre = q_centre + share @ _stretched(features, r, log_columns)
+    centre, q_centre = np.asarray(centre), np.asarray(q_centre)
+    C = np.zeros((centre.size, centre.size))
+    for rows, features in walk():
+        P = features.excess(1.0)
+        P -= centre
+        Q = _stretched(features, r, log_columns)
+        Q -= q_centre
+        P *= weights[rows, None]
+        C += Q.T @ P
+    return PrimalGram(r, C, centre, offset, q_centre, log_columns, total)

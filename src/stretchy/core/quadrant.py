@@ -1,0 +1,134 @@
+"""The first-quadrant transform: z-score, then ``exp(a z + b)``."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from stretchy.core.features import ExpFeatures, Features, PlainFeatures
+from stretchy.core.types import Array, Index, Mask
+
+Kind = Literal["exp", "identity", "linear"]
+Columns = slice | Index
+
+# exp(600) squared with a few coefficients still is a float64
+LARGEST_LOG_FEATURE = 600.0
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weighted statistics of the training columns, each of shape (D,).
+
+    `smallest` is the smallest raw value; `low` and `high` are the extreme z-scores. Columns that
+    are constant within rounding have scale 1 and take no part in a fit.
+    """
+
+    mean: Array
+    scale: Array
+    smallest: Array
+    low: Array
+    high: Array
+    constant: Mask
+
+    def take(self, columns: Columns) -> "Moments":
+        """The moments of some columns."""
+        return Moments(*(getattr(self, f)[columns] for f in self.__dataclass_fields__))
+
+
+def column_moments(X: Array, weights: Array, eps: float = float(np.finfo(float).eps)) -> Moments:
+    """Moments of a block of columns; `eps` is the resolution of the data's own dtype."""
+    share = weights / weights.sum()
+    smallest, largest = X.min(axis=0), X.max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = share @ X
+        deviations = X - mean
+        scale = np.sqrt(share @ np.square(deviations))
+    if not np.isfinite(scale).all():
+        mean, scale = _large_moments(X, share)
+    # halves, so that the difference of two huge numbers does not overflow
+    half_range = largest / 2 - smallest / 2
+    constant = half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest))
+    constant |= scale == 0
+    scale = np.where(constant, 1.0, scale)
+    low, high = (smallest - mean) / scale, (largest - mean) / scale
+    return Moments(mean, scale, smallest, low, high, constant)
+
+
+def _large_moments(X: Array, share: Array) -> tuple[Array, Array]:
+    """Mean and scale of columns whose squares overflow."""
+    size = np.abs(X).max(axis=0)
+    size[size == 0] = 1.0
+    scaled = X / size
+    mean = share @ scaled
+    return mean * size, np.sqrt(share @ np.square(scaled - mean)) * size
+
+
+@dataclass(frozen=True)
+class Quadrant:
+    """How raw columns become features.
+
+    ========  ======================  =======================================
+    exp       ``P = exp(a z + b)``    z bounded when asked for new data
+    linear    ``P = z``               the limit ``a -> 0``
+    identity  ``P = x``               for data that is already non-negative
+    ========  ======================  =======================================
+    """
+
+    kind: Kind
+    moments: Moments
+    a: float
+    b: Array
+
+    def take(self, columns: Columns) -> "Quadrant":
+        """The transform of some columns."""
+        return replace(self, moments=self.moments.take(columns), b=self.b[columns])
+
+    def features(self, X: npt.NDArray[np.generic], columns: Columns, bounded: bool) -> Features:
+        """Features of a block of raw columns X; `bounded` is for data not seen in training."""
+        if self.kind == "identity":
+            return PlainFeatures(np.asarray(X, dtype=np.float64))
+        mean, scale = self.moments.mean[columns], self.moments.scale[columns]
+        Z = np.subtract(X, mean, dtype=np.float64)
+        Z /= scale
+        if self.kind == "linear":
+            return PlainFeatures(Z)
+        if bounded:
+            low, high = self.moments.low[columns], self.moments.high[columns]
+            np.clip(Z, low - (high - low), high + (high - low), out=Z)
+        Z *= self.a
+        if self.b.any():
+            Z += self.b[columns]
+        return ExpFeatures(Z)
+
+    def inverse(self, P: Array) -> Array:
+        """Raw columns from features ``exp(a z + b)``."""
+        Z = (np.log(P) - self.b) / self.a
+        return np.asarray(Z * self.moments.scale + self.moments.mean)
+
+    def column_peaks(self) -> Array | None:
+        """``log max P`` of every training column, where the moments tell it."""
+        if self.kind != "exp":
+            return None
+        return np.maximum(self.a * self.moments.low, self.a * self.moments.high) + self.b
+
+    def lowest_log(self) -> float:
+        """A bound from below on the log-features of the training data (exp only)."""
+        L = np.minimum(self.a * self.moments.low, self.a * self.moments.high) + self.b
+        return float(L.min(initial=0.0))
+
+    def slope(self, coef: Array) -> Array:
+        """Effect of one unit of each raw column at its mean, for coefficients (..., D)."""
+        if self.kind == "identity":
+            return coef
+        if self.kind == "linear":
+            return np.asarray(coef / self.moments.scale)
+        return np.asarray(coef * (self.a * np.exp(self.b) / self.moments.scale))
+
+    def overflowing(self) -> tuple[int, float] | None:
+        """The column whose training features leave the range of float64 furthest, and its peak."""
+        peaks = self.column_peaks()
+        if peaks is None or not np.any(peaks > LARGEST_LOG_FEATURE):
+            return None
+        column = int(np.argmax(peaks))
+        return column, float(peaks[column])

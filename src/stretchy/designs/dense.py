@@ -1,0 +1,163 @@
+"""Features of a numpy array, transformed block by block: X is neither copied nor changed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+
+from stretchy.core.features import Features
+from stretchy.core.gram import (
+    DualGram,
+    PrimalGram,
+    dual_coefficients,
+    dual_grams,
+    primal_gram,
+)
+from stretchy.core.quadrant import Moments, Quadrant, column_moments
+from stretchy.core.stretch import is_safe
+from stretchy.core.types import Array, Index
+
+# large enough for BLAS to run at full speed, small enough to stay near the cache
+BLOCK_BYTES = 1 << 25
+
+
+@dataclass(frozen=True)
+class DenseDesign:
+    """Rows and columns of X, seen through a quadrant transform.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        A reference to the data, of any real dtype.
+    quadrant : Quadrant
+        The transform of the columns in use.
+    columns, rows : index arrays or None
+        What of X is in use; None for all.
+    bounded : bool
+        Whether z-scores are bounded, as they are for data not seen in training.
+    """
+
+    X: npt.NDArray[np.generic]
+    quadrant: Quadrant
+    columns: Index | None = None
+    rows: Index | None = None
+    bounded: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._n_rows, self.quadrant.b.size
+
+    @property
+    def _n_rows(self) -> int:
+        return self.X.shape[0] if self.rows is None else self.rows.size
+
+    @property
+    def offset(self) -> float:
+        return 1.0 if self.quadrant.kind == "exp" else 0.0
+
+    def take(self, columns: Index) -> "DenseDesign":
+        kept = columns if self.columns is None else self.columns[columns]
+        return replace(self, columns=kept, quadrant=self.quadrant.take(columns))
+
+    def dot(self, coef: Array) -> Array:
+        out = np.zeros((self.shape[0], coef.shape[1]))
+        for columns, features in self._column_blocks():
+            out += features.excess(1.0) @ coef[columns]
+        return out
+
+    def row_peaks(self, exponent: float) -> Array | None:
+        bounds = self.quadrant.column_peaks()
+        if bounds is not None:
+            low, high = self.quadrant.lowest_log(), float(bounds.max(initial=0.0))
+            if is_safe(low, high, exponent):
+                return None
+        peaks = np.full(self.shape[0], -np.inf)
+        for _, features in self._column_blocks():
+            np.maximum(peaks, features.log_peaks(axis=1), out=peaks)
+        return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
+
+    def gram(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None
+    ) -> list[DualGram]:
+        blocks = (features for _, features in self._column_blocks())
+        return dual_grams(blocks, exponents, weights, log_rows)
+
+    def coefficients(
+        self, gram: DualGram, beta: Array, total: Array, weights: Array
+    ) -> Iterator[tuple[slice, Array]]:
+        for columns, features in self._column_blocks():
+            yield columns, dual_coefficients(features, gram, beta, total, weights)
+
+    def column_gram(self, exponent: float, weights: Array) -> PrimalGram:
+        peaks = self._column_peaks()
+        safe = is_safe(float(peaks.min()), float(peaks.max()), exponent)
+        return primal_gram(self._row_blocks, exponent, weights, None if safe else exponent * peaks)
+
+    def project(self, gram: PrimalGram, V: Array) -> Array:
+        out = np.zeros((self.shape[1], V.shape[1]))
+        for rows, features in self._row_blocks():
+            out += gram.stretched(features).T @ V[rows]
+        return out
+
+    def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
+        out = np.zeros_like(gram.C)
+        for rows, features in self._row_blocks():
+            Q = gram.stretched(features)
+            out += Q.T @ (weights[rows, None] * Q)
+        return out
+
+    def in_memory(self) -> Features | None:
+        n_rows, n_columns = self.shape
+        # P, Q, the sorted copy and the orthogonal factor
+        if 4 * 8 * n_rows * n_columns > working_bytes():
+            return None
+        return self._features(slice(0, n_rows), slice(0, n_columns))
+
+    def _column_peaks(self) -> Array:
+        peaks = self.quadrant.column_peaks()
+        if peaks is not None:
+            return peaks
+        blocks = self._column_blocks()
+        return np.concatenate([features.log_peaks(axis=0) for _, features in blocks])
+
+    def _column_blocks(self) -> Iterator[tuple[slice, Features]]:
+        n_rows, n_columns = self.shape
+        for columns in blocks_of(n_columns, n_rows):
+            yield columns, self._features(slice(0, n_rows), columns)
+
+    def _row_blocks(self) -> Iterator[tuple[slice, Features]]:
+        n_rows, n_columns = self.shape
+        for rows in blocks_of(n_rows, n_columns):
+            yield rows, self._features(rows, slice(0, n_columns))
+
+    def _features(self, rows: slice, columns: slice) -> Features:
+        # a slice is a view, so only the block is ever copied
+        kept = columns if self.columns is None else self.columns[columns]
+        raw = self.X[rows][:, kept] if self.rows is None else self.X[:, kept][self.rows[rows]]
+        return self.quadrant.features(raw, columns, self.bounded)
+
+
+def dense_moments(X: npt.NDArray[np.generic], weights: Array) -> Moments:
+    """Moments of all columns, block by block."""
+    eps = float(np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps)
+    parts = [
+        column_moments(np.asarray(X[:, columns], dtype=np.float64), weights, eps)
+        for columns in blocks_of(X.shape[1], X.shape[0])
+    ]
+    return Moments(
+        *(np.concatenate([getattr(p, f) for p in parts]) for f in Moments.__dataclass_fields__)
+    )
+
+
+def blocks_of(count: int, other: int) -> Iterator[slice]:
+    """Slices of `count` things, each thing `other` float64 numbers, of about a block's size."""
+    size = max(1, int(min(BLOCK_BYTES, working_bytes() / 4) // (8 * max(1, other))))
+    for start in range(0, count, size):
+        yield slice(start, min(count, start + size))
+
+
+def working_bytes() -> int:
+    """Scikit-learn's ``working_memory`` setting, in bytes."""
+    return int(get_config()["working_memory"] * 2**20)

@@ -1,0 +1,63 @@
+"""What the solvers ask of data, however it is stored."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from stretchy.core.features import Features
+from stretchy.core.gram import DualGram, PrimalGram
+from stretchy.core.types import Array, Index
+
+
+class Design(Protocol):
+    """Features P of shape (M, D), seen only through a handful of products.
+
+    A design never sees the targets, and never writes into the data it refers to.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def offset(self) -> float:
+        """What the features leave out of P: see `stretchy.core.features`."""
+        ...
+
+    def take(self, columns: Index) -> "Design":
+        """The same rows with some of the columns."""
+        ...
+
+    def dot(self, coef: Array) -> Array:
+        """``(P - offset) coef`` for coefficients (D, t)."""
+        ...
+
+    def row_peaks(self, exponent: float) -> Array | None:
+        """``log max |P|`` of each row; None where powers are safe without scaling by it."""
+        ...
+
+    def gram(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None
+    ) -> list[DualGram]:
+        """K for every exponent, in one walk over the data."""
+        ...
+
+    def coefficients(
+        self, gram: DualGram, beta: Array, total: Array, weights: Array
+    ) -> Iterator[tuple[slice, Array]]:
+        """``alpha = Q' beta`` block by block, in the order of the columns."""
+        ...
+
+    def column_gram(self, exponent: float, weights: Array) -> PrimalGram:
+        """C for one exponent."""
+        ...
+
+    def project(self, gram: PrimalGram, V: Array) -> Array:
+        """``Qc' V`` for V of shape (M, t)."""
+        ...
+
+    def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
+        """``Qc' W Qc``, for the analysis of variance."""
+        ...
+
+    def in_memory(self) -> Features | None:
+        """All features at once, where they and a few copies fit the working memory."""
+        ...

@@ -1,0 +1,5 @@
+"""Warnings that a user may want to filter by name."""
+
+
+class IllConditionedWarning(UserWarning):
+    """The system that was solved is close to singular: the coefficients carry few digits."""

@@ -1,0 +1,1 @@
+"""Statistics and tables for comparing methods over many data sets."""

@@ -1,0 +1,105 @@
+"""The first-quadrant transform as a scikit-learn transformer."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from stretchy.core.quadrant import Quadrant, column_moments
+from stretchy.core.types import Array
+
+
+class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Standardise every column, then map it to the positive axis: ``exp(a z + b)``.
+
+    Parameters
+    ----------
+    a : float, default=-0.2
+        Not zero.
+    b : float or array of shape (n_features,), default=0.0
+    bound : bool, default=True
+        Bound z at `transform` to the training range widened by its width on either side, so that
+        a column which hardly varied in training cannot explode.
+
+    Attributes
+    ----------
+    mean_, scale_ : arrays of shape (n_features,)
+        Mean and standard deviation (divisor n) of the training data. Constant columns have scale
+        1 and are mapped to ``exp(b)``.
+    n_features_in_ : int
+    feature_names_in_ : array of str, only where X has names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stretchy import FirstQuadrant
+    >>> X = np.array([[-1.0], [1.0]])
+    >>> FirstQuadrant(a=1.0).fit_transform(X).round(4).tolist()
+    [[0.3679], [2.7183]]
+    """
+
+    def __init__(self, a: float = -0.2, b: Any = 0.0, *, bound: bool = True):
+        self.a = a
+        self.b = b
+        self.bound = bound
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "FirstQuadrant":
+        """Learn mean, scale and range of every column; y is ignored."""
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        weights = _checked_weights(sample_weight, X.shape[0])
+        a, b = _checked_map(self.a, self.b, X.shape[1])
+        used = weights > 0
+        moments = column_moments(
+            X[used].astype(np.float64), weights[used], float(np.finfo(X.dtype).eps)
+        )
+        self._quadrant = Quadrant("exp", moments, a, b)
+        self.mean_, self.scale_ = moments.mean, moments.scale
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """``exp(a z + b)``, positive, of the shape and float type of X."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        features = self._quadrant.features(X, slice(None), self.bound)
+        P = features.power(1.0, np.zeros(1)).astype(X.dtype, copy=False)
+        if not np.isfinite(P).all():
+            row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(P)))
+            raise ValueError(
+                f"exp(a z + b) overflows at row {row}, column {column}: use a smaller |a|, or "
+                "bound=True."
+            )
+        return P
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Raw columns from transformed ones, where z was within its bound."""
+        check_is_fitted(self)
+        X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has shape {X.shape}; {self.n_features_in_} columns are expected.")
+        if not (X > 0).all():
+            raise ValueError(f"X has an entry {X.min():g}: transformed data is positive.")
+        return self._quadrant.inverse(X).astype(X.dtype, copy=False)
+
+
+def _checked_weights(sample_weight: Any, n_samples: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_samples,) or not (weights >= 0).all() or not weights.any():
+        raise ValueError(
+            f"sample_weight needs {n_samples} non-negative numbers that are not all zero; its "
+            f"shape is {weights.shape}."
+        )
+    return weights
+
+
+def _checked_map(a: Any, b: Any, n_features: int) -> tuple[float, Array]:
+    if not np.isfinite(a) or a == 0:
+        raise ValueError(f"a={a!r} must be finite and not zero: exp(0 z + b) is constant.")
+    offsets = np.asarray(b, dtype=np.float64)
+    if offsets.shape not in ((), (n_features,)) or not np.isfinite(offsets).all():
+        raise ValueError(
+            f"b={b!r} must be a finite number, or one for each of the {n_features} features."
+        )
+    return float(a), np.broadcast_to(offsets, (n_features,)).copy()

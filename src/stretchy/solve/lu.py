@@ -1,0 +1,131 @@
+"""The closed forms by LU: one Gram-like matrix, one factorisation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stretchy.core.dual import DualSolution, DualSystem, dual_system
+from stretchy.core.fit import Fit
+from stretchy.core.intercept import Intercept
+from stretchy.core.primal import PrimalSystem, primal_system
+from stretchy.core.types import Array
+from stretchy.core.variance import repeated_norm
+from stretchy.designs.protocol import Design
+from stretchy.solve.spec import Space, Spec
+
+
+@dataclass(frozen=True)
+class DualLU:
+    """``alpha = Q'(K + lam W^-1)^-1 y`` by LU of K."""
+
+    design: Design
+    weights: Array
+    spec: Spec
+    space: Space = "dual"
+    solver: str = "dual"
+
+    @cached_property
+    def system(self) -> DualSystem:
+        r, intercept = self.spec.r, self.spec.intercept
+        log_rows = self.design.row_peaks(r)
+        if log_rows is not None and intercept is Intercept.COLUMN:
+            log_rows = np.maximum(log_rows, 0.0)
+        gram = self.design.gram([r], self.weights, log_rows)[0]
+        return dual_system(gram, self.spec.lam / self.weights, intercept)
+
+    @property
+    def rcond(self) -> float:
+        return self.system.factor.rcond
+
+    @property
+    def dof(self) -> float:
+        return self.system.dof
+
+    def fit(self, Y: Array) -> Fit:
+        gram, solution = self.system.gram, self.system.solve(Y)
+        coef = np.vstack([alpha for _, alpha in self._coefficients(solution)])
+        if self.spec.intercept is Intercept.FREE and gram.log_rows is None:
+            level = solution.constant - gram.centre @ coef
+            intercept = level - self.design.offset * coef.sum(axis=0)
+        else:
+            intercept = solution.constant
+            level = intercept + self.design.offset * coef.sum(axis=0)
+        log_beta = np.zeros(len(Y)) if gram.log_rows is None else gram.r * gram.log_rows
+        return Fit(coef, level, intercept, solution.beta, log_beta, self.rcond)
+
+    def _coefficients(self, solution: DualSolution) -> Iterator[tuple[slice, Array]]:
+        beta, total = solution.beta, solution.total
+        return self.design.coefficients(self.system.gram, beta, total, self.weights)
+
+    @property
+    def _unit(self) -> DualSolution:
+        """The solutions for one unit target per sample, in the scale of its noise."""
+        return self.system.solve(np.diag(self.weights**-0.5))
+
+    def variance(self) -> Array:
+        blocks = self._coefficients(self._unit)
+        return np.concatenate([np.square(A).sum(axis=1) for _, A in blocks])
+
+    def covariance(self) -> Array:
+        A = np.vstack([A for _, A in self._coefficients(self._unit)])
+        return np.asarray(A @ A.T)
+
+    def residual_norm(self) -> float:
+        gram = self.system.gram
+        residuals = self.system.lam[:, None] * self.system.inverse
+        if gram.log_rows is not None:
+            residuals *= np.exp(gram.log_rows[:, None] - gram.log_rows)
+        return repeated_norm(residuals, self.weights)
+
+
+@dataclass(frozen=True)
+class PrimalLU:
+    """``alpha = (Q'WP + lam I)^-1 Q'W y`` by LU of C."""
+
+    design: Design
+    weights: Array
+    spec: Spec
+    space: Space = "primal"
+    solver: str = "primal"
+
+    @cached_property
+    def system(self) -> PrimalSystem:
+        gram = self.design.column_gram(self.spec.r, self.weights)
+        return primal_system(gram, self.spec.lam, self.spec.intercept)
+
+    @property
+    def rcond(self) -> float:
+        return self.system.factor.rcond
+
+    @property
+    def dof(self) -> float:
+        return self.system.dof
+
+    def fit(self, Y: Array) -> Fit:
+        gram = self.system.gram
+        means = self.weights @ Y / gram.total_weight
+        projected = self.design.project(gram, self.weights[:, None] * (Y - means))
+        coef, constant = self.system.solve(projected, means)
+        if self.spec.intercept is Intercept.FREE:
+            level = constant - gram.centre @ coef
+            intercept = level - gram.offset * coef.sum(axis=0)
+        else:
+            intercept, level = constant, constant + gram.offset * coef.sum(axis=0)
+        return Fit(coef, level, intercept, None, None, self.rcond)
+
+    @cached_property
+    def _stretched_gram(self) -> Array:
+        return self.design.stretched_gram(self.system.gram, self.weights)
+
+    def variance(self) -> Array:
+        return self.covariance().diagonal().copy()
+
+    def covariance(self) -> Array:
+        return self.system.covariance(self._stretched_gram)
+
+    def residual_norm(self) -> float:
+        PP = self.design.column_gram(1.0, self.weights).C
+        norm = self.system.hat_norm(self._stretched_gram, PP)
+        return float(self.weights.sum()) - 2.0 * self.dof + norm

@@ -1,0 +1,28 @@
+"""Settings and fixtures that every test shares."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Draw into memory, also in the subprocesses of a test. Set before anything imports matplotlib.
+os.environ["MPLBACKEND"] = "Agg"
+
+# The same examples on every run, and no verdict from the clock of a busy machine.
+settings.register_profile("stretchy", derandomize=True, deadline=None)
+settings.load_profile("stretchy")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder with the real data sets, named by the environment variable STRETCHY_DATA."""
+    name = os.environ.get("STRETCHY_DATA", "")
+    if not name:
+        pytest.skip(
+            "needs real data: STRETCHY_DATA is not set; set it to the folder of the data sets"
+        )
+    folder = Path(name)
+    if not folder.is_dir():
+        pytest.fail(f"STRETCHY_DATA names {name!r}, which is not a folder; correct or unset it")
+    return folder

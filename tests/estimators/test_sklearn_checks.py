@@ -1,0 +1,42 @@
+"""Scikit-learn's own estimator checks over every estimator of the package."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import stretchy
+
+
+def discovered_estimators() -> list[type[BaseEstimator]]:
+    """Every public estimator class defined in any module of the package."""
+    found = set()
+    for info in pkgutil.walk_packages(stretchy.__path__, "stretchy."):
+        try:
+            module = importlib.import_module(info.name)
+        except ImportError:  # a room whose extra is not installed
+            continue
+        for _, cls in inspect.getmembers(module, inspect.isclass):
+            if (
+                issubclass(cls, BaseEstimator)
+                and cls.__module__.startswith("stretchy.")
+                and not cls.__name__.startswith("_")
+                and hasattr(stretchy, cls.__name__)
+            ):
+                found.add(cls)
+    return sorted(found, key=lambda cls: cls.__name__)
+
+
+@parametrize_with_checks([cls() for cls in discovered_estimators()])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "name", ["StretchyRegressor", "StretchyClassifier", "FirstQuadrant", "RandomNetwork"]
+)
+def test_discovery_finds_the_public_estimators(name):
+    assert name in {cls.__name__ for cls in discovered_estimators()}

@@ -1,0 +1,298 @@
+"""Holds the plan of the house: which room may import what.
+
+The source is read with `ast`, never imported, except by the one test that asks what
+`import stretchy` loads. A change of the plan is a change of the tables below.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "stretchy"
+SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
+
+# Room -> rooms that it may import. A room is a folder or a file directly under src/stretchy.
+# ROOT is `stretchy/__init__.py`, the public names: only the rooms above it may ask it.
+ROOT = "__init__"
+MAY_IMPORT = {
+    "exceptions": set(),
+    "core": set(),
+    "designs": {"core"},
+    "features": {"core"},
+    "solve": {"core", "designs"},
+    "search": {"core", "designs", "solve"},
+    "estimators": {"core", "designs", "solve", "search", "features"},
+    "plots": {"core", "estimators"},
+    "io": {"core", "designs", "features", "estimators"},
+    "export": {"core", "features", "estimators"},
+    "datasets": {"io"},
+    "report": {ROOT, "core", "estimators", "plots"},
+    "experiments": {ROOT, "core", "plots", "datasets", "io"},
+    "cli": {
+        ROOT, "features", "estimators", "plots", "report", "export", "io", "datasets", "experiments"
+    },
+}  # fmt: skip
+FOR_ALL = {"exceptions"}
+
+# Room -> dotted names that it may neither import nor use.
+FORBIDDEN = {
+    "core": {"sklearn", "scipy.sparse", "dask", "pandas", "polars", "matplotlib"},
+    # Estimators are glue: a formula belongs in core/.
+    "estimators": {
+        "numpy.linalg", "scipy.linalg", "scipy.special",
+        "numpy.exp", "numpy.expm1", "numpy.dot", "numpy.vdot", "numpy.inner", "numpy.matmul",
+        "numpy.einsum", "numpy.tensordot",
+    },
+}  # fmt: skip
+
+# Package -> the one room whose own extra it is, and which may therefore import it at the top of
+# a module. Everywhere else an optional package is imported inside the function that needs it.
+OPTIONAL = {
+    "altair": "report", "vl_convert": "report", "jinja2": "report",
+    "typer": "cli", "rich": "cli",
+    "dask": None, "distributed": None, "glmnet": None, "matplotlib": None, "onnx": None,
+    "onnxruntime": None, "pandas": None, "polars": None, "pooch": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A dotted name that a module imports or uses."""
+
+    line: int
+    name: str
+    imported: bool
+    at_import: bool  # runs when the module is imported: outside functions and TYPE_CHECKING
+
+
+def nodes(tree: ast.AST, at_import: bool = True) -> Iterator[tuple[ast.AST, bool]]:
+    """All nodes below `tree`, each with whether it runs when the module is imported."""
+    for child in ast.iter_child_nodes(tree):
+        later = isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef) and child in tree.body
+        later = later or isinstance(tree, ast.Lambda)
+        if isinstance(tree, ast.If) and child in tree.body:
+            later = ast.unparse(tree.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+        yield child, at_import and not later
+        yield from nodes(child, at_import and not later)
+
+
+def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    """The absolute dotted name of the module that a `from ... import` reads."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    parts = parts[: len(parts) - node.level + is_package]
+    return ".".join([*parts, node.module] if node.module else parts)
+
+
+def dotted(node: ast.expr) -> list[str]:
+    """The words of a chain `a.b.c`; the first is empty when the chain starts at no plain name."""
+    if isinstance(node, ast.Attribute):
+        return [*dotted(node.value), node.attr]
+    return [node.id if isinstance(node, ast.Name) else ""]
+
+
+def mentions(tree: ast.Module, module: str, is_package: bool) -> list[Mention]:
+    """Imports of a module, and attribute chains (`np.linalg.solve`) that start at an import."""
+    found, alias = [], {}
+    for node, now in nodes(tree):
+        if isinstance(node, ast.Import):
+            for item in node.names:
+                found.append(Mention(node.lineno, item.name, True, now))
+                local = item.asname or item.name.split(".")[0]
+                alias[local] = item.name if item.asname else local
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(node, module, is_package)
+            for item in node.names:
+                found.append(Mention(node.lineno, f"{base}.{item.name}", True, now))
+                alias[item.asname or item.name] = f"{base}.{item.name}"
+    inner = {node.value for node, _ in nodes(tree) if isinstance(node, ast.Attribute)}
+    for node, now in nodes(tree):
+        if isinstance(node, ast.Attribute) and node not in inner:
+            first, *rest = dotted(node)
+            if first in alias:
+                name = ".".join([alias[first], *rest])
+                found.append(Mention(node.lineno, name, False, now))
+    return found
+
+
+def within(name: str, prefixes: set[str]) -> bool:
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+def room_of(name: str) -> str:
+    """The room that a dotted name of this package lies in."""
+    _, _, rest = name.partition(".")
+    room = rest.split(".")[0]
+    return room if room in MAY_IMPORT else ROOT
+
+
+def is_public(name: str) -> bool:
+    """`stretchy.X` and `stretchy.room.X` are public, what lies deeper or starts with _ is not."""
+    parts = name.split(".")
+    return len(parts) <= 3 and not any(part.startswith("_") for part in parts)
+
+
+def import_faults(room: str, mention: Mention) -> Iterator[str]:
+    name = mention.name
+    if within(name, {PACKAGE}):
+        target = room_of(name)
+        if room != ROOT and target not in MAY_IMPORT[room] | FOR_ALL | {room}:
+            yield f"{room} must not import {target} ({name})"
+        if room == "experiments" and target != room and mention.imported and not is_public(name):
+            yield f"experiments uses the public API alone, not {name}"
+    if within(name, FORBIDDEN.get(room, set())):
+        yield f"{room} must not use {name}"
+    package = name.split(".")[0]
+    own = OPTIONAL.get(package) == room
+    if mention.imported and mention.at_import and package in OPTIONAL and not own:
+        yield f"import the optional package {package} inside the function that needs it"
+
+
+def node_faults(room: str, node: ast.AST) -> Iterator[str]:
+    # The fields that hold a plain word: a variable, an attribute, an imported or defined name.
+    words = {getattr(node, field, None) for field in ("id", "attr", "name")}
+    if room != "designs" and words & {"issparse", "isspmatrix"}:
+        yield "only designs may ask how X is stored (issparse)"
+    if room == "estimators" and isinstance(getattr(node, "op", None), ast.MatMult):
+        yield "estimators hold no formula: move the product @ to core or designs"
+    if room == "plots" and words & {"fit", "fit_transform", "fit_predict"}:
+        yield "plots never fit: take a fitted estimator"
+    if room == "designs" and isinstance(node, ast.arg) and node.arg == "y":
+        yield "designs never see y: name the argument for what the product takes"
+
+
+def faults(code: str, path: str) -> list[str]:
+    """What breaks the plan in `code`, a module at `path` relative to src/stretchy."""
+    parts = Path(path).with_suffix("").parts
+    room = parts[0]
+    if room not in MAY_IMPORT and parts != (ROOT,):
+        return [f"{path}: unknown room {room!r}; add it to MAY_IMPORT in {Path(__file__).name}"]
+    is_package = parts[-1] == ROOT
+    module = ".".join([PACKAGE, *(parts[:-1] if is_package else parts)])
+    tree = ast.parse(code)
+    found = [
+        (mention.line, fault)
+        for mention in mentions(tree, module, is_package)
+        for fault in import_faults(room, mention)
+    ]
+    for node, _ in nodes(tree):
+        found += [(getattr(node, "lineno", 0), fault) for fault in node_faults(room, node)]
+    return [f"{path}:{line}: {fault}" for line, fault in sorted(set(found))]
+
+
+def test_source_keeps_the_plan():
+    paths = sorted(SOURCE.rglob("*.py"))
+    assert SOURCE / "__init__.py" in paths, f"no package at {SOURCE}"
+    found = [
+        fault
+        for path in paths
+        for fault in faults(path.read_text("utf-8"), path.relative_to(SOURCE).as_posix())
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_the_table_has_no_cycle():
+    done: set[str] = {ROOT}
+    while waiting := MAY_IMPORT.keys() - done:
+        free = {room for room in waiting if MAY_IMPORT[room] <= done}
+        assert free, f"these rooms import each other in a circle: {sorted(waiting)}"
+        done |= free
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def newly_loaded(statement: str) -> set[str]:
+    """Packages that `statement` loads beyond scikit-learn, which itself looks for pandas."""
+    code = "import sys, sklearn.utils; old = {*sys.modules}; %s; print(*sys.modules.keys() - old)"
+    return {name.split(".")[0] for name in run(code % statement).split()}
+
+
+def test_import_loads_no_optional_package():
+    loaded = newly_loaded(f"import {PACKAGE}")
+    assert PACKAGE in loaded
+    assert not loaded & OPTIONAL.keys()
+    assert newly_loaded("import matplotlib") & OPTIONAL.keys() == {"matplotlib"}
+
+
+def test_import_needs_no_optional_package():
+    run(f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL]})); import {PACKAGE}")
+
+
+GOOD = [
+    ("core/measure.py", "import numpy as np\nfrom scipy.linalg import lapack\nfrom . import types"),
+    ("core/measure.py", "from stretchy.core.types import Array\nfrom ..exceptions import Trouble"),
+    ("designs/sparse.py", "from scipy.sparse import issparse\nfrom ..core import stretch"),
+    ("designs/dask.py", "def gram(self):\n    import dask.array as da"),
+    ("estimators/regressor.py", "import numpy as np\nnp.asarray(1)\nself.design_.dot(coef)"),
+    ("plots/path.py", "def plot(self):\n    import matplotlib.pyplot as plt"),
+    ("plots/path.py", "if TYPE_CHECKING:\n    from matplotlib.axes import Axes"),
+    ("experiments/table1.py", "from stretchy import StretchyRegressor, core, datasets"),
+    ("experiments/table1.py", "from stretchy.core import k_measure\nfrom . import _shared"),
+    ("cli/fit.py", "import typer\nfrom rich.table import Table\nfrom stretchy import experiments"),
+    ("report/page.py", "import altair as alt"),
+    ("__init__.py", "from stretchy.estimators import StretchyRegressor as StretchyRegressor"),
+    ("__init__.py", "from . import core, search"),
+]
+
+BAD = [
+    ("core/measure.py", "from sklearn.base import clone", "core must not use sklearn"),
+    ("core/measure.py", "from scipy import sparse", "core must not use scipy.sparse"),
+    ("core/measure.py", "import scipy\nscipy.sparse.eye(3)", "core must not use scipy.sparse"),
+    ("core/measure.py", "def f():\n    import pandas", "core must not use pandas"),
+    ("core/measure.py", "from stretchy.solve import fit", "core must not import solve"),
+    ("core/measure.py", "from stretchy import solve", "core must not import solve"),
+    ("core/measure.py", "from ..designs import as_design", "core must not import designs"),
+    ("core/__init__.py", "from .. import search", "core must not import search"),
+    ("core/measure.py", "import stretchy", "core must not import __init__"),
+    ("core/measure.py", "from stretchy import StretchyRegressor", "core must not import __init__"),
+    ("core/measure.py", "import stretchy.core\nstretchy.solve.fit", "core must not import solve"),
+    ("features/quadrant.py", "from ..designs import dense", "features must not import designs"),
+    ("solve.py", "from .search import grid", "solve must not import search"),
+    ("solve.py", "from . import search", "solve must not import search"),
+    ("search.py", "from .estimators import regressor", "search must not import estimators"),
+    ("plots/path.py", "from ..solve import fit_stretchy", "plots must not import solve"),
+    ("plots/path.py", "estimator.fit(X)", "plots never fit"),
+    ("experiments/table1.py", "from ..solve import fit", "experiments must not import solve"),
+    ("experiments/table1.py", "from ..core.factors import lu", "public API alone"),
+    ("experiments/table1.py", "from stretchy import _hidden", "public API alone"),
+    ("designs/dense.py", "def tdot(self, y): ...", "designs never see y"),
+    ("solve.py", "from scipy.sparse import issparse", "issparse"),
+    ("solve.py", "import scipy.sparse as sp\nsp.issparse(X)", "issparse"),
+    ("estimators/regressor.py", "y = X @ coef", "no formula"),
+    ("estimators/regressor.py", "X @= coef", "no formula"),
+    ("estimators/regressor.py", "import numpy as np\nnp.exp(X).sum()", "must not use numpy.exp"),
+    ("estimators/regressor.py", "import numpy as np\nnp.exp(X)", "must not use numpy.exp"),
+    ("estimators/regressor.py", "from numpy import dot", "must not use numpy.dot"),
+    ("estimators/regressor.py", "import numpy as n\nn.linalg.inv(X)", "must not use numpy.linalg"),
+    ("estimators/regressor.py", "from scipy import linalg", "must not use scipy.linalg"),
+    ("plots/path.py", "import matplotlib.pyplot as plt", "optional package matplotlib"),
+    ("designs/dask.py", "try:\n    import dask\nexcept ImportError: ...", "optional package dask"),
+    ("io/frames.py", "class A:\n    import pandas", "optional package pandas"),
+    ("cli/fit.py", "import altair", "optional package altair"),
+    ("report/page.py", "import rich", "optional package rich"),
+    ("plots/path.py", "if TYPE_CHECKING: ...\nelse:\n    import pandas", "optional package pandas"),
+    ("helpers.py", "", "unknown room 'helpers'; add it to MAY_IMPORT"),
+    ("misc/__init__.py", "", "unknown room 'misc'; add it to MAY_IMPORT"),
+]
+
+
+@pytest.mark.parametrize(("path", "code"), GOOD)
+def test_checker_accepts(path, code):
+    assert faults(code, path) == []
+
+
+@pytest.mark.parametrize(("path", "code", "message"), BAD)
+def test_checker_rejects(path, code, message):
+    found = faults(code, path)
+    assert len(found) == 1
+    assert message in found[0]
