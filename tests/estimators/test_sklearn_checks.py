@@ -10,6 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import stretchy
 
+# on the noise that some checks fit, the strongest penalty of the grid is the right answer
+pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+
 
 def discovered_estimators() -> list[type[BaseEstimator]]:
     """Every public estimator class defined in any module of the package."""
@@ -36,7 +39,16 @@ def test_scikit_learn_check(estimator, check):
 
 
 @pytest.mark.parametrize(
-    "name", ["StretchyRegressor", "StretchyClassifier", "FirstQuadrant", "RandomNetwork"]
+    "name",
+    [
+        "StretchyRegressor",
+        "StretchyClassifier",
+        "StretchyRegressorCV",
+        "StretchyClassifierCV",
+        "FirstQuadrant",
+        "RandomNetwork",
+        "GaussianBasis",
+    ],
 )
 def test_discovery_finds_the_public_estimators(name):
     assert name in {cls.__name__ for cls in discovered_estimators()}

@@ -9,7 +9,7 @@ from stretchy.core.features import Features, centred
 from stretchy.core.fit import Fit
 from stretchy.core.intercept import Intercept
 from stretchy.core.pivoted import TallPivoted, WidePivoted, tall_pivoted, wide_pivoted
-from stretchy.core.stretch import is_safe, scaled_penalty
+from stretchy.core.stretch import is_safe, rows_for_penalty, scaled_penalty
 from stretchy.core.types import Array, Index
 
 
@@ -77,6 +77,7 @@ def wide_system(features: Features, r: float, lam: Array, intercept: Intercept) 
     log_rows = np.zeros_like(peaks)
     if not safe:
         log_rows = np.maximum(peaks, 0.0) if intercept is Intercept.COLUMN else peaks
+        log_rows = rows_for_penalty(log_rows, lam, r)
     base = int(np.argmin(peaks))
     rows = np.arange(lam.size)
     if intercept is Intercept.FREE:
@@ -141,7 +142,7 @@ class TallSystem:
     def dof(self) -> float:
         """The trace of the hat matrix."""
         free = 1.0 if self.intercept is Intercept.FREE else 0.0
-        return float(free + self.pivoted.matrix.shape[0] - self.pivoted.shrunk)
+        return float(free + self.pivoted.shrink.shape[0] - self.pivoted.shrunk)
 
     @cached_property
     def joint_covariance(self) -> Array:

@@ -15,6 +15,13 @@ def signed_targets(codes: Index, n_classes: int) -> Array:
     return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
+def decided(outputs: Array) -> Index:
+    """Class codes from outputs: positive or not for one column, else the largest."""
+    if outputs.shape[1] == 1:
+        return (outputs[:, 0] > 0).astype(np.intp)
+    return np.asarray(outputs.argmax(axis=1), dtype=np.intp)
+
+
 def balanced_weights(codes: Index, n_classes: int, weights: Array) -> Array:
     """The weight of each class that gives all classes the same total weight."""
     totals = np.bincount(codes, weights=weights, minlength=n_classes)
@@ -39,6 +46,11 @@ def class_weights(
                 f"class_weight names {unknown[0]!r}, which is not a class of y; those are {labels}."
             )
         chosen: Array = np.array([float(class_weight.get(v, 1.0)) for v in labels])
+        if not (np.isfinite(chosen) & (chosen >= 0)).all() or not chosen.any():
+            raise ValueError(
+                f"class_weight={class_weight!r} needs finite numbers that are not negative, and "
+                "one at least that is not zero."
+            )
         return weights * chosen[codes]
     if class_weight != "balanced":
         raise ValueError(

@@ -36,7 +36,7 @@ def solve_dual(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
     features, r, lam, Y = _checked(P, y, k, c)
     system, weights = array_dual_system(features, r, lam)
     solution = system.solve(Y)
-    alpha = dual_coefficients(features, system.gram, solution.beta, solution.total, weights)
+    alpha = dual_coefficients(features, system.gram.frame, solution.beta, solution.total, weights)
     return alpha.reshape(alpha.shape[0], *np.shape(y)[1:])
 
 
@@ -107,4 +107,6 @@ def _checked(
     Y = np.asarray(y, dtype=np.float64)
     if Y.shape[:1] != features.shape[:1] or Y.ndim > 2:
         raise ValueError(f"y has shape {Y.shape}, which does not go with P of {features.shape}.")
+    if not np.isfinite(Y).all():
+        raise ValueError("y has entries that are not finite.")
     return features, r, lam, Y.reshape(features.shape[0], -1)

@@ -1,6 +1,6 @@
 """The dual form: ``alpha = Q' (K + diag(lam/w))^-1 y``, for three kinds of intercept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from stretchy.core.factors import Factor, factorise
 from stretchy.core.gram import DualGram
 from stretchy.core.intercept import Intercept
-from stretchy.core.stretch import scaled_penalty
-from stretchy.core.types import Array
+from stretchy.core.stretch import rows_for_penalty, scaled_penalty
+from stretchy.core.types import Array, Index
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,18 @@ class DualSystem:
             return DualSolution(beta, zero, np.exp(-self.gram.r * self.gram.log_rows) @ beta)
         return DualSolution(beta, zero, zero)
 
+    def predict(self, gram: DualGram, rows: Index, trained: Index, solution: DualSolution) -> Array:
+        """Predictions for `rows` of a larger Gram matrix, of which `trained` is this system's.
+
+        Without row scales only.
+        """
+        beta, s = solution.beta, solution.total
+        outputs = gram.K[np.ix_(rows, trained)] @ beta
+        if self.intercept is Intercept.FREE:
+            return np.asarray(outputs + solution.constant)
+        shift = gram.Qp[trained] @ beta + gram.pq * s + solution.constant
+        return np.asarray(outputs + np.outer(gram.Pq[rows], s) + shift)
+
     @cached_property
     def inverse(self) -> Array:
         """G in the scale of the Gram matrix, (M x M)."""
@@ -87,9 +99,21 @@ def dual_system(gram: DualGram, lam: Array, intercept: Intercept) -> DualSystem:
     if gram.log_rows is None:
         A = _centred_matrix(gram, lam, intercept)
     else:
+        gram = _raised(gram, lam)
         lam = scaled_penalty(lam, (1.0 + gram.r) * gram.log_rows)
         A = _scaled_matrix(gram, lam, intercept)
     return DualSystem(gram, lam, intercept, factorise(A))
+
+
+def _raised(gram: DualGram, lam: Array) -> DualGram:
+    """The Gram matrix in row scales that leave room for the penalty."""
+    assert gram.log_rows is not None
+    log_rows = rows_for_penalty(gram.log_rows, lam, gram.r)
+    if log_rows is gram.log_rows:
+        return gram
+    raised = log_rows - gram.log_rows
+    K = gram.K * np.exp(-raised)[:, None] * np.exp(-gram.r * raised)
+    return replace(gram, K=K, log_rows=log_rows)
 
 
 def _row_scale(gram: DualGram) -> Array:

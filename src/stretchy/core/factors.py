@@ -12,7 +12,7 @@ from stretchy.core.types import Array
 def power_of_two(values: Array) -> Array:
     """The powers of two next to positive values; 1 for zero. Scaling by them rounds nothing."""
     safe = np.where((values > 0) & np.isfinite(values), values, 1.0)
-    return np.exp2(np.round(np.log2(safe)))
+    return np.exp2(np.minimum(np.round(np.log2(safe)), 1023.0))
 
 
 class SingularSystemError(np.linalg.LinAlgError, ValueError):
@@ -57,13 +57,28 @@ class Factor:
             )
 
 
-def factorise(A: Array) -> Factor:
-    """Factor a square matrix (overwritten); an exactly singular one has ``rcond = 0``."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = power_of_two(np.abs(A).max(axis=1, initial=0.0))
+def _equilibrate(A: Array) -> tuple[Array, Array]:
+    """Divide rows and columns of A by powers of two near their peaks; returns the two.
+
+    The side whose peaks differ more goes first: rounding errors in a huge column would otherwise
+    set the scale of rows that have nothing else there.
+    """
+    rows, columns = (power_of_two(np.abs(A).max(axis=axis, initial=0.0)) for axis in (1, 0))
+    if np.ptp(np.log2(rows)) >= np.ptp(np.log2(columns)):
         A /= rows[:, None]
         columns = power_of_two(np.abs(A).max(axis=0, initial=0.0))
         A /= columns
+    else:
+        A /= columns
+        rows = power_of_two(np.abs(A).max(axis=1, initial=0.0))
+        A /= rows[:, None]
+    return rows, columns
+
+
+def factorise(A: Array) -> Factor:
+    """Factor a square matrix (overwritten); an exactly singular one has ``rcond = 0``."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows, columns = _equilibrate(A)
         norm = np.abs(A).sum(axis=0).max(initial=0.0)
     if not np.isfinite(norm):
         raise FloatingPointError(

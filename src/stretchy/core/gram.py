@@ -1,12 +1,21 @@
 """The two Gram-like matrices of the closed form, summed over blocks of features or of rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stretchy.core.features import Features, centred
-from stretchy.core.types import Array
+from stretchy.core.types import Array, Index
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What of a dual Gram matrix is needed to go from dual coefficients back to features."""
+
+    r: float
+    centre: Array
+    log_rows: Array | None
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,27 @@ class DualGram:
     @property
     def n_samples(self) -> int:
         return int(self.K.shape[0])
+
+    @property
+    def frame(self) -> Frame:
+        return Frame(self.r, self.centre, self.log_rows)
+
+    def rows(self, rows: Index) -> "DualGram":
+        """The Gram matrix of some samples, about the same centre."""
+        log_rows = None if self.log_rows is None else self.log_rows[rows]
+        K = self.K[np.ix_(rows, rows)]
+        return replace(self, K=K, Pq=self.Pq[rows], Qp=self.Qp[rows], log_rows=log_rows)
+
+
+def combined(plus: DualGram, other: DualGram, sign: float) -> DualGram:
+    """The Gram matrix of more (sign 1) or fewer (sign -1) features of the same samples."""
+    return replace(
+        plus,
+        K=plus.K + sign * other.K,
+        Pq=plus.Pq + sign * other.Pq,
+        Qp=plus.Qp + sign * other.Qp,
+        pq=plus.pq + sign * other.pq,
+    )
 
 
 def dual_grams(
@@ -75,13 +105,34 @@ class _DualSum:
 
 
 def dual_coefficients(
-    features: Features, gram: DualGram, beta: Array, total: Array, weights: Array
+    features: Features, frame: Frame, beta: Array, total: Array, weights: Array
 ) -> Array:
     """``alpha = Q' beta`` for one block of features, shape (block, t); ``total = 1' beta``."""
-    if gram.log_rows is not None:
-        return np.asarray(features.power(gram.r, gram.r * gram.log_rows[:, None]).T @ beta)
-    Qc, e = centred(features, gram.r, weights)
+    if frame.log_rows is not None:
+        return np.asarray(features.power(frame.r, frame.r * frame.log_rows[:, None]).T @ beta)
+    Qc, e = centred(features, frame.r, weights)
     return np.asarray(Qc.T @ beta + np.outer(e + features.offset, total))
+
+
+def cross_block(
+    features: Features,
+    new: Features,
+    frame: Frame,
+    centre: Array,
+    weights: Array,
+    K: Array,
+    Pq: Array,
+) -> None:
+    """Add one block of features to ``(P_new - p) Qc'`` and ``(P_new - p) q``, in place."""
+    if frame.log_rows is not None:
+        Q = features.power(frame.r, frame.r * frame.log_rows[:, None])
+        K += new.power(1.0, np.zeros(1)) @ Q.T
+        return
+    P = new.excess(1.0)
+    P -= centre
+    Qc, e = centred(features, frame.r, weights)
+    K += P @ Qc.T
+    Pq += P @ (e + features.offset)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ from scipy.linalg import qr, solve_triangular
 from stretchy.core.factors import Factor, SingularSystemError, factorise, power_of_two
 from stretchy.core.types import Array
 
+# multiples of eps that a few dozen Householder steps leave where the exact answer is zero
+ROUNDING = 10.0
+
 
 def sorted_pivoted_qr(A: Array) -> tuple[Array, Array, Array]:
     """``A[:, pivots] = U R`` with the rows of A sorted by size on the way; (U, R, pivots)."""
@@ -35,26 +38,34 @@ def unpivoted_inverse(R: Array, pivots: Array) -> Array:
     return inverse
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A solution, and the reciprocal of its componentwise condition number."""
+def column_blur(A: Array, U: Array, R: Array) -> Array:
+    """How many times eps each column of U may be off, given ``A[:, pivots] = U R``.
 
-    X: Array
-    rcond: float
-
-
-def judged_solve(matrix: Array, factor: Factor, B: Array) -> Judged:
-    """Solve ``matrix X = B`` and judge X by ``| |A^-1| (|A||X| + |B|) | / |X|``.
-
-    This number does not depend on how rows are scaled, which here differs by hundreds of orders
-    of magnitude; a norm-wise estimate would cry wolf.
+    With rows sorted by their largest entries ``a_0 >= a_1 >= ...``, row i is known to ``eps a_i``.
+    Column l of U is the direction of what is left of the rows from l on, of size ``|R_ll|``.
+    Rounding in row i turns it by ``eps a_i sqrt(1 - U_il^2) / |R_ll|``; and where ``|R_ll|`` is a
+    few ``eps a_l``, nothing but rounding is left.
     """
-    X = factor.solve(B)
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = np.abs(factor.inverse) @ (np.abs(matrix) @ np.abs(X) + np.abs(B))
+    peaks, left, eps = np.abs(A).max(axis=1, initial=0.0), np.abs(R.diagonal()), np.finfo(float).eps
+    order = np.argsort(-peaks, kind="stable")
+    peaks = peaks[order]
+    across = np.sqrt(np.maximum(1.0 - np.square(U[order]), 0.0))
+    with np.errstate(over="ignore"):
+        blur = np.tril(across * peaks[:, None]).max(axis=0) / left
+    lost = left <= ROUNDING * eps * peaks[: left.size]
+    return np.where(lost, 1.0 / eps, np.maximum(blur, 1.0))
+
+
+def reciprocal(spread: Array, X: Array, B: Array) -> float:
+    """``1 / max_t |spread_t| / |X_t|`` over the targets t that are not zero.
+
+    `spread` is componentwise, so this number does not depend on how rows are scaled, which here
+    differs by hundreds of orders of magnitude; a norm-wise estimate would cry wolf.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ratio = np.linalg.norm(spread, axis=0) / np.linalg.norm(X, axis=0)
     worst = float(np.max(ratio[np.linalg.norm(B, axis=0) > 0], initial=1.0))
-    return Judged(X, 1.0 / worst if np.isfinite(worst) else 0.0)
+    return 1.0 / worst if np.isfinite(worst) else 0.0
 
 
 @dataclass(frozen=True)
@@ -67,37 +78,61 @@ class WidePivoted:
 
     U: Array
     to_beta: Array
-    matrix: Array
     factor: Factor
+    magnitude: Array
+    blur: Array
 
     def solve(self, Y: Array) -> tuple[Array, Array, float]:
-        """``(alpha, beta, rcond)`` for targets Y in the scale of the rows of P."""
-        z = judged_solve(self.matrix, self.factor, Y)
-        return self.U @ z.X, self.to_beta @ z.X, z.rcond
+        """``(alpha, beta, rcond)`` for targets Y in the scale of the rows of P.
+
+        Rounding moves z by up to ``|B^-1| (|P||U| + |Lam||(R Pi')^-1|) |z|`` eps, times the blur.
+        """
+        z = self.factor.solve(Y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            blurred = self.blur[:, None] * np.abs(z)
+            spread = np.abs(self.factor.inverse) @ (self.magnitude @ blurred + np.abs(Y)) + blurred
+        return self.U @ z, self.to_beta @ z, reciprocal(spread, z, Y)
 
 
 def wide_pivoted(P: Array, Q: Array, Lam: Array) -> WidePivoted:
     """Factor ``Q' = U R Pi'`` (M <= D) and the small system in z."""
     size = power_of_two(np.abs(Q).max(axis=1, initial=0.0))
-    U, R, pivots = sorted_pivoted_qr((Q / size[:, None]).T)
+    scaled = (Q / size[:, None]).T
+    U, R, pivots = sorted_pivoted_qr(scaled)
     to_beta = unpivoted_inverse(R, pivots) / size[:, None]
-    matrix = P @ U + Lam @ to_beta
-    return WidePivoted(U, to_beta, matrix, factorise(matrix.copy()))
+    with np.errstate(over="ignore"):
+        magnitude = np.abs(P) @ np.abs(U) + np.abs(Lam) @ np.abs(to_beta)
+    factor = factorise(P @ U + Lam @ to_beta)
+    return WidePivoted(U, to_beta, factor, magnitude, column_blur(scaled, U, R))
 
 
 @dataclass(frozen=True)
 class TallPivoted:
     """``(V'P + lam S^-T Pi') alpha = V'y``, from ``Q = V S Pi'`` (M >= D)."""
 
+    P: Array
     V: Array
+    unstretch: Array
+    peaks: Array
     shrink: Array
-    matrix: Array
     factor: Factor
 
     def solve(self, Y: Array) -> tuple[Array, float]:
-        """``(alpha, rcond)`` for targets Y of shape (M, t)."""
-        judged = judged_solve(self.matrix, self.factor, self.V.T @ Y)
-        return judged.X, judged.rcond
+        """``(alpha, rcond)`` for targets Y of shape (M, t).
+
+        Rounding moves alpha by up to ``|B^-1| ((|V'||P| + |shrink|) |alpha| + |V'y|)`` eps; and
+        by ``A^-1 dQ' e``, ``A^-1 = B^-1 S^-T Pi'``, since row i of Q is known to eps times its
+        largest entry.
+        """
+        B = self.V.T @ Y
+        alpha = self.factor.solve(B)
+        size, inverse = np.abs(alpha), self.factor.inverse
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = np.abs(self.V).T @ (np.abs(self.P) @ size) + np.abs(self.shrink) @ size
+            sensitivity = np.abs(inverse @ self.unstretch.T).sum(axis=1)
+            spread = np.abs(inverse) @ (products + np.abs(B))
+            spread += np.outer(sensitivity, self.peaks @ np.abs(Y - self.P @ alpha))
+        return alpha, reciprocal(spread, alpha, B)
 
     @property
     def shrunk(self) -> float:
@@ -108,7 +143,9 @@ class TallPivoted:
 def tall_pivoted(P: Array, Q: Array, lam: Array) -> TallPivoted:
     """Factor Q (M >= D) and the system in alpha; `lam` (D,) in the scale of Q's columns."""
     size = power_of_two(np.abs(Q).max(axis=0, initial=0.0))
-    V, S, pivots = sorted_pivoted_qr(Q / size)
-    shrink = unpivoted_inverse(S, pivots).T * (lam / size)
-    matrix = V.T @ P + shrink
-    return TallPivoted(V, shrink, matrix, factorise(matrix.copy()))
+    scaled = Q / size
+    V, S, pivots = sorted_pivoted_qr(scaled)
+    unstretch = unpivoted_inverse(S, pivots)
+    shrink = unstretch.T * (lam / size)
+    peaks = np.abs(scaled).max(axis=1, initial=0.0)
+    return TallPivoted(P, V, unstretch, peaks, shrink, factorise(V.T @ P + shrink))

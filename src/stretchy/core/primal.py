@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from stretchy.core.crossfit import RowSystem
 from stretchy.core.factors import Factor, factorise
 from stretchy.core.gram import PrimalGram
 from stretchy.core.intercept import Intercept
@@ -61,6 +62,35 @@ class PrimalSystem:
         corner = last[D] / self.gram.total_weight - last[:D] @ self.gram.q
         return float(D + 1.0 - shrunk - self.lam * corner)
 
+    def left(self, Pc: Array) -> Array:
+        """Rows that turn the unknowns into predictions: ``prediction = left x``.
+
+        With the free intercept the last unknown is the mean fitted value.
+        """
+        one = np.ones((Pc.shape[0], 1))
+        if self.intercept is Intercept.FREE:
+            return np.hstack([Pc, one])
+        return np.hstack([Pc + self.gram.p, one if self.intercept is Intercept.COLUMN else 0 * one])
+
+    def right(self, Qc: Array) -> Array:
+        """Rows whose weighted sum with y is the right-hand side of the unknowns."""
+        return np.hstack([Qc, np.full((Qc.shape[0], 1), 1.0 / self.gram.total_weight)])
+
+    def row_system(self) -> RowSystem:
+        """The system for exact cross-validation, the free intercept among its unknowns."""
+        if self.intercept is not Intercept.FREE:
+            return RowSystem(self.matrix, self.inverse)
+        D = self.gram.n_features
+        B, inverse = np.zeros((D + 1, D + 1)), np.zeros((D + 1, D + 1))
+        B[:D, :D], inverse[:D, :D] = self.matrix, self.inverse
+        B[D, D] = inverse[D, D] = 1.0
+        return RowSystem(B, inverse)
+
+    @property
+    def matrix(self) -> Array:
+        """The system's matrix, as it was before it was factored."""
+        return _matrix(self.gram, self.lam, self.intercept)
+
     def covariance(self, QQ: Array) -> Array:
         """``A W^-1 A'`` for ``alpha = A y``, from ``QQ = Qc'W Qc``."""
         return self._joint_covariance(QQ)[: self.gram.n_features, : self.gram.n_features]
@@ -88,6 +118,10 @@ class PrimalSystem:
 
 def primal_system(gram: PrimalGram, lam: float, intercept: Intercept) -> PrimalSystem:
     """Assemble and factor."""
+    return PrimalSystem(gram, lam, intercept, factorise(_matrix(gram, lam, intercept)))
+
+
+def _matrix(gram: PrimalGram, lam: float, intercept: Intercept) -> Array:
     D = gram.n_features
     size = D if intercept is Intercept.FREE else D + 1
     A = np.zeros((size, size))
@@ -99,7 +133,7 @@ def primal_system(gram: PrimalGram, lam: float, intercept: Intercept) -> PrimalS
         A[:D, D], A[D, D] = -lam * gram.q, 1.0 + lam / gram.total_weight
     if intercept is Intercept.NONE:
         A[:D, D], A[D, D] = -gram.q, 1.0 / gram.total_weight
-    return PrimalSystem(gram, lam, intercept, factorise(A))
+    return A
 
 
 def _penalties(gram: PrimalGram, lam: float) -> Array:

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from stretchy.core.factors import power_of_two
 from stretchy.core.features import ExpFeatures, Features, PlainFeatures
 from stretchy.core.types import Array, Index, Mask
 
@@ -14,6 +15,8 @@ Columns = slice | Index
 
 # exp(600) squared with a few coefficients still is a float64
 LARGEST_LOG_FEATURE = 600.0
+# below this the squares of deviations lose digits
+SMALLEST_SCALE = 1e-140
 
 
 @dataclass(frozen=True)
@@ -44,21 +47,22 @@ def column_moments(X: Array, weights: Array, eps: float = float(np.finfo(float).
         mean = share @ X
         deviations = X - mean
         scale = np.sqrt(share @ np.square(deviations))
-    if not np.isfinite(scale).all():
-        mean, scale = _large_moments(X, share)
+    # squares that overflow, or vanish although the column varies
+    if not np.isfinite(scale).all() or np.any((scale < SMALLEST_SCALE) & (smallest < largest)):
+        mean, scale = _scaled_moments(X, share)
     # halves, so that the difference of two huge numbers does not overflow
     half_range = largest / 2 - smallest / 2
     constant = half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest))
     constant |= scale == 0
-    scale = np.where(constant, 1.0, scale)
-    low, high = (smallest - mean) / scale, (largest - mean) / scale
+    # the mean of equal numbers is one of them but for rounding, which is large for large numbers
+    mean, scale = np.where(constant, smallest, mean), np.where(constant, 1.0, scale)
+    low, high = (smallest - mean) / scale, np.where(constant, 0.0, (largest - mean) / scale)
     return Moments(mean, scale, smallest, low, high, constant)
 
 
-def _large_moments(X: Array, share: Array) -> tuple[Array, Array]:
-    """Mean and scale of columns whose squares overflow."""
-    size = np.abs(X).max(axis=0)
-    size[size == 0] = 1.0
+def _scaled_moments(X: Array, share: Array) -> tuple[Array, Array]:
+    """Mean and scale of columns whose squares leave the range of float64."""
+    size = power_of_two(np.abs(X).max(axis=0))
     scaled = X / size
     mean = share @ scaled
     return mean * size, np.sqrt(share @ np.square(scaled - mean)) * size

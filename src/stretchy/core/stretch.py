@@ -8,6 +8,8 @@ from stretchy.core.types import Array
 SAFE_EXPONENT = 300.0
 # beyond this a penalty is indistinguishable from infinity beside entries of order one
 LARGEST_LOG = 575.0
+# times a mean of stretched features it still is a float64
+LARGEST_PENALTY = 1e250
 
 
 def stretch_exponent(k: float) -> float:
@@ -41,7 +43,13 @@ def penalty(c: float, k: float) -> float:
             f"c={c!r} is out of range: it must be positive. Large c means little regularisation, "
             "c=np.inf none."
         )
-    return 1.0 / (float(c) * float(k))
+    lam = 1.0 / (float(c) * float(k))
+    if lam > LARGEST_PENALTY:
+        raise ValueError(
+            f"c={c!r} is out of range: its penalty 1/(ck) leaves the range of float64. Use c=1e-249 "
+            "or larger; coefficients are zero to working precision long before."
+        )
+    return lam
 
 
 def is_safe(low: float, high: float, r: float) -> bool:
@@ -54,3 +62,14 @@ def scaled_penalty(lam: Array, log_scale: Array) -> Array:
     with np.errstate(divide="ignore"):
         exponent = np.log(lam) - log_scale
     return np.exp(np.minimum(exponent, LARGEST_LOG))
+
+
+def rows_for_penalty(log_rows: Array, lam: Array, r: float) -> Array:
+    """Scales of the rows, raised where ``lam * exp(-(1 + r) log_rows)`` would be capped.
+
+    A capped penalty loses its proportion to the others, and the free intercept with it.
+    """
+    with np.errstate(divide="ignore"):
+        least = np.log(lam) / (1.0 + r)
+    capped = (1.0 + r) * np.max(least - log_rows) > LARGEST_LOG
+    return np.maximum(log_rows, least) if capped else log_rows

@@ -10,7 +10,9 @@ from sklearn import get_config
 from stretchy.core.features import Features
 from stretchy.core.gram import (
     DualGram,
+    Frame,
     PrimalGram,
+    cross_block,
     dual_coefficients,
     dual_grams,
     primal_gram,
@@ -18,6 +20,7 @@ from stretchy.core.gram import (
 from stretchy.core.quadrant import Moments, Quadrant, column_moments
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
+from stretchy.designs.protocol import Design
 
 # large enough for BLAS to run at full speed, small enough to stay near the cache
 BLOCK_BYTES = 1 << 25
@@ -61,6 +64,9 @@ class DenseDesign:
         kept = columns if self.columns is None else self.columns[columns]
         return replace(self, columns=kept, quadrant=self.quadrant.take(columns))
 
+    def take_rows(self, rows: Index) -> "DenseDesign":
+        return replace(self, rows=rows if self.rows is None else self.rows[rows])
+
     def dot(self, coef: Array) -> Array:
         out = np.zeros((self.shape[0], coef.shape[1]))
         for columns, features in self._column_blocks():
@@ -85,10 +91,10 @@ class DenseDesign:
         return dual_grams(blocks, exponents, weights, log_rows)
 
     def coefficients(
-        self, gram: DualGram, beta: Array, total: Array, weights: Array
+        self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
         for columns, features in self._column_blocks():
-            yield columns, dual_coefficients(features, gram, beta, total, weights)
+            yield columns, dual_coefficients(features, frame, beta, total, weights)
 
     def column_gram(self, exponent: float, weights: Array) -> PrimalGram:
         peaks = self._column_peaks()
@@ -107,6 +113,21 @@ class DenseDesign:
             Q = gram.stretched(features)
             out += Q.T @ (weights[rows, None] * Q)
         return out
+
+    def row_features(self, rows: Index) -> Features:
+        return self.take_rows(rows)._features(slice(0, rows.size), slice(0, self.shape[1]))
+
+    def row_slices(self) -> Iterator[slice]:
+        return blocks_of(self.shape[0], self.shape[1])
+
+    def cross(self, frame: Frame, weights: Array, other: "Design") -> tuple[Array, Array]:
+        K, Pq = np.zeros((other.shape[0], self.shape[0])), np.zeros(other.shape[0])
+        everything = np.arange(other.shape[0])
+        for columns, features in self._column_blocks():
+            index = np.arange(columns.start, columns.stop)
+            new = other.take(index).row_features(everything)
+            cross_block(features, new, frame, frame.centre[columns], weights, K, Pq)
+        return K, Pq
 
     def in_memory(self) -> Features | None:
         n_rows, n_columns = self.shape

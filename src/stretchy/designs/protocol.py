@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from stretchy.core.features import Features
-from stretchy.core.gram import DualGram, PrimalGram
+from stretchy.core.gram import DualGram, Frame, PrimalGram
 from stretchy.core.types import Array, Index
 
 
@@ -26,6 +26,10 @@ class Design(Protocol):
         """The same rows with some of the columns."""
         ...
 
+    def take_rows(self, rows: Index) -> "Design":
+        """The same columns of some of the rows."""
+        ...
+
     def dot(self, coef: Array) -> Array:
         """``(P - offset) coef`` for coefficients (D, t)."""
         ...
@@ -41,7 +45,7 @@ class Design(Protocol):
         ...
 
     def coefficients(
-        self, gram: DualGram, beta: Array, total: Array, weights: Array
+        self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
         """``alpha = Q' beta`` block by block, in the order of the columns."""
         ...
@@ -56,6 +60,21 @@ class Design(Protocol):
 
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
         """``Qc' W Qc``, for the analysis of variance."""
+        ...
+
+    def row_features(self, rows: Index) -> Features:
+        """All features of some rows, in memory."""
+        ...
+
+    def row_slices(self) -> Iterator[slice]:
+        """Slices of rows that fit in memory one at a time."""
+        ...
+
+    def cross(self, frame: Frame, weights: Array, other: "Design") -> tuple[Array, Array]:
+        """``((P_other - p) Qc', (P_other - p) q)`` for the rows of another design.
+
+        With row scales in the frame: ``(P_other Q', 0)``, Q scaled.
+        """
         ...
 
     def in_memory(self) -> Features | None:

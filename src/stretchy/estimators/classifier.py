@@ -2,22 +2,21 @@
 
 from typing import Any
 
-import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from stretchy.core.classes import class_weights, signed_targets
-from stretchy.core.types import Array
-from stretchy.estimators.model import StretchyModel
-from stretchy.estimators.parameters import checked_weights
+from stretchy.core.density import keep_count
+from stretchy.estimators.classification import Classification, check_choices, read_labels
+from stretchy.estimators.parameters import checked_spec, checked_weights
+from stretchy.estimators.prepared import prepare
+from stretchy.estimators.splits import make_folds
+from stretchy.search import crossfit
 
 
-class StretchyClassifier(ClassifierMixin, StretchyModel):
+class StretchyClassifier(Classification):
     """Classification by stretchy regression on targets +-1.
 
-    Two classes: one regression, cut at zero. More: one against the rest, all from one
-    factorisation; the largest score wins.
+    Two classes: one regression. More: one against the rest, all from one factorisation; the
+    largest score wins.
 
     Parameters
     ----------
@@ -26,12 +25,21 @@ class StretchyClassifier(ClassifierMixin, StretchyModel):
     class_weight : None, "balanced" or dict, default=None
         Weights of the classes, times the sample weights. ``"balanced"`` gives all classes the
         same total weight.
-    threshold : {"zero"}, default="zero"
-        Where the scores are cut: at zero, as in the paper.
+    threshold : {"auto", "zero", "balanced"}, default="auto"
+        Where scores are cut: ``"zero"`` as in the paper; ``"balanced"`` where the balanced error
+        rate of exact out-of-fold scores is least; ``"auto"`` the second where a paired,
+        cross-fitted comparison favours it by more than one standard error.
+    cv : None, int, splitter or list of splits, default=None
+        Which out-of-fold scores; None is leave one out, or ten folds with ``density < 1``, where
+        every fold selects its own features.
+    calibration : {"sigmoid", "isotonic"}, default="sigmoid"
+        How scores become probabilities; isotonic for two classes only.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+    threshold_ : float, or array of shape (n_classes,)
+        The cut that `decision_function` subtracts.
     coef_ : array of shape (n_features,) for two classes, else (n_classes, n_features)
     intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_, n_features_in_
         As in `StretchyRegressor`, with one target for two classes.
@@ -41,9 +49,11 @@ class StretchyClassifier(ClassifierMixin, StretchyModel):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from stretchy import StretchyClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = StretchyClassifier(class_weight="balanced").fit(X, y)
+    >>> model = StretchyClassifier().fit(X, y)
     >>> bool(model.score(X, y) > 0.95)
     True
+    >>> model.predict_proba(X).shape
+    (569, 2)
     """
 
     def __init__(
@@ -57,9 +67,11 @@ class StretchyClassifier(ClassifierMixin, StretchyModel):
         density: float = 1.0,
         fit_intercept: bool | str = True,
         solver: str = "auto",
-        n_jobs: int | None = None,
         class_weight: Any = None,
-        threshold: str = "zero",
+        threshold: str = "auto",
+        cv: Any = None,
+        calibration: str = "sigmoid",
+        n_jobs: int | None = None,
     ):
         self.k = k
         self.c = c
@@ -69,37 +81,29 @@ class StretchyClassifier(ClassifierMixin, StretchyModel):
         self.density = density
         self.fit_intercept = fit_intercept
         self.solver = solver
-        self.n_jobs = n_jobs
         self.class_weight = class_weight
         self.threshold = threshold
+        self.cv = cv
+        self.calibration = calibration
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyClassifier":
         """Fit to X of shape (n_samples, n_features) and labels y of shape (n_samples,)."""
-        if self.threshold != "zero":
-            raise ValueError(f'threshold={self.threshold!r} is not known: use "zero".')
+        self._unfit()
+        check_choices(self.threshold, self.calibration)
         X, y = validate_data(self, X, y, dtype="numeric")
-        check_classification_targets(y)
-        weights = checked_weights(sample_weight, X)
-        # samples of weight zero are as if they were not there: their classes too
-        self.classes_ = np.unique(y[weights > 0])
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"y has one class ({self.classes_[0]!r}): a classifier needs samples of at least "
-                "two classes."
-            )
-        codes = np.searchsorted(self.classes_, y).clip(max=self.classes_.size - 1)
-        weights = class_weights(self.class_weight, self.classes_, codes, weights)
+        labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
+        prepared = prepare(self, X, labels.weights)
+        view = prepared.at(self.a)
+        spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
+        count = keep_count(self.density, X.shape[1])
+        rows, compressed = prepared.rows, count < view.columns.size
+        folds = make_folds(self.cv, X, y, rows, classifier=True, compressed=compressed)
+        Y, weights = labels.Y[rows], prepared.weights
+        fitted = crossfit(view.design, Y, weights, spec, count, folds, self.n_jobs)
+        self.classes_ = labels.classes
         self._single = self.classes_.size == 2
-        self._fit_targets(X, signed_targets(codes, self.classes_.size), weights)
+        tested = rows[folds.tested]
+        self._calibrate(fitted.outputs, labels.codes[tested], labels.sample_weights[tested])
+        self._store(prepared, view, fitted.model)
         return self
-
-    def decision_function(self, X: Any) -> Array:
-        """Scores of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
-        outputs = self._outputs(X)
-        return outputs[:, 0] if self._single else outputs
-
-    def predict(self, X: Any) -> Any:
-        """The class of every sample: positive score, or largest."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if self._single else scores.argmax(axis=1)
-        return self.classes_[codes]

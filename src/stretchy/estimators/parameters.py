@@ -44,14 +44,22 @@ def checked_quadrant(quadrant: Any, a: Any, b: Any, moments: Moments) -> Quadran
     a = checked_number("a", a, "pass a finite number; the paper's is -0.2, 0 is the linear limit.")
     if not np.isfinite(a):
         raise ValueError(f"a={a!r} must be finite; the paper's is -0.2, 0 is the linear limit.")
-    offsets = np.asarray(b, dtype=np.float64)
-    if offsets.shape not in ((), (n_features,)) or not np.isfinite(offsets).all():
-        raise ValueError(
-            f"b has shape {offsets.shape}; pass a finite number, or one for each of the "
-            f"{n_features} features."
-        )
+    offsets = checked_offsets(b, n_features)
     kind: Kind = "identity" if quadrant == "identity" else "linear" if a == 0 else "exp"
     return Quadrant(kind, moments, a, np.broadcast_to(offsets, (n_features,)).copy())
+
+
+def checked_offsets(b: Any, n_features: int) -> Array:
+    """A finite number, or one for each feature."""
+    hint = f"pass a finite number, or one for each of the {n_features} features."
+    offsets = np.asarray(b)
+    if offsets.dtype.kind not in "iuf":
+        raise TypeError(f"b={b!r} is not a number: {hint}")
+    if offsets.shape not in ((), (n_features,)):
+        raise ValueError(f"b has shape {offsets.shape}: {hint}")
+    if not np.isfinite(offsets).all():
+        raise ValueError(f"b has an entry {offsets[~np.isfinite(offsets)].flat[0]}: {hint}")
+    return offsets.astype(np.float64)
 
 
 def checked_weights(sample_weight: Any, X: Any) -> Array:

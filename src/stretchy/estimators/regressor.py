@@ -2,17 +2,16 @@
 
 from typing import Any
 
-import numpy as np
-from sklearn import get_config
-from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from stretchy.core.types import Array
-from stretchy.estimators.model import StretchyModel
-from stretchy.estimators.parameters import checked_noise, checked_weights
+from stretchy.core.density import keep_count
+from stretchy.estimators.parameters import checked_spec, checked_weights
+from stretchy.estimators.prepared import prepare
+from stretchy.estimators.regression import Regression, float_targets
+from stretchy.solve import fit_model
 
 
-class StretchyRegressor(MultiOutputMixin, RegressorMixin, StretchyModel):
+class StretchyRegressor(Regression):
     """Closed-form regression whose power k compresses the coefficients.
 
     Columns are standardised and mapped to the first quadrant, ``P = exp(a z + b)``. With
@@ -118,55 +117,15 @@ class StretchyRegressor(MultiOutputMixin, RegressorMixin, StretchyModel):
 
         A `sample_weight` of w counts as w repetitions of the sample; zero leaves it out.
         """
+        self._unfit()
         X, y = validate_data(self, X, y, dtype="numeric", multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
+        prepared = prepare(self, X, weights)
+        view = prepared.at(self.a)
+        spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
+        count = keep_count(self.density, X.shape[1])
+        Y = float_targets(y)[prepared.rows]
+        model = fit_model(view.design, Y, prepared.weights, spec, count, self.n_jobs)
         self._single = y.ndim == 1
-        self._fit_targets(X, np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1), weights)
+        self._store(prepared, view, model)
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Predictions of shape (n_samples,) or (n_samples, n_targets)."""
-        outputs = self._outputs(X)
-        return outputs[:, 0] if self._single else outputs
-
-    def coef_std(self, noise_variance: Any = None) -> Array:
-        """Standard deviation of every coefficient, in the shape of ``coef_``.
-
-        Parameters
-        ----------
-        noise_variance : float, array of shape (n_targets,) or None
-            Variance of the noise in y (divided by the weight of each sample). By default it is
-            estimated as ``sum e**2 / tr((I-H)'(I-H))``.
-
-        Notes
-        -----
-        ``Cov[coef] = A Sigma A'`` for ``coef = A y``. Given the transform and the kept features:
-        the spread of a selection is not in it. No matrix of n_features squared is formed where
-        there are more features than samples.
-        """
-        check_is_fitted(self)
-        noise = checked_noise(noise_variance, self._model.Y.shape[1])
-        std = np.zeros((self._model.Y.shape[1], self.n_features_in_))
-        std[:, self._columns] = np.sqrt(self._model.variance(noise))
-        return self._shaped(std)
-
-    def coef_covariance(self, noise_variance: Any = None) -> Array:
-        """Covariance of the coefficients, (n_features, n_features) for each target.
-
-        See `coef_std` for the noise, and for a result that always fits in memory.
-        """
-        check_is_fitted(self)
-        n_targets, D = self._model.Y.shape[1], self.n_features_in_
-        need, limit = 8 * n_targets * D * D, int(get_config()["working_memory"] * 2**20)
-        if need > limit:
-            raise MemoryError(
-                f"the covariance of {D} coefficients would take {need / 2**20:,.0f} MiB, and "
-                f"working_memory is {limit / 2**20:,.0f} MiB. Use coef_std(), or "
-                "sklearn.set_config(working_memory=...) if the memory is there."
-            )
-        noise = checked_noise(noise_variance, n_targets)
-        covariance = np.zeros((n_targets, D, D))
-        covariance[np.ix_(np.arange(n_targets), self._columns, self._columns)] = (
-            self._model.covariance(noise)
-        )
-        return self._shaped(covariance)

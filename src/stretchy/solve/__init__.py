@@ -5,6 +5,7 @@ from stretchy.solve.choose import choose_space as choose_space
 from stretchy.solve.choose import loses_digits as loses_digits
 from stretchy.solve.fit import Solution as Solution
 from stretchy.solve.fit import fit_stretchy as fit_stretchy
+from stretchy.solve.interval import interval_bounds as interval_bounds
 from stretchy.solve.model import FittedModel as FittedModel
 from stretchy.solve.model import fit_model as fit_model
 from stretchy.solve.spec import SOLVERS as SOLVERS

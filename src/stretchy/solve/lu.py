@@ -8,12 +8,53 @@ import numpy as np
 
 from stretchy.core.dual import DualSolution, DualSystem, dual_system
 from stretchy.core.fit import Fit
+from stretchy.core.gram import Frame, PrimalGram
 from stretchy.core.intercept import Intercept
 from stretchy.core.primal import PrimalSystem, primal_system
 from stretchy.core.types import Array
 from stretchy.core.variance import repeated_norm
 from stretchy.designs.protocol import Design
 from stretchy.solve.spec import Space, Spec
+
+
+def row_scales(design: Design, r: float, intercept: Intercept) -> Array | None:
+    """Logs to divide rows by where powers are not safe; None where they are."""
+    log_rows = design.row_peaks(r)
+    if log_rows is not None and intercept is Intercept.COLUMN:
+        return np.maximum(log_rows, 0.0)
+    return log_rows
+
+
+def dual_fit(
+    design: Design,
+    frame: Frame,
+    solution: DualSolution,
+    weights: Array,
+    intercept: Intercept,
+    rcond: float,
+) -> Fit:
+    """Coefficients from dual coefficients, in one walk over the data."""
+    blocks = design.coefficients(frame, solution.beta, solution.total, weights)
+    coef = np.vstack([alpha for _, alpha in blocks])
+    whole = design.offset * coef.sum(axis=0)
+    if intercept is Intercept.FREE and frame.log_rows is None:
+        level = solution.constant - frame.centre @ coef
+        constant = level - whole
+    else:
+        constant, level = solution.constant, solution.constant + whole
+    log_beta = np.zeros(weights.size) if frame.log_rows is None else frame.r * frame.log_rows
+    return Fit(coef, level, constant, solution.beta, log_beta, rcond)
+
+
+def primal_fit(
+    gram: PrimalGram, coef: Array, constant: Array, intercept: Intercept, rcond: float
+) -> Fit:
+    """A fit from the unknowns of the primal system."""
+    whole = gram.offset * coef.sum(axis=0)
+    if intercept is Intercept.FREE:
+        level = constant - gram.centre @ coef
+        return Fit(coef, level, level - whole, None, None, rcond)
+    return Fit(coef, constant + whole, constant, None, None, rcond)
 
 
 @dataclass(frozen=True)
@@ -29,9 +70,7 @@ class DualLU:
     @cached_property
     def system(self) -> DualSystem:
         r, intercept = self.spec.r, self.spec.intercept
-        log_rows = self.design.row_peaks(r)
-        if log_rows is not None and intercept is Intercept.COLUMN:
-            log_rows = np.maximum(log_rows, 0.0)
+        log_rows = row_scales(self.design, r, intercept)
         gram = self.design.gram([r], self.weights, log_rows)[0]
         return dual_system(gram, self.spec.lam / self.weights, intercept)
 
@@ -44,20 +83,12 @@ class DualLU:
         return self.system.dof
 
     def fit(self, Y: Array) -> Fit:
-        gram, solution = self.system.gram, self.system.solve(Y)
-        coef = np.vstack([alpha for _, alpha in self._coefficients(solution)])
-        if self.spec.intercept is Intercept.FREE and gram.log_rows is None:
-            level = solution.constant - gram.centre @ coef
-            intercept = level - self.design.offset * coef.sum(axis=0)
-        else:
-            intercept = solution.constant
-            level = intercept + self.design.offset * coef.sum(axis=0)
-        log_beta = np.zeros(len(Y)) if gram.log_rows is None else gram.r * gram.log_rows
-        return Fit(coef, level, intercept, solution.beta, log_beta, self.rcond)
+        frame, solution = self.system.gram.frame, self.system.solve(Y)
+        return dual_fit(self.design, frame, solution, self.weights, self.spec.intercept, self.rcond)
 
     def _coefficients(self, solution: DualSolution) -> Iterator[tuple[slice, Array]]:
         beta, total = solution.beta, solution.total
-        return self.design.coefficients(self.system.gram, beta, total, self.weights)
+        return self.design.coefficients(self.system.gram.frame, beta, total, self.weights)
 
     @property
     def _unit(self) -> DualSolution:
@@ -108,12 +139,7 @@ class PrimalLU:
         means = self.weights @ Y / gram.total_weight
         projected = self.design.project(gram, self.weights[:, None] * (Y - means))
         coef, constant = self.system.solve(projected, means)
-        if self.spec.intercept is Intercept.FREE:
-            level = constant - gram.centre @ coef
-            intercept = level - gram.offset * coef.sum(axis=0)
-        else:
-            intercept, level = constant, constant + gram.offset * coef.sum(axis=0)
-        return Fit(coef, level, intercept, None, None, self.rcond)
+        return primal_fit(gram, coef, constant, self.spec.intercept, self.rcond)
 
     @cached_property
     def _stretched_gram(self) -> Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -10,6 +11,7 @@ from stretchy.core.density import strongest
 from stretchy.core.types import Array, Index, Mask
 from stretchy.designs.protocol import Design
 from stretchy.solve.fit import Solution, fit_stretchy
+from stretchy.solve.jackknife import DualJackknife, PrimalJackknife, make_jackknife
 from stretchy.solve.spec import Spec
 from stretchy.solve.spread import coefficient_covariance, coefficient_variance, dual_of_primal
 
@@ -65,6 +67,26 @@ class FittedModel:
         return np.vstack(
             [_dual(p, self.Y[:, p.targets], self.weights, self.spec).T for p in self.passes]
         )
+
+    @cached_property
+    def jackknives(self) -> list[DualJackknife | PrimalJackknife]:
+        """The leave-one-out models of every pass, given the columns that it kept."""
+        return [
+            make_jackknife(p.design, self.Y[:, p.targets], self.weights, self.spec)
+            for p in self.passes
+        ]
+
+    @cached_property
+    def loo_residuals(self) -> Array:
+        """Residuals of every sample by the model fitted without it, shape (M, t)."""
+        residuals = np.empty_like(self.Y)
+        for p, jackknife in zip(self.passes, self.jackknives, strict=True):
+            residuals[:, p.targets] = jackknife.residuals
+        return residuals
+
+    def __getstate__(self) -> dict[str, object]:
+        # inverses can be made again: they stay out of pickles
+        return {name: v for name, v in self.__dict__.items() if name != "jackknives"}
 
     def variance(self, noise: Array | None) -> Array:
         """Variance of every coefficient given the kept columns, shape (t, D)."""

@@ -28,6 +28,8 @@ def coefficient_variance(
     design: Design, Y: Array, weights: Array, spec: Spec, noise: Array | None
 ) -> Array:
     """The variance of every coefficient, shape (t, D), for noise of variance ``noise / w``."""
+    if design.shape[1] == 0:
+        return np.zeros((Y.shape[1], 0))
     system = build_system(design, weights, spec)
     if noise is None:
         noise = noise_variance(design, system.fit(Y), system, Y, weights)
@@ -38,6 +40,8 @@ def coefficient_covariance(
     design: Design, Y: Array, weights: Array, spec: Spec, noise: Array | None
 ) -> Array:
     """The covariance of the coefficients of every target, shape (t, D, D)."""
+    if design.shape[1] == 0:
+        return np.zeros((Y.shape[1], 0, 0))
     system = build_system(design, weights, spec)
     if noise is None:
         noise = noise_variance(design, system.fit(Y), system, Y, weights)

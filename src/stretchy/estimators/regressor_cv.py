@@ -1,0 +1,134 @@
+"""Stretchy regression with a, k, c and density chosen by exact cross-validation."""
+
+from typing import Any
+
+from sklearn.utils.validation import validate_data
+
+from stretchy.estimators.callbacks import CallbackSupport, with_callbacks
+from stretchy.estimators.parameters import checked_weights
+from stretchy.estimators.prepared import prepare
+from stretchy.estimators.regression import Regression, float_targets
+from stretchy.estimators.routing import route
+from stretchy.estimators.scoring import regression_scoring
+from stretchy.estimators.search import StretchySearch
+from stretchy.estimators.splits import make_folds
+
+
+class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
+    """`StretchyRegressor` that finds its own a, k, c and density.
+
+    Every cell of the grid is cross-validated exactly and without refitting: the out-of-fold
+    residuals follow from one inverse per cell. Exact given the z-scores, which are those of all
+    samples.
+
+    Parameters
+    ----------
+    a_grid : sequence of float, default=(-0.2, 0.0)
+        Transforms ``exp(a z)`` to try; 0 is the linear limit, ridge regression on z.
+    k_grid : sequence of float, default=(1.1, 1.25, 1.5, 1.75, 2.0)
+    c_grid : "auto" or sequence of float, default="auto"
+        ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
+        strengths s from 1e-12 to 1e2, so that the same grid serves every a and k.
+    density_grid : sequence of float or int, default=(1.0,)
+        Shares or numbers of features to keep. Below all of them, every fold selects its own and
+        fits again.
+    b, quadrant, fit_intercept, n_jobs
+        As in `StretchyRegressor`. With ``quadrant="identity"`` a_grid is not used.
+    cv : None, int, splitter or list of splits, default=None
+        None is leave one out; where features are selected it is ten folds, since leaving one out
+        would cost a second pass per sample. Groups go to the splitter as ``fit(..., groups=...)``.
+    scoring : None, str or callable, default=None
+        None is minus the mean squared error; else any scikit-learn scorer that works on
+        predictions. Scores are pooled over all out-of-fold predictions.
+    rule : {"1se", "best"}, default="1se"
+        ``"best"`` takes the best score. ``"1se"`` takes, among the cells whose paired losses are
+        at most one standard error worse, a = 0 before others, then the fewest features, then the
+        fewest degrees of freedom.
+    verbose : int, default=0
+        1 shows a bar on stderr.
+
+    Attributes
+    ----------
+    a_, k_, c_, density_ : the chosen cell
+    best_score_ : float
+        Its score, greater is better.
+    best_index_ : int
+        Its row in ``cv_results_``.
+    cv_results_ : dict of arrays
+        One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it.
+    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
+        Out-of-fold predictions of the chosen cell: the mean over repeats, NaN for samples in no
+        test set.
+    coef_, intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_
+        As in `StretchyRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from stretchy import StretchyRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = StretchyRegressorCV().fit(X, y)
+    >>> bool(-model.best_score_ < 3100)
+    True
+    >>> lower, upper = model.predict_interval(X[:3], coverage=0.9)
+    >>> bool((lower < upper).all())
+    True
+    """
+
+    def __init__(
+        self,
+        a_grid: Any = (-0.2, 0.0),
+        k_grid: Any = (1.1, 1.25, 1.5, 1.75, 2.0),
+        c_grid: Any = "auto",
+        density_grid: Any = (1.0,),
+        *,
+        b: Any = 0.0,
+        quadrant: str = "exp",
+        fit_intercept: bool | str = True,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "1se",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.a_grid = a_grid
+        self.k_grid = k_grid
+        self.c_grid = c_grid
+        self.density_grid = density_grid
+        self.b = b
+        self.quadrant = quadrant
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
+    ) -> "StretchyRegressorCV":
+        """Search and fit; `params` such as groups are routed to the splitter."""
+        self._unfit()
+        X, y = validate_data(self, X, y, dtype="numeric", multi_output=True, y_numeric=True)
+        weights = checked_weights(sample_weight, X)
+        split_params = route(self, sample_weight, params)
+        prepared = prepare(self, X, weights)
+        folds = make_folds(
+            self.cv,
+            X,
+            y,
+            prepared.rows,
+            classifier=False,
+            compressed=self._compresses(X.shape[1]),
+            **split_params,
+        )
+        Y = float_targets(y)[prepared.rows]
+        scoring = regression_scoring(
+            self.scoring, y, Y, prepared, folds, weighted=sample_weight is not None
+        )
+        self._single = y.ndim == 1
+        self._search(prepared, Y, folds, scoring, split_params.get("groups"))
+        predictions = self._scattered(prepared)
+        self.cv_predictions_ = predictions[:, 0] if self._single else predictions
+        return self

@@ -1,0 +1,41 @@
+"""One model and its exact out-of-fold outputs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stretchy.core.types import Array
+from stretchy.designs.protocol import Design
+from stretchy.search.finish import finished_model
+from stretchy.search.folds import Folds
+from stretchy.search.grid import Grid, Problem, outcomes
+from stretchy.solve.model import FittedModel, fit_model
+from stretchy.solve.spec import Spec
+
+
+@dataclass(frozen=True)
+class Crossfitted:
+    """A fitted model with its out-of-fold outputs, (n_tested, t)."""
+
+    model: FittedModel
+    outputs: Array
+
+
+def crossfit(
+    design: Design,
+    Y: Array,
+    weights: Array,
+    spec: Spec,
+    count: int,
+    folds: Folds,
+    n_jobs: int | None = None,
+) -> Crossfitted:
+    """Fit one cell and predict every tested sample by the model that has not seen it."""
+    if design.shape[1] == 0:
+        model = fit_model(design, Y, weights, spec, count, n_jobs)
+        return Crossfitted(model, np.broadcast_to(model.level, Y.shape)[folds.tested])
+    grid = Grid(a=(1.0,), k=(spec.k,), c=(spec.c,), densities=(1.0,), counts=(count,))
+    problem = Problem(Y, weights, spec.intercept, folds)
+    [(_, outcome)] = outcomes(grid, lambda a: design, problem)
+    model = finished_model(outcome, design, Y, weights, spec, count, n_jobs)
+    return Crossfitted(model, Y[folds.tested] - outcome.residuals)

@@ -1,0 +1,35 @@
+"""From the outcome of a cell to its fitted model."""
+
+import numpy as np
+
+from stretchy.core.types import Array
+from stretchy.designs.protocol import Design
+from stretchy.search.cells import Outcome
+from stretchy.solve.choose import choose_space, loses_digits
+from stretchy.solve.fit import Solution
+from stretchy.solve.model import FittedModel, Pass, fit_model
+from stretchy.solve.spec import Spec
+
+
+def finished_model(
+    outcome: Outcome,
+    design: Design,
+    Y: Array,
+    weights: Array,
+    spec: Spec,
+    count: int,
+    n_jobs: int | None = None,
+) -> FittedModel:
+    """The model of one cell: from what the search knows, or fitted where that is not enough.
+
+    Fitted again: a second pass over selected features, and cells in which LU loses digits that
+    the accurate solution keeps.
+    """
+    D = design.shape[1]
+    known = outcome.finish is not None and count >= D and spec.solver == "auto"
+    if not known or outcome.finish is None or loses_digits(outcome.rcond):
+        return fit_model(design, Y, weights, spec, count, n_jobs)
+    space = choose_space(*design.shape, spec.intercept)
+    solution = Solution(outcome.finish(), outcome.dof, space, space)
+    whole = Pass(np.arange(Y.shape[1]), np.arange(D), design, solution)
+    return FittedModel(design, Y, weights, spec, [whole])
