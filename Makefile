@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench arena accuracy clean
+.PHONY: help demo test test-slow check format bench arena rules coverage accuracy clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -55,6 +55,12 @@ bench: $(VENV)/.experiments ## measure speed and memory
 
 arena: $(VENV)/.experiments ## compare with other methods on real data
 	$(PY) -m benchmarks.arena
+
+rules: $(VENV)/.dev ## study which rule and grid should be the default, write docs/rules.md
+	$(PY) -m benchmarks.rules
+
+coverage: $(VENV)/.dev ## measure how often intervals cover, write docs/coverage.md
+	$(PY) -m benchmarks.coverage
 
 accuracy: $(VENV)/.dev ## measure correct digits, write docs/accuracy.md
 	$(PY) -m benchmarks.accuracy

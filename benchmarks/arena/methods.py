@@ -169,7 +169,7 @@ METHODS: dict[str, dict[str, Method]] = {
         "pls": Method(pls),
         "lasso": Method(partial(glmnet_regression, alpha=1.0), takes_sparse=True),
         "enet": Method(partial(glmnet_regression, alpha=0.5), takes_sparse=True),
-        OURS: Method(stretchy_regressor, takes_sparse=True),
+        OURS: Method(stretchy_regressor),
     },
     "classification": {
         "majority": Method(majority, takes_sparse=True),
@@ -177,7 +177,7 @@ METHODS: dict[str, dict[str, Method]] = {
         "svm": Method(svm, takes_sparse=True),
         "lasso": Method(partial(glmnet_classification, alpha=1.0), takes_sparse=True),
         "enet": Method(partial(glmnet_classification, alpha=0.5), takes_sparse=True),
-        OURS: Method(stretchy_classifier, takes_sparse=True),
+        OURS: Method(stretchy_classifier),
     },
 }
 

@@ -11,6 +11,9 @@ from stretchy.core.primal import PrimalSystem, primal_system
 from stretchy.core.stretch import is_safe, penalty, stretch_exponent
 from stretchy.core.types import Array, ArrayLike
 
+# entries of K within a factor of exp(10) of each other: centring costs at most four digits
+SIMILAR_ROWS = 10.0
+
 
 def solve_dual(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
     """``alpha = Q' (P Q' + I/(ck))^-1 y`` with ``Q = P**(1/(k-1))``: for M < D.
@@ -70,7 +73,10 @@ def array_dual_system(features: Features, r: float, lam: float) -> tuple[DualSys
     """The dual system of one array without intercept, and its unit weights."""
     M, _ = features.shape
     weights, peaks = np.ones(M), features.log_peaks(axis=1)
-    log_rows = None if is_safe(float(peaks.min()), float(peaks.max()), r) else peaks
+    low, high = float(peaks.min()), float(peaks.max())
+    # rows of very different size have no common part: centring would bury the small ones
+    similar = (1.0 + r) * (high - low) <= SIMILAR_ROWS
+    log_rows = None if similar and is_safe(low, high, r) else peaks
     gram = dual_grams([features], [r], weights, log_rows)[0]
     return dual_system(gram, np.full(M, lam), Intercept.NONE), weights
 

@@ -73,16 +73,21 @@ class RowSystem:
 
     def held_residuals(
         self, left: Array, right: Array, weights: Array, residuals: Array
-    ) -> tuple[Array, Array]:
-        """``(r, change)``: residuals of held-out rows, and what leaving them out does to x.
+    ) -> tuple[Array, Array, float]:
+        """``(r, change, slack)``: residuals of held-out rows, and what leaving them out does to x.
 
         ``(I - H_SS) r = e``: through a system of the size of S, or of B, whichever is smaller.
+        The slack ``1 / max_i |((I - H_SS)^-1)_ii|``, for one row ``|1 - H_ii|``, says how well the
+        other rows determine x: errors of the inverse come out enlarged by its reciprocal.
         """
         weighted = right.T * weights
         if left.shape[0] <= left.shape[1]:
             H = left @ (self.inverse @ weighted)
-            r = np.asarray(np.linalg.solve(np.eye(left.shape[0]) - H, residuals), dtype=np.float64)
+            G: Array = np.linalg.inv(np.eye(left.shape[0]) - H)
+            r, enlarged = G @ residuals, G.diagonal()
         else:
-            inner = np.linalg.solve(self.B - weighted @ left, weighted @ residuals)
-            r = residuals + left @ inner
-        return r, -(self.inverse @ (weighted @ r))
+            through = np.linalg.solve(self.B - weighted @ left, weighted)
+            r = residuals + left @ (through @ residuals)
+            enlarged = 1.0 + np.einsum("ij,ji->i", left, through)
+        slack = float(1.0 / np.abs(enlarged).max(initial=1.0))
+        return r, -(self.inverse @ (weighted @ r)), slack

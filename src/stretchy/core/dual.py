@@ -99,17 +99,16 @@ def dual_system(gram: DualGram, lam: Array, intercept: Intercept) -> DualSystem:
     if gram.log_rows is None:
         A = _centred_matrix(gram, lam, intercept)
     else:
-        gram = _raised(gram, lam)
-        lam = scaled_penalty(lam, (1.0 + gram.r) * gram.log_rows)
+        log_rows = rows_for_penalty(gram.log_rows, lam, gram.r)
+        gram = _rescaled(gram, log_rows)
+        lam = scaled_penalty(lam, (1.0 + gram.r) * log_rows)
         A = _scaled_matrix(gram, lam, intercept)
     return DualSystem(gram, lam, intercept, factorise(A))
 
 
-def _raised(gram: DualGram, lam: Array) -> DualGram:
-    """The Gram matrix in row scales that leave room for the penalty."""
-    assert gram.log_rows is not None
-    log_rows = rows_for_penalty(gram.log_rows, lam, gram.r)
-    if log_rows is gram.log_rows:
+def _rescaled(gram: DualGram, log_rows: Array) -> DualGram:
+    """The Gram matrix in other row scales."""
+    if gram.log_rows is None or log_rows is gram.log_rows:
         return gram
     raised = log_rows - gram.log_rows
     K = gram.K * np.exp(-raised)[:, None] * np.exp(-gram.r * raised)

@@ -53,7 +53,8 @@ class Factor:
         if self.rcond == 0.0:
             raise SingularSystemError(
                 "the system is singular in floating point: samples or features coincide, or "
-                "there is nothing to tell them apart. A finite c (say 1e8) regularises it."
+                "there is nothing to tell them apart. A finite c (say 1e8) regularises it; where c "
+                "is finite, use a smaller c, a larger k or a smaller |a|."
             )
 
 

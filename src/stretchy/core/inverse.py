@@ -71,18 +71,20 @@ class LUInverse:
         factor = self.system.factor
         upper, _ = lapack.dtrtri(factor.lu, lower=0)
         lower, _ = lapack.dtrtri(factor.lu, lower=1, unitdiag=1)
-        upper, lower = np.triu(upper), np.tril(lower)
-        np.fill_diagonal(lower, 1.0)
-        right = np.empty_like(lower)
-        right[:, _permutation(factor.pivots)] = lower
-        upper /= factor.columns[:, None]
+        # LAPACK leaves L below U and the other way round, in column order
+        left = np.tril(upper.T)
+        left /= factor.columns
+        right = np.empty(lower.shape)
+        right[:, _permutation(factor.pivots)] = np.tril(lower, -1)
+        right[np.arange(lower.shape[0]), _permutation(factor.pivots)] = 1.0
         right /= factor.rows
-        return upper, right
+        return left.T, right
 
     def diagonal(self) -> Array:
         M = self.system.gram.n_samples
         left, right = self._triangles
-        return np.asarray(np.einsum("ij,ji->i", left[:M], right[:, :M]))
+        # both factors of the sum are read along their rows
+        return np.asarray(np.einsum("ji,ji->i", left.T[:, :M], right[:, :M]))
 
     def block(self, rows: Index) -> Array:
         left, right = self._triangles

@@ -62,9 +62,10 @@ def reciprocal(spread: Array, X: Array, B: Array) -> float:
     `spread` is componentwise, so this number does not depend on how rows are scaled, which here
     differs by hundreds of orders of magnitude; a norm-wise estimate would cry wolf.
     """
+    size = np.abs(X).max(axis=0, initial=0.0)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        ratio = np.linalg.norm(spread, axis=0) / np.linalg.norm(X, axis=0)
-    worst = float(np.max(ratio[np.linalg.norm(B, axis=0) > 0], initial=1.0))
+        ratio = np.linalg.norm(spread / size, axis=0) / np.linalg.norm(X / size, axis=0)
+    worst = float(np.max(ratio[B.any(axis=0)], initial=1.0))
     return 1.0 / worst if np.isfinite(worst) else 0.0
 
 
@@ -79,18 +80,22 @@ class WidePivoted:
     U: Array
     to_beta: Array
     factor: Factor
-    magnitude: Array
+    products: Array
+    penalties: Array
     blur: Array
 
     def solve(self, Y: Array) -> tuple[Array, Array, float]:
         """``(alpha, beta, rcond)`` for targets Y in the scale of the rows of P.
 
-        Rounding moves z by up to ``|B^-1| (|P||U| + |Lam||(R Pi')^-1|) |z|`` eps, times the blur.
+        Rounding moves z by up to ``|B^-1| (|P||U||z| + |Lam (R Pi')^-1||z| + |y|)`` eps. The blur
+        turns the columns of U, and alpha with them; a wrong length of a column of R does not
+        matter, since the element of z makes up for it.
         """
         z = self.factor.solve(Y)
         with np.errstate(over="ignore", invalid="ignore"):
             blurred = self.blur[:, None] * np.abs(z)
-            spread = np.abs(self.factor.inverse) @ (self.magnitude @ blurred + np.abs(Y)) + blurred
+            moved = self.products @ blurred + self.penalties @ np.abs(z) + np.abs(Y)
+            spread = np.abs(self.factor.inverse) @ moved + blurred
         return self.U @ z, self.to_beta @ z, reciprocal(spread, z, Y)
 
 
@@ -100,10 +105,10 @@ def wide_pivoted(P: Array, Q: Array, Lam: Array) -> WidePivoted:
     scaled = (Q / size[:, None]).T
     U, R, pivots = sorted_pivoted_qr(scaled)
     to_beta = unpivoted_inverse(R, pivots) / size[:, None]
-    with np.errstate(over="ignore"):
-        magnitude = np.abs(P) @ np.abs(U) + np.abs(Lam) @ np.abs(to_beta)
-    factor = factorise(P @ U + Lam @ to_beta)
-    return WidePivoted(U, to_beta, factor, magnitude, column_blur(scaled, U, R))
+    penalties = Lam @ to_beta
+    factor, products = factorise(P @ U + penalties), np.abs(P) @ np.abs(U)
+    blur = column_blur(scaled, U, R)
+    return WidePivoted(U, to_beta, factor, products, np.abs(penalties), blur)
 
 
 @dataclass(frozen=True)

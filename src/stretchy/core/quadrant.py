@@ -74,7 +74,7 @@ class Quadrant:
 
     ========  ======================  =======================================
     exp       ``P = exp(a z + b)``    z bounded when asked for new data
-    linear    ``P = z``               the limit ``a -> 0``
+    linear    ``P = z``               the limit ``a -> 0``, bounded likewise
     identity  ``P = x``               for data that is already non-negative
     ========  ======================  =======================================
     """
@@ -95,11 +95,11 @@ class Quadrant:
         mean, scale = self.moments.mean[columns], self.moments.scale[columns]
         Z = np.subtract(X, mean, dtype=np.float64)
         Z /= scale
-        if self.kind == "linear":
-            return PlainFeatures(Z)
         if bounded:
             low, high = self.moments.low[columns], self.moments.high[columns]
             np.clip(Z, low - (high - low), high + (high - low), out=Z)
+        if self.kind == "linear":
+            return PlainFeatures(Z)
         Z *= self.a
         if self.b.any():
             Z += self.b[columns]

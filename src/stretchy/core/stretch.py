@@ -46,8 +46,8 @@ def penalty(c: float, k: float) -> float:
     lam = 1.0 / (float(c) * float(k))
     if lam > LARGEST_PENALTY:
         raise ValueError(
-            f"c={c!r} is out of range: its penalty 1/(ck) leaves the range of float64. Use c=1e-249 "
-            "or larger; coefficients are zero to working precision long before."
+            f"c={c!r} is out of range: its penalty 1/(ck) leaves the range of float64. "
+            "Use c=1e-249 or larger; coefficients are zero to working precision long before."
         )
     return lam
 

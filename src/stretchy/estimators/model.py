@@ -10,7 +10,7 @@ from stretchy.core.types import Array
 from stretchy.designs import Design, as_design
 from stretchy.estimators.parameters import check_outputs
 from stretchy.estimators.prepared import Prepared, View
-from stretchy.solve import FittedModel
+from stretchy.solve import FittedModel, coefficient_path
 
 
 class StretchyModel(BaseEstimator):
@@ -77,6 +77,36 @@ class StretchyModel(BaseEstimator):
         """Effect of one unit of each raw feature at its mean, in the shape of ``coef_``."""
         check_is_fitted(self)
         return self._quadrant.slope(self.coef_).astype(self.coef_.dtype, copy=False)
+
+    def effect_path(self, *, along: str = "c", values: Any = None) -> tuple[Array, Array]:
+        """Effect of one standard deviation of every feature along k or c.
+
+        Parameters
+        ----------
+        along : {"k", "c"}
+        values : sequence of float or None
+            Values to fit at, on the data of this fit; by default nine k in [1.1, 2], or 13 values
+            of c around the fitted one.
+
+        Returns
+        -------
+        values : array of shape (n_values,)
+        effects : array of shape (n_values, n_features) or (n_values, n_targets, n_features)
+        """
+        check_is_fitted(self)
+        if along not in ("k", "c"):
+            raise ValueError(f'along={along!r} is not known: use "k" or "c".')
+        if along == "k" and self._quadrant.kind == "linear":
+            raise ValueError('the linear limit a=0 does not depend on k: use along="c".')
+        if values is None:
+            centre = self._model.spec.c if np.isfinite(self._model.spec.c) else 1e4
+            values = np.linspace(1.1, 2, 9) if along == "k" else centre * np.logspace(-3, 3, 13)
+        count = min(int(np.max(self.support_.sum(axis=-1))), self._columns.size)
+        coef = coefficient_path(self._model, along, values, count)
+        effects = np.zeros((*coef.shape[:2], self.n_features_in_))
+        effects[:, :, self._columns] = coef
+        effects = self._quadrant.slope(effects) * self._quadrant.moments.scale
+        return np.asarray(values, dtype=float), effects[:, 0] if self._single else effects
 
     @property
     def dual_coef_(self) -> Array:

@@ -28,7 +28,7 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
     k_grid : sequence of float, default=(1.1, 1.25, 1.5, 1.75, 2.0)
     c_grid : "auto" or sequence of float, default="auto"
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
-        strengths s from 1e-12 to 1e2, so that the same grid serves every a and k.
+        strengths s from 1e-8 to 1e2 (two a decade), so that the same grid serves every a and k.
     density_grid : sequence of float or int, default=(1.0,)
         Shares or numbers of features to keep. Below all of them, every fold selects its own and
         fits again.
@@ -40,10 +40,12 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
     scoring : None, str or callable, default=None
         None is minus the mean squared error; else any scikit-learn scorer that works on
         predictions. Scores are pooled over all out-of-fold predictions.
-    rule : {"1se", "best"}, default="1se"
-        ``"best"`` takes the best score. ``"1se"`` takes, among the cells whose paired losses are
-        at most one standard error worse, a = 0 before others, then the fewest features, then the
-        fewest degrees of freedom.
+    rule : {"guarded", "best", "1se"}, default="guarded"
+        ``"best"`` takes the best score. ``"guarded"`` takes the best cell of the linear limit
+        a = 0, unless the best of all has paired losses that are lower by more than two standard
+        errors. ``"1se"`` takes, among the cells whose paired losses are at most one standard
+        error worse than the best, a = 0 before others, then the fewest features, then the fewest
+        degrees of freedom.
     verbose : int, default=0
         1 shows a bar on stderr.
 
@@ -87,7 +89,7 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
         fit_intercept: bool | str = True,
         cv: Any = None,
         scoring: Any = None,
-        rule: str = "1se",
+        rule: str = "guarded",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):

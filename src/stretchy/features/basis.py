@@ -64,17 +64,22 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             if self.width != "median":
                 raise ValueError(f'width={self.width!r} is not known: use a number or "median".')
             upper = np.triu_indices(self.centers_.shape[0], k=1)
-            distances = euclidean_distances(self.centers_)[upper]
+            distances = self._distances(self.centers_)[upper]
             distances = distances[distances > 0]
             return float(np.median(distances)) if distances.size else 1.0
         if not 0 < self.width < np.inf:
             raise ValueError(f"width={self.width!r} must be positive and finite.")
         return float(self.width)
 
+    def _distances(self, X: Array, squared: bool = False) -> Array:
+        # around their mean: |x|**2 - 2 x'c + |c|**2 loses the distances of points far from zero
+        middle = self.centers_.mean(axis=0)
+        return np.asarray(euclidean_distances(X - middle, self.centers_ - middle, squared=squared))
+
     def transform(self, X: Any) -> Array:
         """Values of the basis functions, shape (n_samples, n_centers), in [0, 1]."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        distances = euclidean_distances(X, self.centers_, squared=True)
+        distances = self._distances(X, squared=True)
         distances /= -2.0 * self.width_**2
         return np.asarray(np.exp(distances, out=distances))

@@ -62,7 +62,8 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         features = self._quadrant.features(X, slice(None), self.bound)
-        P = features.power(1.0, np.zeros(1)).astype(X.dtype, copy=False)
+        with np.errstate(over="ignore"):
+            P = features.power(1.0, np.zeros(1)).astype(X.dtype, copy=False)
         if not np.isfinite(P).all():
             row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(P)))
             raise ValueError(

@@ -5,7 +5,7 @@ import numpy as np
 from stretchy.core.types import Array
 from stretchy.designs.protocol import Design
 from stretchy.search.cells import Outcome
-from stretchy.solve.choose import choose_space, loses_digits
+from stretchy.solve.choose import choose_space, crossfit_space, loses_digits
 from stretchy.solve.fit import Solution
 from stretchy.solve.model import FittedModel, Pass, fit_model
 from stretchy.solve.spec import Spec
@@ -27,9 +27,10 @@ def finished_model(
     """
     D = design.shape[1]
     known = outcome.finish is not None and count >= D and spec.solver == "auto"
+    space = choose_space(*design.shape, spec.intercept)
+    known &= space == crossfit_space(*design.shape, spec.intercept)
     if not known or outcome.finish is None or loses_digits(outcome.rcond):
         return fit_model(design, Y, weights, spec, count, n_jobs)
-    space = choose_space(*design.shape, spec.intercept)
     solution = Solution(outcome.finish(), outcome.dof, space, space)
     whole = Pass(np.arange(Y.shape[1]), np.arange(D), design, solution)
     return FittedModel(design, Y, weights, spec, [whole])

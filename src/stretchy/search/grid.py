@@ -15,12 +15,13 @@ from stretchy.search.compress import compressed_outcomes
 from stretchy.search.dual import dual_outcomes
 from stretchy.search.folds import Folds
 from stretchy.search.primal import primal_outcomes
-from stretchy.solve.choose import choose_space
+from stretchy.solve.choose import crossfit_space
 from stretchy.solve.lu import row_scales
 from stretchy.solve.spec import Spec
 
-# relative strengths of the penalty, from interpolation to almost nothing but the mean
-STRENGTHS = tuple(10.0**e for e in range(-12, 3))
+# relative strengths of the penalty, two a decade, from near interpolation to nearly the mean alone;
+# below 1e-8 small sets win leave one out by luck (docs/arena.md)
+STRENGTHS = tuple(10.0 ** (e / 2) for e in range(-16, 5))
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def outcomes(
     for a in grid.a:
         design = design_at(a)
         ks = grid.ks(a)
-        space = choose_space(*design.shape, problem.intercept)
+        space = crossfit_space(*design.shape, problem.intercept)
         grams = _dual_grams(design, ks, problem) if space == "dual" else None
         for i, k in enumerate(ks):
             gram: DualGram | PrimalGram
@@ -123,14 +124,16 @@ def _densities(
     D = design.shape[1]
     order = sorted(range(len(grid.counts)), key=lambda i: grid.counts[i])
     small = [i for i in order if grid.counts[i] < D]
-    if small and outcome.first_pass is not None and outcome.rcond > 0:
+    if small and outcome.first_pass is not None and outcome.usable:
         spec = Spec(cell.k, cell.c, problem.intercept, "auto")
         counts = [grid.counts[i] for i in small]
         second = compressed_outcomes(
             design, outcome.first_pass(), problem.Y, problem.weights, spec, counts, problem.folds
         )
         for i, compressed in zip(small, second, strict=True):
-            yield replace(cell, density=grid.densities[i]), compressed
+            # a selection is no better than the first pass that it rests on
+            rcond = min(outcome.rcond, compressed.rcond)
+            yield replace(cell, density=grid.densities[i]), replace(compressed, rcond=rcond)
     else:
         for i in small:
             density, reason = grid.densities[i], outcome.reason or "singular"

@@ -24,6 +24,12 @@ class PrimalCell:
         self.coef, self.constant = system.solve(projected, means)
         self.rows: RowSystem = system.row_system()
         self.x = np.vstack([self.coef, self.constant])
+        self.slack = 1.0
+
+    @property
+    def rcond(self) -> float:
+        """The condition of the cell and of its folds so far."""
+        return self.system.factor.rcond * self.slack
 
     def residuals(self, left: Array, Y: Array) -> Array:
         return np.asarray(Y - left @ self.x)
@@ -76,9 +82,9 @@ def primal_outcomes(
             continue
         rcond = cell.system.factor.rcond
         finish = partial(primal_fit, gram, cell.coef, cell.constant, intercept, rcond)
-        reason, dof = judged(out, rcond), cell.system.dof
+        reason, dof = judged(out, cell.rcond), cell.system.dof
         first_pass = partial(_first_pass, design, cell, Y, weights, folds)
-        yield Outcome(out, rcond, dof, n_features, reason, finish, first_pass)
+        yield Outcome(out, cell.rcond, dof, n_features, reason, finish, first_pass)
 
 
 def _first_pass(
@@ -91,7 +97,7 @@ def _first_pass(
         P, Q = row_pair(design, cell.system.gram, fold.held)
         left, right = cell.system.left(P), cell.system.right(Q)
         residuals = cell.residuals(left, Y[fold.held])
-        _, change = cell.rows.held_residuals(left, right, weights[fold.held], residuals)
+        _, change, _ = cell.rows.held_residuals(left, right, weights[fold.held], residuals)
         by_fold.append(cell.coef + change[: cell.coef.shape[0]])
     return FirstPass(cell.coef, by_fold)
 
@@ -118,10 +124,13 @@ def _held(cell: PrimalCell, P: Array, Q: Array, Y: Array, weights: Array, alone:
     left, right = cell.system.left(P), cell.system.right(Q)
     residuals = cell.residuals(left, Y)
     if alone:
-        leverages = cell.rows.leverages(left, right, weights)
+        rest = 1.0 - cell.rows.leverages(left, right, weights)
+        cell.slack = min(cell.slack, float(np.abs(rest).min()))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(residuals / (1.0 - leverages)[:, None])
+            return np.asarray(residuals / rest[:, None])
     try:
-        return cell.rows.held_residuals(left, right, weights, residuals)[0]
+        r, _, slack = cell.rows.held_residuals(left, right, weights, residuals)
     except np.linalg.LinAlgError:
-        return np.full_like(residuals, np.nan)
+        r, slack = np.full_like(residuals, np.nan), 0.0
+    cell.slack = min(cell.slack, slack)
+    return r

@@ -1,4 +1,4 @@
-"""Which cell wins: the best, or the simplest within one paired standard error of it."""
+"""Which cell wins: the best, a guarded best, or the simplest within one standard error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,9 @@ from stretchy.core.types import Array, Mask
 from stretchy.search.cells import Cell, Outcome
 from stretchy.search.scoring import Scored
 
-RULES = ("best", "1se")
+RULES = ("guarded", "best", "1se")
+# standard errors by which another a must beat the linear limit under the guarded rule
+GUARD = 2.0
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,9 @@ def judge(
 ) -> Verdict:
     """Choose among the usable cells.
 
-    The one-standard-error rule prefers the linear limit a = 0, then few features, then few
-    degrees of freedom, then the score.
+    The guarded rule takes the best cell of the linear limit a = 0 unless the best of all beats it
+    by more than two paired standard errors. The one-standard-error rule prefers the linear limit,
+    then few features, then few degrees of freedom, then the score.
     """
     usable = np.array([outcome.usable for outcome in outcomes])
     if not usable.any():
@@ -42,8 +45,14 @@ def judge(
             "no cell of the grid is usable: " + outcomes[0].reason + ". Try smaller values of c "
             "(stronger regularisation) or larger k."
         )
+    usable &= np.isfinite([scored.score for scored in scores])
+    if not usable.any():
+        raise ValueError(
+            "scoring gives no finite score for any usable cell of the grid. Use another scoring, "
+            "or a cv whose test parts it can score."
+        )
     keys = [
-        (scored.score, scored.tie) if ok and np.isfinite(scored.score) else (-np.inf, -np.inf)
+        (scored.score, scored.tie) if ok else (-np.inf, -np.inf)
         for scored, ok in zip(scores, usable, strict=True)
     ]
     best = max(range(len(cells)), key=lambda i: keys[i])
@@ -54,6 +63,11 @@ def judge(
     within[best] = True
     if rule == "best":
         return Verdict(best, best, within)
+    if rule == "guarded":
+        linear = [i for i in np.flatnonzero(usable).tolist() if cells[i].a == 0]
+        safe = max(linear, key=lambda i: keys[i], default=best)
+        worse, error = paired_error(scores[safe].losses - scores[best].losses, weights, groups)
+        return Verdict(safe if worse <= GUARD * error else best, best, within)
 
     def simplicity(i: int) -> tuple[bool, float, float, float]:
         return cells[i].a != 0, outcomes[i].n_features, outcomes[i].dof, -scores[i].score

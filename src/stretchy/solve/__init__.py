@@ -8,6 +8,7 @@ from stretchy.solve.fit import fit_stretchy as fit_stretchy
 from stretchy.solve.interval import interval_bounds as interval_bounds
 from stretchy.solve.model import FittedModel as FittedModel
 from stretchy.solve.model import fit_model as fit_model
+from stretchy.solve.path import coefficient_path as coefficient_path
 from stretchy.solve.spec import SOLVERS as SOLVERS
 from stretchy.solve.spec import Solver as Solver
 from stretchy.solve.spec import Spec as Spec

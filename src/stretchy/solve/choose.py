@@ -26,6 +26,15 @@ def choose_space(n_samples: int, n_features: int, intercept: Intercept) -> Space
     return "dual" if n_samples < n_features + 1 else "primal"
 
 
+def crossfit_space(n_samples: int, n_features: int, intercept: Intercept) -> Space:
+    """The space in which samples are left out: that of a fit with one sample less.
+
+    Where samples and coefficients are equally many, a primal fit without one of the samples has
+    no unique solution as the penalty goes to zero; the dual form is regular with and without it.
+    """
+    return choose_space(n_samples - 1, n_features, intercept)
+
+
 def loses_digits(rcond: float) -> bool:
     """Whether LU may lose more than the accurate solution would."""
     return float(np.finfo(np.float64).eps) > TOLERATED_ERROR * rcond

@@ -11,7 +11,7 @@ from stretchy.core.intercept import Intercept
 from stretchy.core.primal import PrimalSystem
 from stretchy.core.types import Array, Index
 from stretchy.designs.protocol import Design
-from stretchy.solve.choose import choose_space
+from stretchy.solve.choose import crossfit_space
 from stretchy.solve.lu import DualLU, PrimalLU
 from stretchy.solve.spec import Spec
 
@@ -118,6 +118,6 @@ def make_jackknife(
     """All leave-one-out models, in the space that the fit would choose."""
     space = spec.solver
     if space not in ("dual", "primal"):
-        space = choose_space(*design.shape, spec.intercept)
+        space = crossfit_space(*design.shape, spec.intercept)
     make = dual_jackknife if space == "dual" else primal_jackknife
     return make(design, Y, weights, spec)

@@ -1,0 +1,1 @@
+"""Measurements: accuracy, speed, and a comparison with other methods. Run as `python -m`."""

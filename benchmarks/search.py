@@ -1,0 +1,54 @@
+"""Speed of the exact search beside glmnet's cross-validation, RidgeCV and the bare work."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
+
+from benchmarks.arena.data import load_task
+from benchmarks.timing import bare_search_time, best_time
+from stretchy import StretchyRegressorCV
+
+K_GRID = (1.1, 1.25, 1.5, 1.75, 2.0)
+C_GRID = (1e1, 1e2, 1e3, 1e4, 1e8, 1e100)
+MIXING = (1.0, 0.75, 0.5, 0.25, 0.0001)
+
+
+@dataclass(frozen=True)
+class SearchTimes:
+    """Seconds of one data set, all in one run."""
+
+    name: str
+    shape: tuple[int, int]
+    ours: float
+    glmnet: float
+    ridge: float
+    bare: float
+
+
+def measure(name: str, repeats: int = 5) -> SearchTimes:
+    """Time the exact LOO search (5 k x 6 c) and its competitors on the targets +-1."""
+    task = load_task(name)
+    X = np.asarray(task.X.toarray() if hasattr(task.X, "toarray") else task.X, dtype=np.float64)
+    y = np.where(next(iter(task.targets.values())) > 0, 1.0, -1.0)
+    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=K_GRID, c_grid=C_GRID, rule="best")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = best_time(lambda: model.fit(X, y), repeats)
+        ridge = best_time(lambda: RidgeCV(np.logspace(-6, 6, 100)).fit(X, y), 2)
+        glmnet = _glmnet_time(X, y)
+    bare = bare_search_time(*model._model.design.shape, len(K_GRID), len(C_GRID))
+    return SearchTimes(name, X.shape, ours, glmnet, ridge, bare)
+
+
+def _glmnet_time(X: np.ndarray, y: np.ndarray) -> float:
+    """10-fold search over five mixing values with 100 penalties each, two processes."""
+    import time
+
+    from glmnet import ElasticNet
+
+    start = time.perf_counter()
+    for mixing in MIXING:
+        ElasticNet(alpha=mixing, n_lambda=100, n_splits=10, n_jobs=2).fit(X, y)
+    return time.perf_counter() - start

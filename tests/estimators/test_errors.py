@@ -1,0 +1,262 @@
+"""Bad input: every error names the value that was seen and a way out."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from stretchy import StretchyClassifier, StretchyRegressor
+from tests.estimators.samples import complaint, problem
+
+BOTH = pytest.mark.parametrize("Model", [StretchyRegressor, StretchyClassifier])
+
+
+def data(Model, shape="tall"):
+    X, y = problem(shape)
+    return X, y if Model is StretchyRegressor else np.where(y > np.median(y), "up", "down")
+
+
+def model(Model, **params):
+    if Model is StretchyClassifier:
+        params.setdefault("threshold", "zero")
+    return Model(**params)
+
+
+def refusal(error, call, *args, **kwargs):
+    """The message of the error, in which line breaks do not count."""
+    with pytest.raises(error) as caught:
+        call(*args, **kwargs)
+    return " ".join(str(caught.value).split())
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("params", "error", "seen", "way_out"),
+    [
+        ({"k": 1.0}, ValueError, "k=1.0", "1 < k < inf"),
+        ({"k": 0.5}, ValueError, "k=0.5", "1 < k < inf"),
+        ({"k": -3}, ValueError, "k=-3", "1 < k < inf"),
+        ({"k": np.inf}, ValueError, "k=inf", "1 < k < inf"),
+        ({"k": np.nan}, ValueError, "k=nan", "1 < k < inf"),
+        ({"k": None}, TypeError, "k=None", "1 < k < inf"),
+        ({"k": "2"}, TypeError, "k='2'", "1 < k < inf"),
+        ({"k": True}, TypeError, "k=True", "1 < k < inf"),
+        ({"k": 1.5 + 0j}, TypeError, "k=(1.5+0j)", "1 < k < inf"),
+        ({"c": 0.0}, ValueError, "c=0.0", "must be positive"),
+        ({"c": -1}, ValueError, "c=-1", "must be positive"),
+        ({"c": -np.inf}, ValueError, "c=-inf", "must be positive"),
+        ({"c": np.nan}, ValueError, "c=nan", "positive number"),
+        ({"c": None}, TypeError, "c=None", "np.inf for no regularisation"),
+        ({"c": "auto"}, TypeError, "c='auto'", "positive number"),
+        ({"a": np.nan}, ValueError, "a=nan", "0 is the linear limit"),
+        ({"a": np.inf}, ValueError, "a=inf", "0 is the linear limit"),
+        ({"a": "-0.2"}, TypeError, "a='-0.2'", "pass a finite number"),
+        ({"b": np.nan}, ValueError, "nan", "pass a finite number"),
+        ({"b": [1.0, 2.0]}, ValueError, "(2,)", "one for each of the 7 features"),
+        ({"b": np.zeros((7, 1))}, ValueError, "(7, 1)", "one for each of the 7 features"),
+        ({"b": [0.0] * 6 + [np.inf]}, ValueError, "inf", "finite"),
+        ({"b": "0"}, TypeError, "b='0'", "finite number"),
+        ({"density": 0.0}, ValueError, "density=0.0", "(0, 1]"),
+        ({"density": 1.5}, ValueError, "density=1.5", "(0, 1]"),
+        ({"density": -0.5}, ValueError, "density=-0.5", "(0, 1]"),
+        ({"density": np.nan}, ValueError, "density=nan", "(0, 1]"),
+        ({"density": 0}, ValueError, "density=0", "1..7"),
+        ({"density": -1}, ValueError, "density=-1", "1..7"),
+        ({"density": 8}, ValueError, "density=8", "1..7"),
+        ({"density": True}, ValueError, "density=True", "an int for their number"),
+        ({"density": "half"}, ValueError, "density='half'", "an int for their number"),
+        ({"density": None}, ValueError, "density=None", "an int for their number"),
+        ({"quadrant": "log"}, ValueError, "quadrant='log'", '"identity"'),
+        ({"quadrant": None}, ValueError, "quadrant=None", '"exp"'),
+        ({"fit_intercept": "free"}, ValueError, "fit_intercept='free'", '"column"'),
+        ({"fit_intercept": None}, ValueError, "fit_intercept=None", "True"),
+        ({"fit_intercept": 2}, ValueError, "fit_intercept=2", "False"),
+        ({"solver": "cholesky"}, ValueError, "solver='cholesky'", "auto, dual, primal, qr"),
+        ({"solver": None}, ValueError, "solver=None", "auto, dual, primal, qr"),
+        ({"a": 500.0}, ValueError, "a=500", "smaller |a|"),
+        ({"b": 1e5}, ValueError, "exp(100", "smaller"),
+    ],
+)
+def test_parameters(Model, params, error, seen, way_out):
+    message = refusal(error, model(Model, **params).fit, *data(Model))
+    assert seen in message
+    assert way_out in message
+
+
+@pytest.mark.parametrize(
+    ("params", "seen", "way_out"),
+    [
+        ({"threshold": "half"}, "'half'", "zero"),
+        ({"class_weight": "even"}, "'even'", '"balanced"'),
+        ({"class_weight": {"sideways": 2.0}}, "'sideways'", "['down', 'up']"),
+        ({"class_weight": {"up": -1.0}}, "{'up': -1.0}", "not negative"),
+        ({"class_weight": {"up": np.nan}}, "{'up': nan}", "finite numbers"),
+        ({"class_weight": {"up": 0, "down": 0}}, "{'up': 0, 'down': 0}", "not zero"),
+    ],
+)
+def test_parameters_of_the_classifier(params, seen, way_out):
+    message = refusal(
+        ValueError, model(StretchyClassifier, **params).fit, *data(StretchyClassifier)
+    )
+    assert seen in message
+    assert way_out in message
+
+
+@BOTH
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite(Model, bad):
+    X, y = data(Model)
+    broken = X.copy()
+    broken[3, 2] = bad
+    word = "NaN" if np.isnan(bad) else "infinity"
+    assert word in refusal(ValueError, model(Model).fit, broken, y)
+    fitted = model(Model).fit(X, y)
+    assert word in refusal(ValueError, fitted.predict, broken)
+    if Model is StretchyRegressor:
+        target = y.copy()
+        target[0] = bad
+        assert f"y contains {word}" in refusal(ValueError, Model().fit, X, target)
+
+
+@BOTH
+def test_shapes(Model):
+    X, y = data(Model)
+    assert "Reshape your data" in refusal(ValueError, model(Model).fit, X[:, 0], y)
+    assert "[40, 39]" in refusal(ValueError, model(Model).fit, X, y[:-1])
+    assert "0 sample" in refusal(ValueError, model(Model).fit, X[:0], y[:0])
+    assert "0 feature" in refusal(ValueError, model(Model).fit, X[:, :0], y)
+    assert "Complex data" in refusal(ValueError, model(Model).fit, X + 1j, y)
+    words = np.full(X.shape, "much")
+    assert "to numeric values" in refusal(ValueError, model(Model).fit, words, y)
+
+
+def test_y_is_needed():
+    X, _ = problem("tall")
+    assert "requires y" in refusal(ValueError, StretchyRegressor().fit, X, None)
+
+
+@BOTH
+def test_negative_data_for_identity(Model):
+    X, y = data(Model)
+    X = np.abs(X)
+    X[5, 2] = -0.25
+    broken = model(Model, quadrant="identity")
+    message = refusal(ValueError, broken.fit, X, y)
+    assert "column 2 " in message
+    assert "-0.25" in message
+    assert 'quadrant="exp"' in message
+    frame = pd.DataFrame(X, columns=[f"pixel {j}" for j in range(7)])
+    assert "'pixel 2'" in refusal(ValueError, broken.fit, frame, y)
+    # where it carries no weight, and at prediction, the sign does not matter
+    weights = np.ones(len(y))
+    weights[5] = 0
+    assert len(broken.fit(X, y, sample_weight=weights).predict(X)) == len(y)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("sample_weight", "seen", "way_out"),
+    [
+        (-np.ones(40), "-1", "use 0 to leave a sample out"),
+        (np.zeros(40), "zero for every sample", "nothing to fit"),
+        (np.ones(39), "39", "40"),
+        (np.ones((40, 1)), "(40, 1)", "1D"),
+        (np.full(40, np.nan), "NaN", "sample_weight"),
+        (np.full(40, np.inf), "infinity", "sample_weight"),
+        (["a"] * 40, "'a'", "float"),
+        (-2.0, "-2", "use 0 to leave a sample out"),
+    ],
+)
+def test_sample_weights(Model, sample_weight, seen, way_out):
+    message = refusal(ValueError, model(Model).fit, *data(Model), sample_weight=sample_weight)
+    assert seen in message
+    assert way_out in message
+
+
+@BOTH
+def test_features_at_prediction(Model):
+    X, y = data(Model)
+    fitted = model(Model).fit(X, y)
+    message = refusal(ValueError, fitted.predict, X[:, :5])
+    assert "X has 5 features" in message
+    assert "expecting 7" in message
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    fitted = model(Model).fit(frame, y)
+    swapped = refusal(ValueError, fitted.predict, frame[list("bacdefg")])
+    assert "must be in the same order" in swapped
+    missing = refusal(ValueError, fitted.predict, frame.drop(columns="c"))
+    assert "- c" in missing
+    unseen = refusal(ValueError, fitted.predict, frame.rename(columns={"c": "z"}))
+    assert "- z" in unseen
+
+
+def test_one_class():
+    X, _ = problem("tall")
+    message = refusal(ValueError, StretchyClassifier().fit, X, np.full(40, "up"))
+    assert "one class ('up')" in message.replace("np.str_('up')", "'up'")
+    assert "at least two classes" in message
+    weights, y = np.ones(40), np.arange(40) % 2
+    weights[y == 0] = 0
+    message = refusal(ValueError, StretchyClassifier().fit, X, y, sample_weight=weights)
+    assert "one class" in message
+
+
+def test_continuous_labels():
+    X, y = problem("tall")
+    assert "continuous" in refusal(ValueError, StretchyClassifier().fit, X, y)
+
+
+@BOTH
+@pytest.mark.parametrize("method", ["predict", "slope_", "dual_coef_"])
+def test_not_fitted(Model, method):
+    X, _ = data(Model)
+    with pytest.raises(NotFittedError, match="Call 'fit'"):
+        getattr(model(Model), method)(X)
+
+
+@pytest.mark.parametrize("method", ["coef_std", "coef_covariance"])
+def test_spread_before_the_fit(method):
+    with pytest.raises(NotFittedError, match="Call 'fit'"):
+        getattr(StretchyRegressor(), method)()
+
+
+@pytest.mark.parametrize("noise", [-1.0, np.nan, [1.0, 2.0]])
+def test_noise_variance(noise):
+    fitted = StretchyRegressor().fit(*problem("tall"))
+    message = refusal(ValueError, fitted.coef_std, noise)
+    assert f"noise_variance={noise!r}" in message
+    assert "non-negative number" in message
+
+
+def test_noise_of_an_interpolating_fit():
+    fitted = StretchyRegressor(c=np.inf).fit(*problem("wide"))
+    assert "pass noise_variance=" in refusal(ValueError, fitted.coef_std)
+    assert np.isfinite(fitted.coef_std(1.0)).all()
+
+
+def test_a_covariance_that_does_not_fit():
+    X, y = problem((8, 12_000))
+    fitted = StretchyRegressor().fit(X, y)
+    message = refusal(MemoryError, fitted.coef_covariance, 1.0)
+    assert "12000 coefficients would take 1,099 MiB" in message
+    assert "coef_std()" in message
+
+
+@pytest.mark.parametrize("solver", ["auto", "dual", "qr"])
+def test_a_singular_system_is_refused_or_reported(solver):
+    """Two equal samples with different targets, which no penalty reconciles at c = inf."""
+    X, y = problem("wide")
+    X, y = np.round(np.abs(np.vstack([X, X[:1]]))), np.append(y, 3.0)
+    model = StretchyRegressor(k=2.0, c=np.inf, quadrant="identity", solver=solver)
+    assert re.search("smaller c|finite c", complaint(model, X, y))
+
+
+def test_predictions_beyond_float64():
+    X, y = problem("tall")
+    fitted = StretchyRegressor(quadrant="identity").fit(np.abs(X), 1e6 * y)
+    assert np.abs(fitted.coef_).max() > 1e3
+    message = refusal(ValueError, fitted.predict, np.full((2, 7), 1.7e308))
+    assert "row 0" in message
+    assert "look at that row" in message
