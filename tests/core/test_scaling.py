@@ -215,18 +215,10 @@ def test_scaled_penalty_is_its_formula_up_to_a_cap():
 # Penalties at the ends of the range.
 
 
-pivoting = pytest.mark.xfail(
-    reason="the bordered primal system without intercept pivots on the row of the mean, which "
-    "leaves an absolute error of eps on coefficients of size c",
-)
-
-
 @pytest.mark.parametrize(
     ("solver", "shape", "intercept"),
     [
-        pytest.param(solver, shape, intercept, marks=pivoting)
-        if intercept is False and (solver == "primal" or (solver, shape) == ("auto", (25, 4)))
-        else (solver, shape, intercept)
+        (solver, shape, intercept)
         for solver in ("auto", "dual", "primal", "qr")
         for shape in ((6, 14), (25, 4))
         for intercept in INTERCEPTS

@@ -8,11 +8,8 @@ from stretchy.core.features import Features, PlainFeatures
 from stretchy.core.gram import dual_coefficients, dual_grams, primal_gram
 from stretchy.core.intercept import Intercept
 from stretchy.core.primal import PrimalSystem, primal_system
-from stretchy.core.stretch import is_safe, penalty, stretch_exponent
+from stretchy.core.stretch import is_safe, penalty, rows_are_alike, stretch_exponent
 from stretchy.core.types import Array, ArrayLike
-
-# entries of K within a factor of exp(10) of each other: centring costs at most four digits
-SIMILAR_ROWS = 10.0
 
 
 def solve_dual(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
@@ -73,10 +70,7 @@ def array_dual_system(features: Features, r: float, lam: float) -> tuple[DualSys
     """The dual system of one array without intercept, and its unit weights."""
     M, _ = features.shape
     weights, peaks = np.ones(M), features.log_peaks(axis=1)
-    low, high = float(peaks.min()), float(peaks.max())
-    # rows of very different size have no common part: centring would bury the small ones
-    similar = (1.0 + r) * (high - low) <= SIMILAR_ROWS
-    log_rows = None if similar and is_safe(low, high, r) else peaks
+    log_rows = None if rows_are_alike(peaks, r) else peaks
     gram = dual_grams([features], [r], weights, log_rows)[0]
     return dual_system(gram, np.full(M, lam), Intercept.NONE), weights
 

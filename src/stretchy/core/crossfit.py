@@ -83,7 +83,7 @@ class RowSystem:
         weighted = right.T * weights
         if left.shape[0] <= left.shape[1]:
             H = left @ (self.inverse @ weighted)
-            G: Array = np.linalg.inv(np.eye(left.shape[0]) - H)
+            G = np.asarray(np.linalg.inv(np.eye(left.shape[0]) - H), dtype=np.float64)
             r, enlarged = G @ residuals, G.diagonal()
         else:
             through = np.linalg.solve(self.B - weighted @ left, weighted)

@@ -76,10 +76,18 @@ def _equilibrate(A: Array) -> tuple[Array, Array]:
     return rows, columns
 
 
-def factorise(A: Array) -> Factor:
-    """Factor a square matrix (overwritten); an exactly singular one has ``rcond = 0``."""
+def factorise(A: Array, borders: int = 0) -> Factor:
+    """Factor a square matrix (overwritten); an exactly singular one has ``rcond = 0``.
+
+    The last `borders` rows are scaled down, so that they become pivots only where no other row
+    will do: under a strong penalty the unknowns above them are small, and would take over the
+    absolute rounding errors of the borders.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         rows, columns = _equilibrate(A)
+        if borders:
+            A[-borders:] /= 4.0
+            rows[-borders:] *= 4.0
         norm = np.abs(A).sum(axis=0).max(initial=0.0)
     if not np.isfinite(norm):
         raise FloatingPointError(

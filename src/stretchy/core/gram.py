@@ -63,6 +63,15 @@ def combined(plus: DualGram, other: DualGram, sign: float) -> DualGram:
     )
 
 
+def joined(parts: Sequence[DualGram]) -> DualGram:
+    """The Gram matrix of consecutive blocks of features, added in their order."""
+    first, *others = parts
+    total = first
+    for other in others:
+        total = combined(total, other, 1.0)
+    return replace(total, centre=np.concatenate([part.centre for part in parts]))
+
+
 def dual_grams(
     blocks: Iterable[Features], exponents: Sequence[float], weights: Array, log_rows: Array | None
 ) -> list[DualGram]:

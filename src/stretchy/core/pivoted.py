@@ -48,10 +48,12 @@ def column_blur(A: Array, U: Array, R: Array) -> Array:
     """
     peaks, left, eps = np.abs(A).max(axis=1, initial=0.0), np.abs(R.diagonal()), np.finfo(float).eps
     order = np.argsort(-peaks, kind="stable")
-    peaks = peaks[order]
-    across = np.sqrt(np.maximum(1.0 - np.square(U[order]), 0.0))
+    peaks, across = peaks[order], np.square(U[order])
+    np.sqrt(np.maximum(np.subtract(1.0, across, out=across), 0.0, out=across), out=across)
+    across *= peaks[:, None]
+    across[: left.size] = np.tril(across[: left.size])
     with np.errstate(over="ignore"):
-        blur = np.tril(across * peaks[:, None]).max(axis=0) / left
+        blur = across.max(axis=0) / left
     lost = left <= ROUNDING * eps * peaks[: left.size]
     return np.where(lost, 1.0 / eps, np.maximum(blur, 1.0))
 

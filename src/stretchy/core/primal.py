@@ -118,7 +118,8 @@ class PrimalSystem:
 
 def primal_system(gram: PrimalGram, lam: float, intercept: Intercept) -> PrimalSystem:
     """Assemble and factor."""
-    return PrimalSystem(gram, lam, intercept, factorise(_matrix(gram, lam, intercept)))
+    borders = 0 if intercept is Intercept.FREE else 1
+    return PrimalSystem(gram, lam, intercept, factorise(_matrix(gram, lam, intercept), borders))
 
 
 def _matrix(gram: PrimalGram, lam: float, intercept: Intercept) -> Array:

@@ -6,6 +6,8 @@ from stretchy.core.types import Array
 
 # exp(+-300) squared and summed over any number of features that fits in memory stays in float64
 SAFE_EXPONENT = 300.0
+# entries of K within a factor of exp(10) of each other: centring costs at most four digits
+SIMILAR_ROWS = 10.0
 # beyond this a penalty is indistinguishable from infinity beside entries of order one
 LARGEST_LOG = 575.0
 # times a mean of stretched features it still is a float64
@@ -55,6 +57,15 @@ def penalty(c: float, k: float) -> float:
 def is_safe(low: float, high: float, r: float) -> bool:
     """Whether features whose largest logs lie in [low, high] can be raised to r as they are."""
     return max(1.0, r) * max(abs(low), abs(high)) <= SAFE_EXPONENT
+
+
+def rows_are_alike(peaks: Array, r: float) -> bool:
+    """Whether rows with these largest logs can be centred and raised to r without scaling.
+
+    Rows of very different size have no common part: centring would bury the small ones.
+    """
+    low, high = float(peaks.min()), float(peaks.max())
+    return is_safe(low, high, r) and (1.0 + r) * (high - low) <= SIMILAR_ROWS
 
 
 def scaled_penalty(lam: Array, log_scale: Array) -> Array:

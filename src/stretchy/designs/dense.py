@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +16,19 @@ from stretchy.core.gram import (
     cross_block,
     dual_coefficients,
     dual_grams,
+    joined,
     primal_gram,
 )
 from stretchy.core.quadrant import Moments, Quadrant, column_moments
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
 from stretchy.designs.protocol import Design
+from stretchy.designs.threads import SMALL_SYSTEM, available_threads, calm_blas, in_threads
 
 # large enough for BLAS to run at full speed, small enough to stay near the cache
 BLOCK_BYTES = 1 << 25
+# numbers below which threads cost more than they save
+SHARED_SIZE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,15 @@ class DenseDesign:
     def gram(
         self, exponents: Sequence[float], weights: Array, log_rows: Array | None
     ) -> list[DualGram]:
-        blocks = (features for _, features in self._column_blocks())
-        return dual_grams(blocks, exponents, weights, log_rows)
+        def part(columns: slice) -> list[DualGram]:
+            blocks = (features for _, features in self._column_blocks(columns))
+            return dual_grams(blocks, exponents, weights, log_rows)
+
+        n_rows, n_columns = self.shape
+        with calm_blas(n_rows):
+            threads = available_threads() if n_rows <= SMALL_SYSTEM else 1
+            parts = in_threads(part, shares(n_columns, threads, n_rows))
+        return [joined(grams) for grams in zip(*parts, strict=True)]
 
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
@@ -143,9 +155,9 @@ class DenseDesign:
         blocks = self._column_blocks()
         return np.concatenate([features.log_peaks(axis=0) for _, features in blocks])
 
-    def _column_blocks(self) -> Iterator[tuple[slice, Features]]:
+    def _column_blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Features]]:
         n_rows, n_columns = self.shape
-        for columns in blocks_of(n_columns, n_rows):
+        for columns in blocks_of(n_columns, n_rows, within):
             yield columns, self._features(slice(0, n_rows), columns)
 
     def _row_blocks(self) -> Iterator[tuple[slice, Features]]:
@@ -172,11 +184,19 @@ def dense_moments(X: npt.NDArray[np.generic], weights: Array) -> Moments:
     )
 
 
-def blocks_of(count: int, other: int) -> Iterator[slice]:
+def blocks_of(count: int, other: int, within: slice | None = None) -> Iterator[slice]:
     """Slices of `count` things, each thing `other` float64 numbers, of about a block's size."""
     size = max(1, int(min(BLOCK_BYTES, working_bytes() / 4) // (8 * max(1, other))))
-    for start in range(0, count, size):
-        yield slice(start, min(count, start + size))
+    first, last = (0, count) if within is None else (within.start, within.stop)
+    for start in range(first, last, size):
+        yield slice(start, min(last, start + size))
+
+
+def shares(count: int, threads: int, other: int) -> list[slice]:
+    """Equal parts of `count` things, one a thread, or one part where that is little work."""
+    threads = threads if count * other >= SHARED_SIZE else 1
+    edges = [round(count * i / threads) for i in range(threads + 1)]
+    return [slice(a, b) for a, b in pairwise(edges) if b > a]
 
 
 def working_bytes() -> int:

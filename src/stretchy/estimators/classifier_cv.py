@@ -1,5 +1,6 @@
 """Stretchy classification with a, k, c and density chosen by exact cross-validation."""
 
+from functools import partial
 from typing import Any
 
 from sklearn.utils.validation import validate_data
@@ -23,10 +24,13 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
         As in `StretchyRegressorCV`; an int `cv` is stratified.
     scoring : None, str or callable, default=None
         None is minus the balanced error rate, ties broken by the squared error of the scores.
-    rule : {"best", "1se"}, default="best"
+    rule : {"guarded", "best", "1se"}, default="guarded"
         As in `StretchyRegressorCV`, with the balanced 0/1 loss (or the 0/1 loss for another
-        scoring) as paired loss.
-    class_weight, threshold, calibration
+        scoring) as paired loss. ``"guarded"`` with the default scoring lets the squared error of
+        the scores decide among cells within a quarter of a standard error of the best.
+    class_weight : None, "balanced" or dict, default="balanced"
+        As in `StretchyClassifier`.
+    threshold, calibration
         As in `StretchyClassifier`. Cells are compared at a cut of zero; the cut is learned for
         the chosen cell.
 
@@ -59,8 +63,8 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
         fit_intercept: bool | str = True,
         cv: Any = None,
         scoring: Any = None,
-        rule: str = "best",
-        class_weight: Any = None,
+        rule: str = "guarded",
+        class_weight: Any = "balanced",
         threshold: str = "auto",
         calibration: str = "sigmoid",
         n_jobs: int | None = None,
@@ -107,11 +111,19 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
         )
         self.classes_ = labels.classes
         self._single = labels.classes.size == 2
-        groups = split_params.get("groups")
-        self._search(prepared, labels.Y[prepared.rows], folds, scoring, groups)
         tested = prepared.rows[folds.tested]
-        outputs = self._tested_outputs
-        self._calibrate(outputs, labels.codes[tested], labels.sample_weights[tested])
+        calibrate = partial(
+            self._calibrate, codes=labels.codes[tested], weights=labels.sample_weights[tested]
+        )
+        self._search(
+            prepared,
+            labels.Y[prepared.rows],
+            folds,
+            scoring,
+            split_params.get("groups"),
+            labels.sample_weights[prepared.rows],
+            calibrate,
+        )
         scores = self._scattered(prepared)
         self.cv_predictions_ = scores[:, 0] if self._single else scores
         return self

@@ -28,7 +28,7 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
     k_grid : sequence of float, default=(1.1, 1.25, 1.5, 1.75, 2.0)
     c_grid : "auto" or sequence of float, default="auto"
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
-        strengths s from 1e-8 to 1e2 (two a decade), so that the same grid serves every a and k.
+        strengths s from 1e-12 to 1e2, so that the same grid serves every a and k.
     density_grid : sequence of float or int, default=(1.0,)
         Shares or numbers of features to keep. Below all of them, every fold selects its own and
         fits again.
@@ -130,7 +130,7 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
             self.scoring, y, Y, prepared, folds, weighted=sample_weight is not None
         )
         self._single = y.ndim == 1
-        self._search(prepared, Y, folds, scoring, split_params.get("groups"))
+        self._search(prepared, Y, folds, scoring, split_params.get("groups"), prepared.weights)
         predictions = self._scattered(prepared)
         self.cv_predictions_ = predictions[:, 0] if self._single else predictions
         return self

@@ -9,10 +9,11 @@ import numpy as np
 
 from stretchy.core.density import keep_count
 from stretchy.core.types import Array
-from stretchy.estimators.callbacks import Reporter
+from stretchy.designs.threads import calm_blas
+from stretchy.estimators.callbacks import HAS_CALLBACKS, Reporter
 from stretchy.estimators.model import StretchyModel
 from stretchy.estimators.parameters import checked_spec
-from stretchy.estimators.prepared import Prepared
+from stretchy.estimators.prepared import Prepared, View
 from stretchy.estimators.routing import Routing
 from stretchy.exceptions import GridEdgeWarning
 from stretchy.search import (
@@ -20,12 +21,15 @@ from stretchy.search import (
     Cell,
     Folds,
     Grid,
+    Outcome,
     Problem,
     Progress,
+    Scored,
     finished_model,
     judge,
     outcomes,
     results_table,
+    unscored,
 )
 
 
@@ -43,9 +47,20 @@ class StretchySearch(Routing, StretchyModel):
     verbose: Any
 
     def _search(
-        self, prepared: Prepared, Y: Array, folds: Folds, scoring: Any, groups: Any
+        self,
+        prepared: Prepared,
+        Y: Array,
+        folds: Folds,
+        scoring: Any,
+        groups: Any,
+        weights: Array,
+        calibrate: Callable[[Array], None] | None = None,
     ) -> None:
-        """Evaluate the grid, choose a cell, store its model."""
+        """Evaluate the grid, choose a cell, store its model.
+
+        `weights` are those of the losses; `calibrate` is shown the out-of-fold outputs of the
+        chosen cell (n_tested, t) before anything is stored.
+        """
         grid = self._checked_grid(prepared.X.shape[1])
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
@@ -53,38 +68,47 @@ class StretchySearch(Routing, StretchyModel):
         if any(view.design.shape[1] == 0 for view in views.values()):
             raise ValueError("no column of X varies: there is nothing to choose between.")
         problem = Problem(Y, prepared.weights, prepared.intercept, folds)
-        cells, results, scores = [], [], []
-        progress = Progress(grid.n_cells, "cells", self.verbose)
-        reporter = Reporter(self, grid.n_cells)
-        try:
-            for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
-                cells.append(cell)
-                results.append(outcome)
-                scores.append(scoring(Y[folds.tested] - outcome.residuals))
-                progress.step()
-                reporter.step()
-        finally:
-            progress.close()
-        reporter.close()
-        sampled = folds.mean(np.column_stack([s.losses for s in scores]), len(Y))
+        cells, results, scores = self._evaluate(grid, views, problem, scoring)
         seen = np.isin(np.arange(len(Y)), folds.tested)
-        paired = [replace(s, losses=sampled[seen, i]) for i, s in enumerate(scores)]
         units = None if groups is None else np.asarray(groups)[prepared.rows][seen]
-        verdict = judge(cells, results, paired, prepared.weights[seen], units, self.rule)
-        chosen, view = cells[verdict.chosen], views[cells[verdict.chosen].a]
+        paired = [by_sample(score, folds, seen) for score in scores]
+        verdict = judge(cells, results, paired, weights[seen], units, self.rule)
+        chosen, outcome = cells[verdict.chosen], results[verdict.chosen]
         spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto")
-        count = keep_count(chosen.density, prepared.X.shape[1])
-        model = finished_model(
-            results[verdict.chosen], view.design, Y, prepared.weights, spec, count, self.n_jobs
-        )
+        count, design = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a].design
+        model = finished_model(outcome, design, Y, prepared.weights, spec, count, self.n_jobs)
         warn_at_edge(cells, chosen, automatic=grid.c is None)
         self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
         self.cv_results_ = results_table(cells, results, scores, verdict)
         self.best_index_ = verdict.chosen
         self.best_score_ = scores[verdict.chosen].score
-        self._store(prepared, view, model)
-        self._tested_outputs = Y[folds.tested] - results[verdict.chosen].residuals
-        self._oof = folds.mean(self._tested_outputs, len(Y))
+        outputs = Y[folds.tested] - outcome.residuals
+        self._oof = folds.mean(outputs, len(Y))
+        if calibrate is not None:
+            calibrate(outputs)
+        self._store(prepared, views[chosen.a], model)
+
+    def _evaluate(
+        self, grid: Grid, views: dict[float, View], problem: Problem, scoring: Any
+    ) -> tuple[list[Cell], list[Outcome], list[Scored]]:
+        """Every cell with its outcome and score, with progress."""
+        cells, results, scores = [], [], []
+        progress = Progress(grid.n_cells, "cells", self.verbose)
+        reporter = Reporter(self, grid.n_cells)
+        true = problem.Y[problem.folds.tested]
+        try:
+            with calm_blas(min(min(view.design.shape) for view in views.values())):
+                for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
+                    cells.append(cell)
+                    results.append(outcome)
+                    outputs = true - outcome.residuals
+                    scores.append(scoring(outputs) if outcome.usable else unscored(len(outputs)))
+                    progress.step()
+                    reporter.step()
+        finally:
+            progress.close()
+        reporter.close()
+        return cells, results, scores
 
     def _compresses(self, n_features: int) -> bool:
         """Whether some density keeps fewer than all features."""
@@ -113,12 +137,22 @@ class StretchySearch(Routing, StretchyModel):
         return outputs
 
 
+def by_sample(score: Scored, folds: Folds, seen: Any) -> Scored:
+    """Losses averaged over the folds of each sample that was tested."""
+    losses = folds.mean(score.losses, seen.size)[seen]
+    smooth = None if score.smooth is None else folds.mean(score.smooth, seen.size)[seen]
+    return replace(score, losses=losses, smooth=smooth)
+
+
 def _values(name: str, grid: Any) -> tuple[Any, ...]:
     """The values of a grid, in the order given and once each."""
-    if isinstance(grid, str) or not np.iterable(grid):
+    listed = None if isinstance(grid, str) or not np.iterable(grid) else list(grid)
+    if listed is None or any(np.ndim(v) for v in listed):
         hint = ' or "auto"' if name == "c_grid" else ""
         raise TypeError(f"{name}={grid!r} is not a grid: pass a list of values{hint}.")
-    values = tuple(dict.fromkeys(v.item() if isinstance(v, np.generic) else v for v in grid))
+    plain = [v.item() if isinstance(v, np.generic) else v for v in listed]
+    # a density of 1 is one feature, 1.0 is all of them
+    values = tuple({(v, name == "density_grid" and isinstance(v, int)): v for v in plain}.values())
     if not values:
         raise ValueError(f"{name} is empty: pass at least one value.")
     return values
@@ -129,7 +163,7 @@ def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
     own: Callable[[Cell], float] = (lambda x: x.strength) if automatic else (lambda x: x.c)
     name = "the relative strength s" if automatic else "c"
     tried = sorted({own(x) for x in cells if (x.a, x.k) == (chosen.a, chosen.k)})
-    if len(tried) < 2 or own(chosen) not in (tried[0], tried[-1]):
+    if len(tried) < 2 or own(chosen) not in (tried[0], tried[-1]) or np.isinf(own(chosen)):
         return
     side, way = ("smallest", "smaller") if own(chosen) == tried[0] else ("largest", "larger")
     advice = (
@@ -140,5 +174,6 @@ def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
     warnings.warn(
         f"the chosen {name}={own(chosen):.2g} is the {side} that was tried: {advice}.",
         GridEdgeWarning,
-        stacklevel=4,
+        # the caller of `fit`, which scikit-learn's callbacks wrap
+        stacklevel=5 if HAS_CALLBACKS else 4,
     )

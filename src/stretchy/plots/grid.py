@@ -36,7 +36,7 @@ class StretchyGridDisplay:
     >>> model = StretchyRegressorCV().fit(*load_diabetes(return_X_y=True))
     >>> display = StretchyGridDisplay.from_estimator(model)
     >>> display.scores.shape
-    (21, 6)
+    (25, 6)
     """
 
     scores: Any

@@ -14,4 +14,6 @@ from stretchy.search.grid import outcomes as outcomes
 from stretchy.search.progress import Progress as Progress
 from stretchy.search.rule import RULES as RULES
 from stretchy.search.rule import judge as judge
+from stretchy.search.scoring import Scored as Scored
+from stretchy.search.scoring import unscored as unscored
 from stretchy.search.table import results_table as results_table

@@ -6,6 +6,7 @@ import numpy as np
 
 from stretchy.core.types import Array
 from stretchy.designs.protocol import Design
+from stretchy.designs.threads import calm_blas
 from stretchy.search.finish import finished_model
 from stretchy.search.folds import Folds
 from stretchy.search.grid import Grid, Problem, outcomes
@@ -36,6 +37,7 @@ def crossfit(
         return Crossfitted(model, np.broadcast_to(model.level, Y.shape)[folds.tested])
     grid = Grid(a=(1.0,), k=(spec.k,), c=(spec.c,), densities=(1.0,), counts=(count,))
     problem = Problem(Y, weights, spec.intercept, folds)
-    [(_, outcome)] = outcomes(grid, lambda a: design, problem)
-    model = finished_model(outcome, design, Y, weights, spec, count, n_jobs)
+    with calm_blas(min(design.shape)):
+        [(_, outcome)] = outcomes(grid, lambda a: design, problem)
+        model = finished_model(outcome, design, Y, weights, spec, count, n_jobs)
     return Crossfitted(model, Y[folds.tested] - outcome.residuals)

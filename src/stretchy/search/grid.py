@@ -19,9 +19,9 @@ from stretchy.solve.choose import crossfit_space
 from stretchy.solve.lu import row_scales
 from stretchy.solve.spec import Spec
 
-# relative strengths of the penalty, two a decade, from near interpolation to nearly the mean alone;
-# below 1e-8 small sets win leave one out by luck (docs/arena.md)
-STRENGTHS = tuple(10.0 ** (e / 2) for e in range(-16, 5))
+# relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
+# 1e-8, then two
+STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,21 @@ def outcomes(
     """Every cell of the grid with its outcome; one walk over the data for all k of an a."""
     for a in grid.a:
         design = design_at(a)
-        ks = grid.ks(a)
-        space = crossfit_space(*design.shape, problem.intercept)
-        grams = _dual_grams(design, ks, problem) if space == "dual" else None
-        for i, k in enumerate(ks):
-            gram: DualGram | PrimalGram
-            if grams is not None:
-                gram = grams[i]
-            else:
-                gram = design.column_gram(stretch_exponent(k), problem.weights)
-            yield from _row(grid, a, k, design, gram, problem)
+        yield from _at(grid, a, design, problem)
+
+
+def _at(grid: Grid, a: float, design: Design, problem: Problem) -> Iterator[tuple[Cell, Outcome]]:
+    """All cells of one a."""
+    ks = grid.ks(a)
+    space = crossfit_space(*design.shape, problem.intercept)
+    grams = _dual_grams(design, ks, problem) if space == "dual" else None
+    for i, k in enumerate(ks):
+        gram: DualGram | PrimalGram
+        if grams is not None:
+            gram = grams[i]
+        else:
+            gram = design.column_gram(stretch_exponent(k), problem.weights)
+        yield from _row(grid, a, k, design, gram, problem)
 
 
 def _dual_grams(design: Design, ks: Sequence[float], problem: Problem) -> list[DualGram]:

@@ -12,7 +12,9 @@ from stretchy.search.cells import Cell, Outcome
 from stretchy.search.scoring import Scored
 
 RULES = ("guarded", "best", "1se")
-# standard errors by which another a must beat the linear limit under the guarded rule
+# the guarded rule: cells nearer than this many standard errors are told apart by smooth losses ...
+NEAR = 0.25
+# ... and another a must beat the linear limit by this many
 GUARD = 2.0
 
 
@@ -36,8 +38,9 @@ def judge(
     """Choose among the usable cells.
 
     The guarded rule takes the best cell of the linear limit a = 0 unless the best of all beats it
-    by more than two paired standard errors. The one-standard-error rule prefers the linear limit,
-    then few features, then few degrees of freedom, then the score.
+    by more than two paired standard errors; error counts, which are coarse, are refined by the
+    squared error among cells that they hardly tell apart. The one-standard-error rule prefers the
+    linear limit, then few features, then few degrees of freedom, then the score.
     """
     usable = np.array([outcome.usable for outcome in outcomes])
     if not usable.any():
@@ -64,12 +67,42 @@ def judge(
     if rule == "best":
         return Verdict(best, best, within)
     if rule == "guarded":
-        linear = [i for i in np.flatnonzero(usable).tolist() if cells[i].a == 0]
-        safe = max(linear, key=lambda i: keys[i], default=best)
-        worse, error = paired_error(scores[safe].losses - scores[best].losses, weights, groups)
-        return Verdict(safe if worse <= GUARD * error else best, best, within)
+        return Verdict(_guarded(cells, scores, keys, usable, weights, groups), best, within)
 
     def simplicity(i: int) -> tuple[bool, float, float, float]:
         return cells[i].a != 0, outcomes[i].n_features, outcomes[i].dof, -scores[i].score
 
     return Verdict(min(np.flatnonzero(within).tolist(), key=simplicity), best, within)
+
+
+def _guarded(
+    cells: Sequence[Cell],
+    scores: Sequence[Scored],
+    keys: Sequence[tuple[float, float]],
+    usable: Mask,
+    weights: Array,
+    groups: npt.NDArray[np.generic] | None,
+) -> int:
+    def smooth(i: int) -> Array:
+        loss = scores[i].smooth
+        return scores[i].losses if loss is None else loss
+
+    def picked(among: list[int]) -> int:
+        best = max(among, key=lambda i: keys[i])
+        if scores[best].smooth is None:
+            return best
+        near = []
+        for i in among:
+            worse, error = paired_error(scores[i].losses - scores[best].losses, weights, groups)
+            if worse <= NEAR * error:
+                near.append(i)
+        return min(near, key=lambda i: float(weights @ smooth(i)))
+
+    candidates = np.flatnonzero(usable).tolist()
+    linear = [i for i in candidates if cells[i].a == 0]
+    winner = picked(candidates)
+    if not linear:
+        return winner
+    safe = picked(linear)
+    worse, error = paired_error(smooth(safe) - smooth(winner), weights, groups)
+    return safe if worse <= GUARD * error else winner

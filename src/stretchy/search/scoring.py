@@ -14,11 +14,21 @@ from stretchy.core.types import Array, Index
 
 @dataclass(frozen=True)
 class Scored:
-    """Greater is better; `losses` of shape (n_tested,) are weighted by the sample weights."""
+    """Greater is better; `losses` of shape (n_tested,) are weighted by the sample weights.
+
+    `smooth` are losses that tell cells apart where error counts are too coarse; None where the
+    losses do so themselves.
+    """
 
     score: float
     losses: Array
     tie: float
+    smooth: Array | None = None
+
+
+def unscored(n_tested: int) -> Scored:
+    """What stands for the score of a cell that is not usable."""
+    return Scored(np.nan, np.full(n_tested, np.nan), np.nan)
 
 
 class Scoring(Protocol):
@@ -60,13 +70,11 @@ class BalancedError:
     loss_name: str = "balanced 0/1 loss"
 
     def __call__(self, outputs: Array) -> Scored:
-        wrong = decided(outputs) != self.codes
-        losses = wrong * balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
-        total = self.weights.sum()
-        squared = np.square(self.Y - outputs).mean(axis=1)
-        return Scored(
-            -float(self.weights @ losses / total), losses, -float(self.weights @ squared / total)
-        )
+        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
+        losses = (decided(outputs) != self.codes) * balance
+        squared = np.square(self.Y - outputs).mean(axis=1) * balance
+        error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
+        return Scored(-error, losses, -tie, squared)
 
 
 @dataclass(frozen=True)
@@ -87,9 +95,27 @@ class ScorerScore:
     def __call__(self, outputs: Array) -> Scored:
         X = np.zeros((outputs.shape[0], 1))
         keywords = {} if self.weights is None else {"sample_weight": self.weights}
-        score = float(self.scorer(self.foretold(outputs), X, self.y, **keywords))
+        score = float(self._ask(self.foretold(outputs), X, keywords))
         inner = self.inner(outputs)
         return Scored(score, inner.losses, inner.tie)
+
+    def _ask(self, foretold: BaseEstimator, X: Array, keywords: dict[str, Array]) -> float:
+        try:
+            return self.scorer(foretold, X, self.y, **keywords)
+        except AttributeError as error:
+            known = [m for m in ("predict", "decision_function") if hasattr(foretold, m)]
+            raise ValueError(
+                f"scoring={self.name!r} asks for more than {' and '.join(known)}, which is what is "
+                "known of out-of-fold samples (probabilities are fitted after the search). Use a "
+                "scorer of those."
+            ) from error
+        except TypeError as error:
+            if not keywords or "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                f"scoring={self.name!r} takes no sample_weight ({error}), and fit was given one. "
+                "Use a scorer that does, or fit without weights."
+            ) from error
 
 
 @dataclass(frozen=True)

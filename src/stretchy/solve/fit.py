@@ -9,6 +9,7 @@ from stretchy.core.fit import Fit
 from stretchy.core.intercept import Intercept
 from stretchy.core.types import Array
 from stretchy.designs.protocol import Design
+from stretchy.designs.threads import calm_blas
 from stretchy.exceptions import IllConditionedWarning
 from stretchy.solve.choose import build_system
 from stretchy.solve.spec import Space, Spec
@@ -31,8 +32,9 @@ def fit_stretchy(design: Design, Y: Array, weights: Array, spec: Spec) -> Soluti
     """Fit targets Y of shape (M, t) with positive weights of shape (M,)."""
     if design.shape[1] == 0:
         return _constant_solution(Y, weights, spec)
-    system = build_system(design, weights, spec)
-    fit = system.fit(Y)
+    with calm_blas(min(design.shape)):
+        system = build_system(design, weights, spec)
+        fit, dof = system.fit(Y), system.dof
     if not fit.is_finite():
         raise FloatingPointError(
             f"the coefficients at k={spec.k:g}, c={spec.c:g} leave the range of float64: use a "
@@ -46,7 +48,7 @@ def fit_stretchy(design: Design, Y: Array, weights: Array, spec: Spec) -> Soluti
             IllConditionedWarning,
             stacklevel=2,
         )
-    return Solution(fit, system.dof, system.space, system.solver)
+    return Solution(fit, dof, system.space, system.solver)
 
 
 def _constant_solution(Y: Array, weights: Array, spec: Spec) -> Solution:

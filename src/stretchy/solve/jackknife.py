@@ -1,5 +1,6 @@
 """Leave-one-out models of a fitted model, at new points."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,9 @@ from stretchy.core.intercept import Intercept
 from stretchy.core.primal import PrimalSystem
 from stretchy.core.types import Array, Index
 from stretchy.designs.protocol import Design
+from stretchy.exceptions import IllConditionedWarning
 from stretchy.solve.choose import crossfit_space
+from stretchy.solve.fit import POOR_RCOND
 from stretchy.solve.lu import DualLU, PrimalLU
 from stretchy.solve.spec import Spec
 
@@ -112,12 +115,47 @@ def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Pr
     return PrimalJackknife(design, weights, system, solution, residuals)
 
 
-def make_jackknife(
-    design: Design, Y: Array, weights: Array, spec: Spec
-) -> DualJackknife | PrimalJackknife:
+@dataclass(frozen=True)
+class ConstantJackknife:
+    """No feature varies: every leave-one-out model is a constant, `levels` of shape (M, t)."""
+
+    levels: Array
+    residuals: Array
+
+    def predictions(self, new: Design, target: int) -> Array:
+        """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
+        return np.tile(self.levels[:, target], (new.shape[0], 1))
+
+
+def constant_jackknife(Y: Array, weights: Array, spec: Spec) -> ConstantJackknife:
+    """All leave-one-out models of an intercept alone."""
+    sums = weights @ Y - weights[:, None] * Y
+    total = weights.sum() - weights
+    if spec.intercept is Intercept.COLUMN:
+        total = total + spec.lam
+    levels = np.zeros_like(Y) if spec.intercept is Intercept.NONE else sums / total[:, None]
+    return ConstantJackknife(levels, Y - levels)
+
+
+Jackknife = DualJackknife | PrimalJackknife | ConstantJackknife
+
+
+def make_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Jackknife:
     """All leave-one-out models, in the space that the fit would choose."""
+    if design.shape[1] == 0:
+        return constant_jackknife(Y, weights, spec)
     space = spec.solver
     if space not in ("dual", "primal"):
         space = crossfit_space(*design.shape, spec.intercept)
     make = dual_jackknife if space == "dual" else primal_jackknife
-    return make(design, Y, weights, spec)
+    jackknife = make(design, Y, weights, spec)
+    rcond = jackknife.system.factor.rcond
+    if rcond < POOR_RCOND:
+        warnings.warn(
+            f"the leave-one-out models at k={spec.k:g}, c={spec.c:g} are ill-conditioned (rcond="
+            f"{rcond:.1e}): the intervals may carry no correct digit. Use a smaller c or a larger "
+            "k.",
+            IllConditionedWarning,
+            stacklevel=2,
+        )
+    return jackknife

@@ -11,7 +11,7 @@ from stretchy.core.density import strongest
 from stretchy.core.types import Array, Index, Mask
 from stretchy.designs.protocol import Design
 from stretchy.solve.fit import Solution, fit_stretchy
-from stretchy.solve.jackknife import DualJackknife, PrimalJackknife, make_jackknife
+from stretchy.solve.jackknife import Jackknife, make_jackknife
 from stretchy.solve.spec import Spec
 from stretchy.solve.spread import coefficient_covariance, coefficient_variance, dual_of_primal
 
@@ -69,7 +69,7 @@ class FittedModel:
         )
 
     @cached_property
-    def jackknives(self) -> list[DualJackknife | PrimalJackknife]:
+    def jackknives(self) -> list[Jackknife]:
         """The leave-one-out models of every pass, given the columns that it kept."""
         return [
             make_jackknife(p.design, self.Y[:, p.targets], self.weights, self.spec)

@@ -1,0 +1,81 @@
+"""The bar on stderr."""
+
+import io
+
+import numpy as np
+import pytest
+
+import stretchy.search.progress
+from stretchy import StretchyClassifierCV, StretchyRegressorCV
+from stretchy.search import Progress
+from tests.estimators.samples import problem
+
+pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+GRIDS = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0), "cv": 3}
+searches = pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
+
+
+def fitted(search, **params):
+    X, y = problem((40, 5))
+    y = y > np.median(y) if search is StretchyClassifierCV else y
+    return search(**GRIDS, **params).fit(X, y)
+
+
+@searches
+def test_silent(search, capfd):
+    fitted(search)
+    fitted(search, verbose=0)
+    assert capfd.readouterr() == ("", "")
+
+
+@searches
+def test_bar(search, capfd):
+    fitted(search, verbose=1)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("\r")
+    assert err.endswith("\n")
+    last = err.rstrip("\n").split("\r")[-1]
+    assert last.startswith("cells " + "█" * 30 + " 6/6")
+
+
+def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
+    def slowly():
+        times = iter(range(1000))
+        return lambda: float(next(times))
+
+    calls = []
+
+    def broken(estimator, X, y):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return 0.0
+
+    monkeypatch.setattr(stretchy.search.progress.time, "monotonic", slowly())
+    with pytest.raises(KeyboardInterrupt):
+        fitted(StretchyRegressorCV, verbose=1, scoring=broken)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.split("\r")[-1].startswith("cells " + "█" * 15 + "·" * 15 + " 3/6")
+    assert err.endswith("\n")
+
+
+def test_time_that_is_left(monkeypatch):
+    clock = iter([0.0, 2.0, 2.05, 6.0])
+    monkeypatch.setattr(stretchy.search.progress.time, "monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    progress = Progress(4, "cells", 1, stream)
+    for _ in range(3):
+        progress.step()
+    drawn = stream.getvalue().split("\r")[1:]
+    # the second step follows too closely to be drawn
+    assert [line.split()[2:] for line in drawn] == [
+        ["1/4,", "6", "s", "left"],
+        ["3/4,", "2", "s", "left"],
+    ]
+
+
+def test_nothing_to_end(capfd):
+    Progress(4, "cells", 1).close()
+    assert capfd.readouterr() == ("", "")
