@@ -54,7 +54,7 @@ bench: $(VENV)/.experiments ## measure speed and memory
 	$(PY) -m benchmarks.bench
 
 arena: $(VENV)/.experiments ## compare with other methods on real data
-	$(PY) -m benchmarks.arena
+	$(PY) -m benchmarks.arena --write docs/arena.md
 
 rules: $(VENV)/.dev ## study which rule and grid should be the default, write docs/rules.md
 	$(PY) -m benchmarks.rules
