@@ -104,5 +104,8 @@ def _guarded(
     if not linear:
         return winner
     safe = picked(linear)
-    worse, error = paired_error(smooth(safe) - smooth(winner), weights, groups)
-    return safe if worse <= GUARD * error else winner
+    for loss in (smooth(safe) - smooth(winner), scores[safe].losses - scores[winner].losses):
+        worse, error = paired_error(loss, weights, groups)
+        if worse > GUARD * error:
+            return winner
+    return safe

@@ -1,0 +1,347 @@
+"""Cuts and probabilities, from out-of-fold scores by literal refits."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from stretchy import StretchyClassifier, StretchyClassifierCV
+from stretchy.core.calibration import (
+    balanced_cut,
+    balanced_cuts,
+    favoured_cuts,
+    probabilities,
+    temperature,
+)
+from tests import literal
+from tests.estimators.samples import new_rows, problem
+
+
+def error_rate(scores, positive, weights, cut):
+    """The balanced error rate of calling positive what lies above the cut."""
+    missed = weights[positive & (scores <= cut)].sum() / weights[positive].sum()
+    false = weights[~positive & (scores > cut)].sum() / weights[~positive].sum()
+    return (missed + false) / 2
+
+
+def best_cuts(scores, positive, weights):
+    """All cuts of least error: one between each two scores, and zero.
+
+    None beyond all scores, which would give up a class.
+    """
+    values = np.unique(scores)
+    cuts = np.append((values[1:] + values[:-1]) / 2, 0.0)
+    errors = np.array([error_rate(scores, positive, weights, cut) for cut in cuts])
+    return cuts[errors <= errors.min() + 1e-12], errors.min()
+
+
+samples = st.lists(
+    st.tuples(st.integers(-6, 6), st.booleans(), st.integers(1, 5)), min_size=2, max_size=25
+).filter(lambda rows: len({positive for _, positive, _ in rows}) == 2)
+
+
+@given(rows=samples, scale=st.sampled_from([1.0, 0.3]))
+def test_cut_by_trying_all(rows, scale):
+    scores, positive, weights = (np.array(column) for column in zip(*rows, strict=True))
+    scores, weights = scores * scale, weights.astype(float)
+    found = balanced_cut(scores, positive, weights)
+    cuts, least = best_cuts(scores, positive, weights)
+    assert error_rate(scores, positive, weights, found) == pytest.approx(least, abs=1e-12)
+    assert abs(found) <= np.abs(cuts).min() + 1e-12
+
+
+def test_cut_by_hand():
+    scores = np.array([-2.0, -1.0, -0.9, 0.5])
+    positive = np.array([False, False, True, True])
+    assert balanced_cut(scores, positive, np.ones(4)) == pytest.approx(-0.95)
+    # one heavy negative above the first positive moves the cut beyond it
+    scores = np.array([-1.0, -0.5, 0.5, 1.0])
+    positive = np.array([False, True, False, True])
+    assert balanced_cut(scores, positive, np.array([1.0, 1.0, 9.0, 1.0])) == pytest.approx(0.75)
+    assert balanced_cut(scores, positive, np.array([9.0, 1.0, 1.0, 1.0])) == pytest.approx(-0.75)
+
+
+def test_a_cut_for_every_class():
+    rng = np.random.default_rng(0)
+    codes, weights = rng.integers(0, 3, 50), rng.uniform(0.5, 2.0, 50)
+    outputs = rng.standard_normal((50, 3)) + 1.5 * np.eye(3)[codes]
+    expected = [balanced_cut(outputs[:, j], codes == j, weights) for j in range(3)]
+    np.testing.assert_array_equal(balanced_cuts(outputs, codes, weights), expected)
+
+
+def scores_of(n_positive, n_negative, shift, seed=0):
+    """Scores of two classes that are well apart, about a point `shift` away from zero."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat([1, 0], [n_positive, n_negative])
+    return (0.4 * rng.standard_normal(codes.size) + codes - 0.5 + shift)[:, None], codes
+
+
+def test_auto_keeps_zero_where_it_is_good():
+    tuned = []
+    for seed in range(5):
+        outputs, codes = scores_of(100, 100, 0.0, seed)
+        found = favoured_cuts(outputs, codes, 2, np.ones(200))
+        np.testing.assert_array_equal(found, 0.0)
+        tuned.append(balanced_cuts(outputs, codes, np.ones(200)))
+    assert np.any(tuned)
+
+
+def test_auto_moves_where_positives_are_rare():
+    for seed in range(5):
+        outputs, codes = scores_of(30, 570, -0.6, seed)
+        weights = np.ones(600)
+        found = favoured_cuts(outputs, codes, 2, weights)
+        np.testing.assert_array_equal(found, balanced_cuts(outputs, codes, weights))
+        assert found < -0.3
+
+
+def test_auto_with_too_few_of_a_class():
+    outputs, codes = scores_of(1, 30, -0.6)
+    np.testing.assert_array_equal(favoured_cuts(outputs, codes, 2, np.ones(31)), 0.0)
+
+
+def likelihood(factor, outputs, codes, weights):
+    """Of softmax probabilities, labels smoothed by one pseudo-observation per class."""
+    margins = np.hstack([np.zeros_like(outputs), outputs]) if outputs.shape[1] == 1 else outputs
+    n_classes = margins.shape[1]
+    logs, total = log_softmax(factor * margins, axis=1), 0.0
+    counts = [weights[codes == j].sum() for j in range(n_classes)]
+    for i, code in enumerate(codes):
+        target = np.full(n_classes, 1 / (counts[code] + n_classes))
+        target[code] = (counts[code] + 1) / (counts[code] + n_classes)
+        total += weights[i] * target @ logs[i]
+    return total
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4])
+def test_temperature_maximises_the_likelihood(n_classes, size):
+    rng = np.random.default_rng(n_classes)
+    codes, weights = rng.integers(0, n_classes, 80), rng.uniform(0.5, 2.0, 80)
+    outputs = rng.standard_normal((80, n_classes)) + np.eye(n_classes)[codes]
+    if n_classes == 2:
+        outputs = outputs[:, 1:] - outputs[:, :1]
+    outputs *= size
+    found = temperature(outputs, codes, weights)
+    best = likelihood(found, outputs, codes, weights)
+    for factor in found * np.logspace(-3, 3, 61):
+        assert likelihood(factor, outputs, codes, weights) <= best
+    for nearby in (0.999, 1.001):
+        assert likelihood(nearby * found, outputs, codes, weights) < best
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_separable_scores_have_finite_probabilities(n_classes):
+    codes = np.repeat(np.arange(n_classes), 20)
+    outputs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    outputs = outputs[:, 1:] if n_classes == 2 else outputs
+    factor = temperature(outputs, codes, np.ones(codes.size))
+    found = probabilities(outputs, factor)
+    # the smoothed share of a class of 20: (20 + 1) / (20 + n_classes)
+    expected = 21 / (20 + n_classes)
+    np.testing.assert_allclose(found[np.arange(codes.size), codes], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 0.0])
+def test_useless_scores_have_even_probabilities(sign):
+    outputs, codes = scores_of(30, 30, 0.0)
+    found = probabilities(sign * outputs, temperature(sign * outputs, codes, np.ones(60)))
+    np.testing.assert_allclose(found, 0.5, atol=1e-5)
+
+
+def test_probability_at_the_cut():
+    found = probabilities(np.array([[-800.0], [-1.0], [0.0], [1.0], [800.0]]), 2.0)
+    np.testing.assert_allclose(found[1:4, 1], 1 / (1 + np.exp([2.0, 0.0, -2.0])), rtol=1e-14)
+    np.testing.assert_array_equal(found[[0, 2, 4]], [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+
+
+def labelled(shape=(70, 7), n_classes=2, share=0.4, seed=0):
+    """Classes by the size of a noisy signal."""
+    X, y = problem(shape, seed=seed)
+    y = y + np.random.default_rng(seed).standard_normal(len(y)) * y.std()
+    cuts = [1 - share] if n_classes == 2 else [0.3, 0.8]
+    return X, np.digitize(y, np.quantile(y, cuts))
+
+
+def signed(codes, n_classes):
+    targets = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    return targets[:, 1:] if n_classes == 2 else targets
+
+
+def splits_of(cv, X, codes):
+    if cv is None:
+        return literal.leave_one_out(len(codes))
+    if isinstance(cv, int):
+        cv = StratifiedKFold(cv)
+    return list(cv.split(X, codes)) if hasattr(cv, "split") else cv
+
+
+HALVES = [(np.arange(35), np.arange(35, 70)), (np.arange(35, 70), np.arange(35))]
+CVS = {"loo": None, "int": 4, "splitter": KFold(3, shuffle=True, random_state=0), "list": HALVES}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", CVS)
+@pytest.mark.parametrize("density", [1.0, 0.5])
+def test_from_literal_scores(n_classes, name, density):
+    """Cut and probabilities of the classifier are those of literal out-of-fold scores."""
+    X, codes = labelled(n_classes=n_classes)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(codes))
+    cv = CVS[name]
+    if (name, density) == ("loo", 0.5):
+        cv = StratifiedKFold(10, shuffle=True, random_state=0)
+    shared = {"density": density, "cv": None if name == "loo" else cv, "threshold": "balanced"}
+    model = StretchyClassifier(1.25, 10.0, **shared).fit(X, codes, sample_weight=weights)
+    splits = splits_of(cv, X, codes)
+    tested = np.concatenate([test for _, test in splits])
+    P, targets = literal.features(X, -0.2, weights), signed(codes, n_classes)
+    count = literal.count_of(density, X.shape[1])
+    scores = literal.out_of_fold(P, targets, splits, 1.25, 10.0, weights=weights, count=count)
+    true, w = codes[tested], weights[tested]
+    cuts = np.atleast_1d(model.threshold_)
+    for j, cut in enumerate(cuts):
+        positive = true == (1 if n_classes == 2 else j)
+        expected, _ = best_cuts(scores[:, j], positive, w)
+        assert np.abs(cut - expected).min() < 1e-8
+    found = minimize_scalar(
+        lambda log: -likelihood(np.exp(log), scores - cuts, true, w), bracket=(0.0, 1.0)
+    )
+    expected = probabilities(model.decision_function(X).reshape(len(X), -1), np.exp(found.x))
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("threshold", ["zero", "balanced", "auto"])
+@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+def test_probabilities_agree_with_labels(estimator, n_classes, threshold):
+    X, codes = labelled(n_classes=n_classes)
+    names = np.array(["low", "mid", "up"])
+    model = estimator(threshold=threshold).fit(X, names[codes])
+    new = np.vstack([X, new_rows(X, 200)])
+    found = model.predict_proba(new)
+    assert found.shape == (len(new), n_classes)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
+    assert found.min() >= 0
+    np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(new))
+    scores = model.decision_function(new)
+    if n_classes == 2:
+        np.testing.assert_array_equal(found[:, 1] > 0.5, scores > 0)
+        order = np.argsort(scores)
+        assert (np.diff(found[order, 1]) >= 0).all()
+    assert np.shape(model.threshold_) == (() if n_classes == 2 else (3,))
+
+
+@pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
+@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+def test_thresholds(estimator):
+    X, codes = labelled(share=0.1, shape=(150, 5))
+    models = {
+        t: estimator(threshold=t, class_weight=None).fit(X, codes)
+        for t in ("zero", "balanced", "auto")
+    }
+    assert models["zero"].threshold_ == 0.0
+    assert models["balanced"].threshold_ < -0.3
+    assert models["auto"].threshold_ in (0.0, models["balanced"].threshold_)
+    raw = models["zero"].decision_function(X)
+    for model in models.values():
+        np.testing.assert_allclose(
+            model.decision_function(X), raw - model.threshold_, rtol=0, atol=1e-13
+        )
+        np.testing.assert_array_equal(model.predict(X), raw > model.threshold_)
+
+
+@pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
+@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+def test_isotonic(estimator):
+    X, codes = labelled()
+    model = estimator(threshold="balanced", calibration="isotonic").fit(X, codes)
+    new = np.vstack([X, new_rows(X, 200)])
+    found, scores = model.predict_proba(new), model.decision_function(new)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
+    np.testing.assert_array_equal(found.argmax(axis=1), model.predict(new))
+    order = np.argsort(scores)
+    assert (np.diff(found[order, 1]) >= 0).all()
+    assert len(np.unique(found[:, 1])) > 4
+
+
+def test_isotonic_is_sklearns_but_for_the_cut():
+    X, codes = labelled()
+    model = StretchyClassifier(1.25, 10.0, threshold="zero", calibration="isotonic").fit(X, codes)
+    P = literal.features(X, -0.2)
+    splits = literal.leave_one_out(len(codes))
+    scores = literal.out_of_fold(P, signed(codes, 2), splits, 1.25, 10.0)[:, 0]
+    curve = IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1).fit(scores, codes)
+    raw, found = curve.predict(model.decision_function(X)), model.predict_proba(X)[:, 1]
+    positive = model.predict(X) == 1
+    np.testing.assert_allclose(
+        found, np.where(positive, np.maximum(raw, 0.5), np.minimum(raw, 0.5)), atol=1e-7
+    )
+    assert np.count_nonzero(np.abs(found - raw) < 1e-7) > len(codes) / 2
+
+
+def test_isotonic_is_for_two_classes():
+    X, codes = labelled(n_classes=3)
+    with pytest.raises(ValueError, match=r'"isotonic" is for two classes, and y has 3: use "sigm'):
+        StretchyClassifier(calibration="isotonic").fit(X, codes)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("class_weight", ["balanced", "dict"])
+def test_class_weight_fits_with_weights(n_classes, class_weight):
+    X, codes = labelled(n_classes=n_classes)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(codes))
+    if class_weight == "dict":
+        given_weight = {0: 3.0, 1: 0.5}  # the third class keeps one
+        of_class = np.array([3.0, 0.5, 1.0])[:n_classes]
+    else:
+        given_weight = "balanced"
+        totals = np.array([weights[codes == j].sum() for j in range(n_classes)])
+        of_class = weights.sum() / (n_classes * totals)
+    model = StretchyClassifier(1.25, 10.0, class_weight=given_weight)
+    model.fit(X, codes, sample_weight=weights)
+    combined = weights * of_class[codes]
+    P = literal.features(X, -0.2, combined)
+    coef, _ = literal.fit(P, signed(codes, n_classes), 1.25, 10.0, weights=combined)
+    np.testing.assert_allclose(np.atleast_2d(model.coef_), coef.T.astype(float), rtol=1e-9)
+
+
+def rare_positives(seed):
+    """Few positives, told by some of many rarely set bits."""
+    rng = np.random.default_rng(seed)
+    codes = (rng.random(600) < 0.08).astype(int)
+    rates = np.full((2, 1000), 0.05)
+    rates[1, :30] = 0.25
+    return (rng.random((600, 1000)) < rates[codes]).astype(float), codes
+
+
+@pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
+@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+def test_rare_positives_are_found(estimator):
+    params = {"c": 0.1} if estimator is StretchyClassifier else {"k_grid": (1.25,)}
+    for seed in range(3):
+        X, codes = rare_positives(seed)
+        train, test = np.arange(300), np.arange(300, 600)
+        rates = {}
+        for threshold in ("zero", "auto"):
+            model = estimator(threshold=threshold, class_weight=None, **params)
+            model.fit(X[train], codes[train])
+            rates[threshold] = 1 - balanced_accuracy_score(codes[test], model.predict(X[test]))
+        assert rates["auto"] < rates["zero"] - 0.1
+
+
+def test_no_scores_to_calibrate_on():
+    X, codes = labelled()
+    tested = np.flatnonzero(codes == 0)[:10]
+    cv = [(np.setdiff1d(np.arange(len(codes)), tested), tested)]
+    model = StretchyClassifier(cv=cv).fit(X, codes)
+    assert model.threshold_ == 0.0
+    with pytest.raises(ValueError, match="no finite out-of-fold scores of every class"):
+        model.predict_proba(X)
+    with pytest.raises(ValueError, match=r'threshold="balanced" needs finite out-of-fold scores'):
+        StretchyClassifier(cv=cv, threshold="balanced").fit(X, codes)

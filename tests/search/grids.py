@@ -1,0 +1,70 @@
+"""Small problems, and the grid of them held against literal refits."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from stretchy.estimators.prepared import prepare
+from stretchy.search import Grid, Problem, folds_from_splits, leave_one_out, outcomes
+from tests import literal
+
+SHAPES = {"wide": (15, 40), "tall": (40, 6), "square": (12, 12)}
+AS, KS, CS = (-0.2, 0.0, 0.5), (1.1, 1.25, 1.5, 2.0), (1.0, 1e3, np.inf)
+DENSITIES = (1.0, 0.5, 0.1)
+
+
+def data(shape, n_targets=1, seed=0):
+    """X with columns of different location and scale, and Y (n, t) that depends on three."""
+    M, D = SHAPES[shape] if isinstance(shape, str) else shape
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((M, D))
+    X = Z * rng.uniform(0.5, 20.0, D) + rng.uniform(-30.0, 30.0, D)
+    effects = rng.standard_normal((min(3, D), n_targets))
+    return X, Z[:, :3] @ effects + 0.5 * rng.standard_normal((M, n_targets)) + 3.0
+
+
+def prepared_data(X, weights=None, intercept=True, quadrant="exp"):
+    """X measured as an estimator would."""
+    weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
+    settings = SimpleNamespace(quadrant=quadrant, b=0.0, fit_intercept=intercept)
+    return prepare(settings, X, weights)
+
+
+def evaluated(X, Y, splits=None, *, a=AS, k=KS, c=CS, densities=(1.0,), **how):
+    """Every cell with its outcome and out-of-fold predictions; None is leave one out."""
+    prepared = prepared_data(X, **how)
+    rows = prepared.rows
+    folds = leave_one_out(rows.size)
+    if splits is not None:
+        folds = folds_from_splits(splits, rows, len(X))
+    counts = [literal.count_of(density, X.shape[1]) for density in densities]
+    problem = Problem(Y[rows], prepared.weights, prepared.intercept, folds)
+    grid = Grid(a, k, c, densities, counts)
+    for cell, outcome in outcomes(grid, lambda a: prepared.at(a).design, problem):
+        yield cell, outcome, Y[rows][folds.tested] - outcome.residuals
+
+
+def assert_literal(X, Y, splits=None, *, at_least=0.9, **settings):
+    """Usable cells equal literal refits; `at_least` this share of the cells is usable.
+
+    To 1e-9 of the size of Y where rcond is 1e-6 or more, else to 1e-15/rcond.
+    """
+    how = {key: settings.get(key) for key in ("weights", "quadrant")}
+    how["quadrant"] = how["quadrant"] or "exp"
+    intercept = settings.get("intercept", True)
+    pairs = literal.leave_one_out(len(X)) if splits is None else splits
+    found = list(evaluated(X, Y, splits, **settings))
+    features = {cell.a: literal.features(X, cell.a, **how) for cell, _, _ in found}
+    usable = 0
+    for cell, outcome, predictions in found:
+        if not outcome.usable:
+            continue
+        usable += 1
+        count = literal.count_of(cell.density, X.shape[1])
+        refitted = literal.out_of_fold(
+            features[cell.a], Y, pairs, cell.k, cell.c, intercept, how["weights"], count
+        )
+        tolerance = 1e-9 if outcome.rcond >= 1e-6 else 1e-15 / outcome.rcond
+        error = np.abs(predictions - refitted).max() / np.abs(Y).max()
+        assert error <= tolerance, (cell, outcome.rcond, error)
+    assert usable >= at_least * len(found)

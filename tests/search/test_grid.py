@@ -1,0 +1,265 @@
+"""The cells of the grid: their penalties, their cost, what is said of them."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+import stretchy.search.finish
+from stretchy import StretchyRegressorCV
+from stretchy.exceptions import GridEdgeWarning
+from stretchy.search import STRENGTHS, Grid, Problem, folds_from_splits, leave_one_out, outcomes
+from tests import literal
+from tests.references import INTERCEPTS
+from tests.search.grids import data, evaluated, prepared_data
+
+two_shapes = pytest.mark.parametrize("shape", ["wide", "tall"])
+no_edge = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+
+
+def centred_scale(P, k, w):
+    """``|sum w K_ii - w'Kw / sum w| / sum w``."""
+    K = P @ (P if k == 2 else P ** (1 / (literal.LONG(k) - 1))).T
+    return float(abs(w @ K.diagonal() - w @ K @ w / w.sum()) / w.sum())
+
+
+@two_shapes
+@pytest.mark.parametrize("weighted", [False, True])
+def test_automatic_penalties(shape, weighted):
+    X, Y = data(shape)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else np.ones(len(X))
+    found = list(evaluated(X, Y, a=(-0.2, 0.0, 1.0), c=None, weights=weights))
+    assert len(found) == 9 * len({cell.strength for cell, _, _ in found})
+    for cell, _, _ in found:
+        P = literal.features(X, cell.a, weights)
+        scale = centred_scale(P, cell.k, weights.astype(literal.LONG))
+        assert 1 / (cell.c * cell.k) == pytest.approx(cell.strength * scale, rel=1e-10)
+
+
+@two_shapes
+def test_strength_of_given_c(shape):
+    X, Y = data(shape)
+    for cell, _, _ in evaluated(X, Y, c=(0.5, 20.0, np.inf)):
+        scale = centred_scale(literal.features(X, cell.a), cell.k, np.ones(len(X)))
+        assert cell.strength == pytest.approx(1 / (cell.c * cell.k) / scale, rel=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(30, 45), (60, 5)])
+def test_automatic_penalties_of_scaled_features(shape):
+    X, Y = data(shape)
+    X[np.arange(shape[1]) % shape[0], np.arange(shape[1])] = 400.0
+    P = literal.features(X, 3.0)
+    assert 20 * np.log(P).max() > 300
+    scale = centred_scale(P, 1.05, np.ones(len(X)))
+    for cell, _, _ in evaluated(X, Y, a=(3.0,), k=(1.05,), c=None):
+        # rows that are scaled are not centred: their common part is small beside the peaks
+        assert 1 / (cell.c * cell.k) == pytest.approx(cell.strength * scale, rel=0.1)
+
+
+@two_shapes
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_degrees_of_freedom(shape, intercept):
+    X, Y = data(shape)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+    settings = {"c": (0.1, 10.0, 1e4), "weights": weights, "intercept": intercept}
+    for cell, outcome, _ in evaluated(X, Y, **settings):
+        P = literal.features(X, cell.a, weights)
+        expected = literal.degrees(P, cell.k, cell.c, intercept, weights)
+        assert outcome.dof == pytest.approx(expected, rel=1e-9)
+        assert outcome.n_features == X.shape[1]
+
+
+@two_shapes
+def test_degrees_of_freedom_of_a_selection(shape):
+    X, Y = data(shape, n_targets=2)
+    splits = list(KFold(4).split(X))
+    for cell, outcome, _ in evaluated(X, Y, splits, c=(10.0,), densities=(0.5, 0.2)):
+        P = literal.features(X, cell.a)
+        count = literal.count_of(cell.density, X.shape[1])
+        coef, _ = literal.fit(P, Y, cell.k, cell.c)
+        supports = [literal.kept(coef[:, t], count) for t in range(2)]
+        expected = [literal.degrees(P[:, kept], cell.k, cell.c) for kept in supports]
+        assert outcome.dof == pytest.approx(np.mean(expected), rel=1e-9)
+        assert outcome.n_features == count
+
+
+@two_shapes
+def test_a_selection_is_no_better_than_its_first_pass(shape):
+    X, Y = data(shape)
+    X[:, 1] = X[:, 0] + 1e-5 * X[:, 2]
+    splits = list(KFold(4).split(X))
+    found = list(evaluated(X, Y, splits, c=(1e3, 1e6), densities=(1.0, 0.2)))
+    whole = {(x.a, x.k, x.c): o.rcond for x, o, _ in found if x.density == 1.0}
+    selected = {(x.a, x.k, x.c): o.rcond for x, o, _ in found if x.density == 0.2}
+    assert all(selected[place] <= whole[place] for place in whole)
+
+
+def test_cells_of_the_grid():
+    X, Y = data("tall")
+    splits = list(KFold(3).split(X))
+    settings = {"a": (0.0, -0.2), "k": (1.5, 1.1), "c": (3.0, 0.3), "densities": (0.5, 1.0)}
+    cells = [cell for cell, _, _ in evaluated(X, Y, splits, **settings)]
+    places = [(cell.a, cell.k, cell.c, cell.density) for cell in cells]
+    wanted = [(a, k) for a in (0.0, -0.2) for k in ((2.0,) if a == 0 else (1.5, 1.1))]
+    wanted = [(a, k, c, d) for a, k in wanted for c in (3.0, 0.3) for d in (0.5, 1.0)]
+    assert places == wanted
+    grid = Grid((0.0, -0.2), (1.5, 1.1), (3.0, 0.3), (0.5, 1.0), (3, 6))
+    assert grid.n_cells == len(wanted)
+    assert Grid((0.0, -0.2), (1.5, 1.1), None, (1.0,), (6,), strengths=(1.0,) * 7).n_cells == 21
+
+
+class Counted:
+    """A design that writes down how many columns every call of `gram` reads, and for how many k."""
+
+    def __init__(self, design, log):
+        self.design, self.log = design, log
+
+    def __getattr__(self, name):
+        return getattr(self.design, name)
+
+    def take(self, columns):
+        return Counted(self.design.take(columns), self.log)
+
+    def gram(self, exponents, weights, log_rows):
+        self.log.append((self.design.shape[1], len(exponents)))
+        return self.design.gram(exponents, weights, log_rows)
+
+
+def counted_grams(X, Y, grid, folds):
+    """The calls of `gram` while all cells are evaluated."""
+    prepared, log = prepared_data(X), []
+    problem = Problem(Y, prepared.weights, prepared.intercept, folds)
+    cells = list(outcomes(grid, lambda a: Counted(prepared.at(a).design, log), problem))
+    assert all(outcome.usable for _, outcome in cells)
+    return log
+
+
+def test_one_walk_for_all_k():
+    X, Y = data("wide")
+    grid = Grid((-0.2, 0.0), (1.1, 1.25, 1.5, 2.0), (1.0, 10.0), (1.0,), (40,))
+    assert counted_grams(X, Y, grid, leave_one_out(len(X))) == [(40, 4), (40, 1)]
+
+
+def test_nested_densities_share_their_sums():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 400))
+    Y = X[:, :200] @ rng.uniform(0.5, 1.0, (200, 1))
+    folds = folds_from_splits(list(KFold(5).split(X)), np.arange(20), 20)
+    counts = (50, 100, 200)
+    grid = Grid((-0.2,), (1.5,), (1.0,), (0.125, 0.25, 0.5), counts)
+    (columns, n_k), *reads = counted_grams(X, Y, grid, folds)
+    assert (columns, n_k) == (400, 1)
+    afresh = sum(counts) * 6  # all samples and five folds, at every count
+    assert sum(n for n, _ in reads) < 0.75 * afresh
+    # all samples: 50 columns, and twice those that are new
+    assert [n for n, _ in reads].count(50) >= 2
+    assert [n for n, _ in reads].count(100) >= 1
+
+
+@two_shapes
+@no_edge
+def test_no_refit_where_all_features_stay(shape, monkeypatch):
+    def refused(*arguments):
+        raise AssertionError("the search fits again")
+
+    X, Y = data(shape)
+    expected = StretchyRegressorCV(k_grid=(1.25, 2.0), rule="best").fit(X, Y[:, 0])
+    monkeypatch.setattr(stretchy.search.finish, "fit_model", refused)
+    model = StretchyRegressorCV(k_grid=(1.25, 2.0), rule="best").fit(X, Y[:, 0])
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    with pytest.raises(AssertionError, match="fits again"):
+        StretchyRegressorCV(k_grid=(1.25, 2.0), density_grid=(0.5,)).fit(X, Y[:, 0])
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("densities", [(1.0,), (1.0, 0.5)])
+def test_duplicate_rows_without_penalty(intercept, densities):
+    X, Y = data("wide")
+    X[1] = X[0]
+    splits = list(KFold(5, shuffle=True, random_state=1).split(X))
+    settings = {"intercept": intercept, "densities": densities, "c": (10.0, np.inf)}
+    for cell, outcome, predictions in evaluated(X, Y, splits, **settings):
+        assert outcome.usable == (cell.c == 10.0)
+        if outcome.usable:
+            assert np.isfinite(predictions).all()
+        else:
+            assert outcome.reason == "singular" or "ill-conditioned: rcond" in outcome.reason
+            assert outcome.rcond < 1e-13
+
+
+@no_edge
+def test_unusable_cells_in_the_results():
+    X, Y = data("wide")
+    X[1] = X[0]
+    model = StretchyRegressorCV((-0.2, 0.0), (1.25, 2.0), (np.inf, 10.0, 0.1)).fit(X, Y[:, 0])
+    results = model.cv_results_
+    lost = np.isinf(results["param_c"])
+    assert lost.sum() == 3
+    np.testing.assert_array_equal(results["usable"], ~lost)
+    np.testing.assert_array_equal(np.isnan(results["mean_test_score"]), lost)
+    np.testing.assert_array_equal(results["reason"] == "", ~lost)
+    assert not results["within_1se"][lost].any()
+    assert results["rank_test_score"][lost].min() > results["rank_test_score"][~lost].max()
+    assert np.isfinite(model.c_)
+
+
+@pytest.mark.parametrize("scoring", [None, "r2", "neg_median_absolute_error"])
+@no_edge
+def test_scores_are_not_asked_of_unusable_cells(scoring):
+    X, Y = data("wide")
+    X[1] = X[0]
+    grids = ((-0.2,), (1.25,), (np.inf, 10.0))
+    model = StretchyRegressorCV(*grids, scoring=scoring).fit(X, Y[:, 0])
+    assert model.c_ == 10.0
+    assert np.isnan(model.cv_results_["mean_test_score"][0])
+
+
+def test_no_usable_cell():
+    X, Y = data("wide")
+    X[1] = X[0]
+    model = StretchyRegressorCV((-0.2,), (1.25, 2.0), (np.inf,))
+    with pytest.raises(ValueError, match=r"no cell of the grid is usable.*smaller values of c"):
+        model.fit(X, Y[:, 0])
+
+
+def nearly_linear(noise):
+    """A signal in two of eight features, and so much noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    return X, X[:, 0] + X[:, 1] + noise * rng.standard_normal(60)
+
+
+@pytest.mark.parametrize(
+    ("noise", "grid", "message"),
+    [
+        (0.01, (1e-4, 1e-3), r"c=0\.001 is the largest that was tried: extend c_grid with larger"),
+        (30.0, (1e3, 1e6), r"c=1e\+03 is the smallest that was tried: extend c_grid with smaller"),
+        (0.0, "auto", rf"s={min(STRENGTHS):.2g} is the smallest that was tried: pass c_grid with"),
+    ],
+)
+def test_edge_says_which_way(noise, grid, message):
+    X, y = nearly_linear(noise)
+    with pytest.warns(GridEdgeWarning, match=message) as caught:
+        StretchyRegressorCV((0.0,), c_grid=grid, rule="best").fit(X, y)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_strongest_automatic_penalty():
+    """An intercept is all there is to find, and left-out means lie on its other side."""
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    y = np.repeat([1.0, -1.0], 15)
+    y = y - X @ np.linalg.lstsq(X, y)[0]
+    with pytest.warns(GridEdgeWarning, match=r"s=1e\+02 is the largest.*with smaller values"):
+        StretchyRegressorCV((0.0,), rule="best").fit(X, y)
+
+
+def test_no_edge():
+    X, y = nearly_linear(1.0)
+    StretchyRegressorCV((0.0,), c_grid=(1e-6, 1.0, 1e9), rule="best").fit(X, y)
+    StretchyRegressorCV((0.0,), c_grid=(1e-4,), rule="best").fit(X, y)
+    StretchyRegressorCV((0.0,), rule="best").fit(X, y)
+
+
+def test_no_way_beyond_infinity():
+    X, y = nearly_linear(0.0)
+    model = StretchyRegressorCV((0.0,), c_grid=(1.0, np.inf), rule="best").fit(X, y)
+    assert model.c_ == np.inf

@@ -1,0 +1,261 @@
+"""Which cell wins, on outcomes made by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import balanced_accuracy_score
+
+from stretchy.core.paired import paired_error
+from stretchy.search import Cell, Outcome, judge
+from stretchy.search.scoring import BalancedError, Scored, SquaredError
+
+PLAIN = Cell(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)
+GOOD = Outcome(np.zeros((4, 1)), rcond=0.1, dof=5.0, n_features=10.0)
+BROKEN = replace(GOOD, rcond=0.0, reason="singular")
+
+
+def test_standard_error_by_hand():
+    mean, error = paired_error(np.array([1.0, 2.0, 6.0]), np.ones(3), None)
+    assert mean == 3.0
+    # deviations -2, -1, 3: variance 14/3, of the mean of three 14/9
+    assert error == pytest.approx(np.sqrt(14) / 3, rel=1e-15)
+
+
+@given(
+    weights=st.lists(st.integers(0, 4), min_size=2, max_size=9).filter(any),
+    seed=st.integers(0, 10**6),
+)
+def test_a_weight_repeats(weights, seed):
+    difference = np.random.default_rng(seed).standard_normal(len(weights))
+    repeated = np.repeat(difference, weights)
+    mean, error = paired_error(difference, np.array(weights, dtype=float), None)
+    assert mean == pytest.approx(repeated.mean(), rel=1e-12, abs=1e-15)
+    assert error == pytest.approx(repeated.std() / np.sqrt(repeated.size), rel=1e-12, abs=1e-15)
+
+
+@given(
+    n_groups=st.integers(1, 4),
+    weights=st.lists(st.integers(0, 4), min_size=3, max_size=9).filter(any),
+    seed=st.integers(0, 10**6),
+)
+def test_groups_are_the_units(n_groups, weights, seed):
+    rng = np.random.default_rng(seed)
+    difference = rng.standard_normal(len(weights))
+    groups = np.array(list("abcd"))[rng.integers(0, n_groups, len(weights))]
+    repeated, labels = np.repeat(difference, weights), np.repeat(groups, weights)
+    sums = [(repeated - repeated.mean())[labels == label].sum() for label in set(labels.tolist())]
+    mean, error = paired_error(difference, np.array(weights, dtype=float), groups)
+    assert mean == pytest.approx(repeated.mean(), rel=1e-12, abs=1e-15)
+    expected = np.sqrt(np.sum(np.square(sums))) / repeated.size
+    assert error == pytest.approx(expected, rel=1e-11, abs=1e-14)
+
+
+def test_groups_of_one_are_no_groups():
+    difference = np.array([0.3, -1.0, 2.0, 0.1])
+    alone = paired_error(difference, np.ones(4), np.arange(4))
+    assert alone == pytest.approx(paired_error(difference, np.ones(4), None), rel=1e-14)
+
+
+def scored(losses, score=None, tie=0.0):
+    losses = np.asarray(losses, dtype=float)
+    return Scored(-losses.mean() if score is None else score, losses, tie)
+
+
+def chosen(cells, outcomes, scores, rule, weights=None, groups=None):
+    n = scores[0].losses.size
+    weights = np.ones(n) if weights is None else weights
+    return judge(cells, outcomes, scores, weights, groups, rule)
+
+
+def test_best_has_the_greatest_score():
+    scores = [scored([3, 3]), scored([1, 1]), scored([2, 2])]
+    verdict = chosen([PLAIN] * 3, [GOOD] * 3, scores, "best")
+    assert (verdict.chosen, verdict.best) == (1, 1)
+    assert verdict.within.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("rule", ["best", "1se", "guarded"])
+def test_unusable_never_wins(rule):
+    cells = [replace(PLAIN, a=0.0), PLAIN, PLAIN]
+    outcomes = [replace(BROKEN, n_features=1.0, dof=1.0), GOOD, GOOD]
+    scores = [scored([0, 0]), scored([2, 2]), scored([1, 1])]
+    verdict = chosen(cells, outcomes, scores, rule)
+    assert (verdict.chosen, verdict.best) == (2, 2)
+    assert not verdict.within[0]
+
+
+@pytest.mark.parametrize("rule", ["best", "1se", "guarded"])
+@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_not_finite_never_wins(rule, score):
+    cells = [replace(PLAIN, a=0.0), PLAIN]
+    outcomes = [replace(GOOD, n_features=1.0), GOOD]
+    verdict = chosen(cells, outcomes, [scored([0, 0], score=score), scored([1, 1])], rule)
+    assert (verdict.chosen, verdict.within.tolist()) == (1, [False, True])
+
+
+def test_no_usable_cell():
+    with pytest.raises(ValueError, match=r"no cell.*singular.*smaller values of c"):
+        chosen([PLAIN] * 2, [BROKEN] * 2, [scored([0, 0])] * 2, "best")
+
+
+def test_no_finite_score():
+    scores = [scored([0, 0], score=1.0), scored([0, 0], score=np.nan)]
+    with pytest.raises(ValueError, match="no finite score"):
+        chosen([PLAIN] * 2, [BROKEN, GOOD], scores, "best")
+
+
+def test_ties_of_the_score_are_broken():
+    scores = [scored([1, 1], tie=-3.0), scored([1, 1], tie=-1.0), scored([1, 1], tie=-2.0)]
+    assert chosen([PLAIN] * 3, [GOOD] * 3, scores, "best").chosen == 1
+
+
+def test_ties_of_the_error_rate_are_broken_by_squared_error():
+    codes, Y = np.array([0, 0, 1, 1]), np.array([[-1.0], [-1.0], [1.0], [1.0]])
+    score = BalancedError(codes, 2, Y, np.ones(4))
+    outputs = [[-0.1, 0.2, 0.3, 0.4], [-1.0, 0.2, 1.0, 0.9], [-0.1, 0.1, 0.3, 0.1]]
+    scores = [score(np.array(o)[:, None]) for o in outputs]
+    assert [s.score for s in scores] == [-0.25] * 3
+    assert chosen([PLAIN] * 3, [GOOD] * 3, scores, "best").chosen == 1
+
+
+# Losses against those of the best cell: differences 0, 0, 2, 2 have mean 1 and standard error
+# 1/2; differences -1, 0, 0, 2 have mean 1/4 and a standard error above 1/2.
+BEST = [1.0, 1.0, 1.0, 1.0]
+NEAR = [0.0, 1.0, 1.0, 3.0]
+FAR = [1.0, 1.0, 3.0, 3.0]
+
+
+def one_se(*candidates):
+    """The candidate that wins: pairs of cell and outcome, with losses near the best's."""
+    cells, outcomes = zip((PLAIN, GOOD), *candidates, strict=True)
+    scores = [scored(BEST)] + [scored(NEAR) for _ in candidates]
+    return chosen(cells, outcomes, scores, "1se")
+
+
+def test_one_se_prefers_the_linear_limit_to_few_features():
+    verdict = one_se(
+        (PLAIN, replace(GOOD, n_features=1.0, dof=1.0)),
+        (replace(PLAIN, a=0.0, k=2.0), replace(GOOD, n_features=10.0, dof=9.0)),
+    )
+    assert (verdict.chosen, verdict.best) == (2, 0)
+
+
+def test_one_se_prefers_few_features_to_few_degrees():
+    verdict = one_se(
+        (PLAIN, replace(GOOD, n_features=9.0, dof=1.0)),
+        (PLAIN, replace(GOOD, n_features=2.0, dof=4.0)),
+    )
+    assert verdict.chosen == 2
+
+
+def test_one_se_prefers_few_degrees_to_the_score():
+    verdict = one_se((PLAIN, replace(GOOD, dof=4.0)), (PLAIN, replace(GOOD, dof=3.0)))
+    assert verdict.chosen == 2
+    assert one_se((PLAIN, GOOD), (PLAIN, GOOD)).chosen == 0
+
+
+def test_one_se_leaves_the_best_for_none_that_is_further():
+    simple = replace(GOOD, n_features=1.0, dof=1.0)
+    cells = [PLAIN, replace(PLAIN, a=0.0)]
+    verdict = chosen(cells, [GOOD, simple], [scored(BEST), scored(FAR)], "1se")
+    assert (verdict.chosen, verdict.within.tolist()) == (0, [True, False])
+
+
+def test_one_se_in_units_of_groups():
+    cells, outcomes = [PLAIN] * 2, [GOOD, replace(GOOD, dof=1.0)]
+    alike, mixed = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    # differences -0.9, -0.9, 3, 3: mean 1.05, error 0.98, of groups alike 1.38
+    further = [scored(BEST), scored([0.1, 0.1, 4.0, 4.0])]
+    assert chosen(cells, outcomes, further, "1se").chosen == 0
+    assert chosen(cells, outcomes, further, "1se", groups=alike).chosen == 1
+    # differences -1.1, -1.1, 3, 3: mean 0.95, error 1.03, of mixed groups 0
+    nearer = [scored(BEST), scored([-0.1, -0.1, 4.0, 4.0])]
+    assert chosen(cells, outcomes, nearer, "1se").chosen == 1
+    assert chosen(cells, outcomes, nearer, "1se", groups=mixed).chosen == 0
+
+
+def test_one_se_in_units_of_weights():
+    cells, simple = [PLAIN] * 2, replace(GOOD, dof=1.0)
+    scores = [scored(BEST), scored([0.5, 1.0, 1.0, 2.0])]  # differences -0.5, 0, 0, 1
+    assert chosen(cells, [GOOD, simple], scores, "1se").chosen == 1
+    heavy = np.array([1.0, 1.0, 1.0, 9.0])  # now like nine samples of 1 in twelve
+    assert chosen(cells, [GOOD, simple], scores, "1se", weights=heavy).chosen == 0
+
+
+def guarded(losses, n_linear=1):
+    """The winner among a best cell and linear cells with these losses."""
+    cells = [PLAIN] + [replace(PLAIN, a=0.0, k=2.0)] * n_linear
+    return chosen(
+        cells, [GOOD] * len(cells), [scored(BEST)] + [scored(x) for x in losses], "guarded"
+    )
+
+
+def test_guarded_keeps_the_linear_limit_unless_clearly_beaten():
+    # mean 1, standard error 1/2: exactly two of them
+    assert guarded([FAR]).chosen == 1
+    # mean 1.5, standard error 0.43
+    assert guarded([[2.0, 2.0, 4.0, 2.0]]).chosen == 0
+
+
+def test_guarded_takes_the_best_of_the_linear_limit():
+    assert guarded([FAR, NEAR], n_linear=2).chosen == 2
+
+
+# Differences of -1, 0, 0, 1.2 have mean 0.05 and standard error 0.39; of 0, 0, 0, 1: 0.25, 0.22.
+HARDLY = [0.0, 1.0, 1.0, 2.2]
+CLEARLY = [1.0, 1.0, 1.0, 2.0]
+
+
+def smoothed(losses, smooth):
+    return replace(scored(losses), smooth=np.asarray(smooth, dtype=float))
+
+
+def test_guarded_refines_coarse_losses():
+    """Among cells hardly worse than the best, the smooth losses decide."""
+    scores = [smoothed(BEST, [2, 2, 2, 2]), smoothed(HARDLY, [1, 1, 1, 1])]
+    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "guarded").chosen == 1
+    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "best").chosen == 0
+    scores = [smoothed(BEST, [2, 2, 2, 2]), smoothed(CLEARLY, [1, 1, 1, 1])]
+    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "guarded").chosen == 0
+
+
+def test_guarded_weighs_smooth_losses():
+    scores = [smoothed(BEST, [3, 1, 1, 1]), smoothed(BEST, [1, 2, 2, 2])]
+    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "guarded").chosen == 0
+    heavy = np.array([9.0, 1.0, 1.0, 1.0])
+    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "guarded", weights=heavy).chosen == 1
+
+
+def test_guarded_compares_smooth_losses_with_the_linear_limit():
+    cells = [PLAIN, replace(PLAIN, a=0.0, k=2.0)]
+    for smooth, winner in ((FAR, 1), ([2.0, 2.0, 4.0, 2.0], 0)):
+        scores = [smoothed(BEST, BEST), smoothed(NEAR, smooth)]
+        assert chosen(cells, [GOOD] * 2, scores, "guarded").chosen == winner
+
+
+def test_guarded_without_a_linear_cell():
+    verdict = chosen([PLAIN] * 2, [GOOD] * 2, [scored(FAR), scored(BEST)], "guarded")
+    assert verdict.chosen == 1
+
+
+def test_squared_error_by_hand():
+    Y, outputs = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 2.0], [3.0, 1.0]])
+    found = SquaredError(Y, np.array([3.0, 1.0]))(outputs)
+    np.testing.assert_array_equal(found.losses, [0.5, 4.5])
+    assert found.score == found.tie == -(3 * 0.5 + 4.5) / 4
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_balanced_error_is_sklearns(n_classes):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, n_classes, 60)
+    weights = rng.uniform(0.1, 2.0, 60)
+    outputs = rng.standard_normal((60, 1 if n_classes == 2 else n_classes))
+    labels = outputs[:, 0] > 0 if n_classes == 2 else outputs.argmax(axis=1)
+    found = BalancedError(codes, n_classes, outputs, weights)(outputs)
+    expected = balanced_accuracy_score(codes, labels, sample_weight=weights) - 1
+    assert found.score == pytest.approx(expected, rel=1e-12)
+    assert -weights @ found.losses / weights.sum() == pytest.approx(expected, rel=1e-12)
