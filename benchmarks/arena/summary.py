@@ -59,9 +59,9 @@ def complete_tasks(rows: pd.DataFrame, methods: list[str]) -> list[str]:
 def _explanation() -> str:
     return (
         "Written by `make arena`. Repeated 2-fold on real data; each method chooses its strength "
-        "inside the training fold; one thread. A star marks a mean over fewer folds than other methods of that set "
-        "have, a dash a method without a result. Ranks and times are over the sets where "
-        "every ranked method has the same folds; the baseline is not ranked."
+        "inside the training fold; one thread. A star marks a mean over fewer folds than other "
+        "methods of that set have, a dash a method without a result. Ranks and times are over the "
+        "sets where every ranked method has the same folds; the baseline is not ranked."
     )
 
 

@@ -99,6 +99,7 @@ def block_size(request, monkeypatch):
     """Blocks of one column or row, and one block of everything."""
     if request.param == "one number":
         monkeypatch.setattr(dense, "BLOCK_BYTES", 8)
+        monkeypatch.setattr(dense, "BLOCK_LENGTH", 1)
         assert len(list(dense.blocks_of(D, M))) == D
     else:
         assert len(list(dense.blocks_of(D, M))) == 1

@@ -11,6 +11,12 @@ from tests import literal
 SHAPES = {"wide": (15, 40), "tall": (40, 6), "square": (12, 12)}
 AS, KS, CS = (-0.2, 0.0, 0.5), (1.1, 1.25, 1.5, 2.0), (1.0, 1e3, np.inf)
 DENSITIES = (1.0, 0.5, 0.1)
+# shape, rows that have a rare value, noise
+RARE = {
+    "wide": (30, 80, 30, 0.05),
+    "wide, some rows": (40, 60, 20, 0.01),
+    "tall": (60, 5, 60, 0.05),
+}
 
 
 def data(shape, n_targets=1, seed=0):
@@ -21,6 +27,20 @@ def data(shape, n_targets=1, seed=0):
     X = Z * rng.uniform(0.5, 20.0, D) + rng.uniform(-30.0, 30.0, D)
     effects = rng.standard_normal((min(3, D), n_targets))
     return X, Z[:, :3] @ effects + 0.5 * rng.standard_normal((M, n_targets)) + 3.0
+
+
+def rare_columns(kind):
+    """Columns near one, and zero in one row or (tall) two: at a=-3 features reach e**16.
+
+    At k=1.05 stretched features reach e**320. In some rows no feature may be large.
+    """
+    M, D, n_rows, noise = RARE[kind]
+    rng = np.random.default_rng(0)
+    X = 1 + noise * rng.standard_normal((M, D))
+    X[np.arange(D) % n_rows, np.arange(D)] = 0.0
+    if M > D:
+        X[np.arange(D) + M // 2, np.arange(D)] = 0.0
+    return X, X[:, :3].sum(axis=1, keepdims=True) + 0.2 * rng.standard_normal((M, 1))
 
 
 def prepared_data(X, weights=None, intercept=True, quadrant="exp"):
@@ -44,10 +64,11 @@ def evaluated(X, Y, splits=None, *, a=AS, k=KS, c=CS, densities=(1.0,), **how):
         yield cell, outcome, Y[rows][folds.tested] - outcome.residuals
 
 
-def assert_literal(X, Y, splits=None, *, at_least=0.9, **settings):
+def assert_literal(X, Y, splits=None, *, at_least=0.9, huge=False, **settings):
     """Usable cells equal literal refits; `at_least` this share of the cells is usable.
 
-    To 1e-9 of the size of Y where rcond is 1e-6 or more, else to 1e-15/rcond.
+    To 1e-9 of the size of Y where rcond is 1e-6 or more, else to 1e-15/rcond; where predictions
+    are `huge`, of their size.
     """
     how = {key: settings.get(key) for key in ("weights", "quadrant")}
     how["quadrant"] = how["quadrant"] or "exp"
@@ -65,6 +86,7 @@ def assert_literal(X, Y, splits=None, *, at_least=0.9, **settings):
             features[cell.a], Y, pairs, cell.k, cell.c, intercept, how["weights"], count
         )
         tolerance = 1e-9 if outcome.rcond >= 1e-6 else 1e-15 / outcome.rcond
-        error = np.abs(predictions - refitted).max() / np.abs(Y).max()
+        size = np.abs(np.vstack([Y, refitted]) if huge else Y).max()
+        error = np.abs(predictions - refitted).max() / size
         assert error <= tolerance, (cell, outcome.rcond, error)
     assert usable >= at_least * len(found)

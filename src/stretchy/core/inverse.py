@@ -75,8 +75,9 @@ class LUInverse:
         left = np.tril(upper.T)
         left /= factor.columns
         right = np.empty(lower.shape)
-        right[:, _permutation(factor.pivots)] = np.tril(lower, -1)
-        right[np.arange(lower.shape[0]), _permutation(factor.pivots)] = 1.0
+        order = _permutation(factor.pivots)
+        right[:, order] = np.tril(lower, -1)
+        right[np.arange(order.size), order] = 1.0
         right /= factor.rows
         return left.T, right
 
@@ -98,10 +99,10 @@ class LUInverse:
 
 def _permutation(pivots: Array) -> Index:
     """The row order that LAPACK's sequence of swaps leads to: ``A[order] = L U``."""
-    order = np.arange(pivots.size)
-    for i, j in enumerate(pivots):
+    order = list(range(pivots.size))
+    for i, j in enumerate(pivots.tolist()):
         order[i], order[j] = order[j], order[i]
-    return order
+    return np.array(order)
 
 
 @dataclass(frozen=True)

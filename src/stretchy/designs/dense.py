@@ -25,8 +25,10 @@ from stretchy.core.types import Array, Index
 from stretchy.designs.protocol import Design
 from stretchy.designs.threads import SMALL_SYSTEM, available_threads, calm_blas, in_threads
 
-# large enough for BLAS to run at full speed, small enough to stay near the cache
-BLOCK_BYTES = 1 << 25
+# large enough for BLAS to run at full speed, small enough to stay in the cache of a core
+BLOCK_BYTES = 1 << 21
+# fewer columns than this would spend their time adding products up
+BLOCK_LENGTH = 1 << 10
 # numbers below which threads cost more than they save
 SHARED_SIZE = 1 << 18
 
@@ -186,7 +188,8 @@ def dense_moments(X: npt.NDArray[np.generic], weights: Array) -> Moments:
 
 def blocks_of(count: int, other: int, within: slice | None = None) -> Iterator[slice]:
     """Slices of `count` things, each thing `other` float64 numbers, of about a block's size."""
-    size = max(1, int(min(BLOCK_BYTES, working_bytes() / 4) // (8 * max(1, other))))
+    each = 8 * max(1, other)
+    size = max(1, min(max(BLOCK_BYTES // each, BLOCK_LENGTH), working_bytes() // (4 * each)))
     first, last = (0, count) if within is None else (within.start, within.stop)
     for start in range(first, last, size):
         yield slice(start, min(last, start + size))
