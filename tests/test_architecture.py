@@ -56,7 +56,7 @@ OPTIONAL = {
     "altair": "report", "vl_convert": "report", "jinja2": "report",
     "typer": "cli", "rich": "cli",
     "dask": None, "distributed": None, "glmnet": None, "matplotlib": None, "onnx": None,
-    "onnxruntime": None, "pandas": None, "PIL": None, "polars": None, "pooch": None,
+    "onnxruntime": None, "pandas": None, "polars": None, "pooch": None,
 }  # fmt: skip
 
 

@@ -207,10 +207,10 @@ def test_ranks_by_hand():
     assert jackknife_plus(predictions, residuals, 0.9) == ([-0.9], [0.9])
     assert jackknife_plus(predictions, residuals, 0.8) == ([-0.8], [0.8])
     assert jackknife_plus(predictions, residuals, 0.91) == ([-np.inf], [np.inf])
-    # 0.55 * 20 is a hair above 11, and 0.45 * 20 a hair below 9
-    nineteen = np.arange(1.0, 20.0)
-    assert jackknife_plus(np.zeros((1, 19)), nineteen, 0.55) == ([-11.0], [11.0])
-    assert residual_width(nineteen, 0.55) == 11.0
+    # in floating point 0.55 * 100 is a hair above 55, and (1 - 0.55) * 100 a hair below 45
+    many = np.arange(1.0, 100.0)
+    assert jackknife_plus(np.zeros((1, 99)), many, 0.55) == ([-55.0], [55.0])
+    assert residual_width(many, 0.55) == 55.0
     assert residual_width(residuals, 0.9) == 0.9
     assert residual_width(residuals, 0.91) == np.inf
     # the shifts of the models count as well
