@@ -1,0 +1,139 @@
+"""The exported graph says what the model says."""
+
+import copy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+
+import stretchy
+from tests.io.samples import CLASSIFIERS, NEW, REGRESSORS, X, Y, fitted
+
+onnx = pytest.importorskip("onnx", reason="needs the package onnx; install the extra onnx")
+runtime = pytest.importorskip(
+    "onnxruntime", reason="needs the package onnxruntime; install the dependency group test"
+)
+
+
+def run(graph, data):
+    """Outputs of a graph by name."""
+    session = runtime.InferenceSession(
+        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": data}), strict=True))
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_regressor(name):
+    model, new = fitted(REGRESSORS[name])
+    expected = model.predict(new)
+    got = run(stretchy.to_onnx(model), new.astype(np.float64))["prediction"]
+    assert got.shape == expected.shape
+    assert got.dtype == np.float64
+    # where a model is fitted on float32, `predict` rounds to it
+    tolerance = 1e-10 if model.coef_.dtype == np.float64 else 1e-6
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance * abs(expected).max())
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifier(name):
+    model, new = fitted(CLASSIFIERS[name])
+    if name == "uint64":
+        with pytest.raises(TypeError, match="classes of dtype uint64 have no counterpart in ONNX"):
+            stretchy.to_onnx(model)
+        return
+    out = run(stretchy.to_onnx(model), new.astype(np.float64))
+    assert out["label"].tolist() == model.predict(new).tolist()
+    scores = model.decision_function(new)
+    assert out["scores"].shape == scores.shape
+    np.testing.assert_allclose(out["scores"], scores, rtol=1e-10, atol=1e-10)
+    if model.calibration == "isotonic":
+        assert "probabilities" not in out
+    else:
+        np.testing.assert_allclose(out["probabilities"], model.predict_proba(new), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["tall", "wide", "dense", "linear", "identity", "single"])
+def test_float32(name):
+    model, new = fitted(REGRESSORS[name])
+    expected = model.predict(new)
+    got = run(stretchy.to_onnx(model, dtype="float32"), new.astype(np.float32))["prediction"]
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, expected, atol=1e-4 * abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["words", "bool", "float"])
+def test_float32_classes(name):
+    model, new = fitted(CLASSIFIERS[name])
+    out = run(stretchy.to_onnx(model, dtype="float32"), new.astype(np.float32))
+    clear = np.abs(np.atleast_2d(model.decision_function(new).T)).min(axis=0) > 1e-4
+    assert out["label"][clear].tolist() == model.predict(new)[clear].tolist()
+
+
+def test_far_from_the_data():
+    """Values far outside the training data are bounded as in `predict`."""
+    model, _ = fitted(REGRESSORS["wide"])
+    far = np.vstack([np.full(59, 1e300), np.full(59, -1e300), np.zeros(59)])
+    got = run(stretchy.to_onnx(model), far)["prediction"]
+    np.testing.assert_allclose(got, model.predict(far), rtol=1e-10)
+
+
+def test_small_logs_keep_their_digits():
+    """With tiny |a| the features are 1 + 1e-9 and the coefficients huge."""
+    model = stretchy.StretchyRegressor(a=1e-9, c=1e20).fit(X, Y[:, 0])
+    assert abs(model.coef_).max() > 1e8
+    got = run(stretchy.to_onnx(model), NEW)["prediction"]
+    np.testing.assert_allclose(got, model.predict(NEW), rtol=1e-10)
+
+
+def test_no_features_and_any_number_of_rows():
+    model, _ = fitted(REGRESSORS["constant"])
+    graph = stretchy.to_onnx(model)
+    for n in (1, 5):
+        got = run(graph, np.ones((n, 3)))["prediction"]
+        np.testing.assert_allclose(got, model.predict(np.ones((n, 3))), rtol=1e-14)
+
+
+def test_loaded_model(tmp_path):
+    model, _ = fitted(CLASSIFIERS["words"])
+    stretchy.save(model, tmp_path / "model.stretchy")
+    again = stretchy.load(tmp_path / "model.stretchy")
+    assert stretchy.to_onnx(again).SerializeToString() == (
+        stretchy.to_onnx(model).SerializeToString()
+    )
+
+
+def test_only_the_kept_features_are_read():
+    model, _ = fitted(REGRESSORS["sparse"])
+    constants = {c.name: tuple(c.dims) for c in stretchy.to_onnx(model).graph.initializer}
+    assert max(size for dims in constants.values() for size in dims) <= 6
+
+
+def test_refused():
+    model, _ = fitted(REGRESSORS["tall"])
+    with pytest.raises(TypeError, match="a Ridge cannot be exported"):
+        stretchy.to_onnx(Ridge())
+    with pytest.raises(NotFittedError):
+        stretchy.to_onnx(stretchy.StretchyRegressor())
+    with pytest.raises(ValueError, match="dtype='float16' is not known: use one of float64"):
+        stretchy.to_onnx(model, dtype="float16")
+    odd, _ = fitted(CLASSIFIERS["words"])
+    odd = copy.copy(odd)
+    odd.classes_ = np.array(["2020", "2021", "2022"], dtype="M8[Y]")
+    with pytest.raises(TypeError, match="no counterpart in ONNX"):
+        stretchy.to_onnx(odd)
+
+
+def test_without_the_package():
+    code = (
+        "import sys; sys.modules['onnx'] = None; import stretchy, numpy as np\n"
+        "m = stretchy.StretchyRegressor().fit(np.eye(4), np.arange(4.0))\n"
+        "try: stretchy.to_onnx(m)\n"
+        "except ImportError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "to_onnx needs the package onnx: pip install 'stretchy[onnx]'."

@@ -1,0 +1,74 @@
+"""Files of older versions keep loading; those of newer ones say what to install."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import stretchy
+from stretchy.io import ModelFileError
+from tests.io.samples import X, Y, saved_bytes, with_header
+
+FIXTURES = Path(__file__).parent / "fixtures"
+# what the models in the fixtures predicted when they were written, for this row and its double
+ROW = np.array([[0.5, -1.0, 2.0]])
+PREDICTED = [4.3771752559651915, 5.959441159362193]
+LOWER_RESIDUAL = [4.125616595126365, 5.707882498523366]
+LOWER_PLUS = [3.9687785741518895, 5.455941510120941]
+PROBABILITY = 0.8341515085057054
+
+
+def test_version_1_regressor():
+    model = stretchy.load(FIXTURES / "version1.stretchy")
+    assert type(model) is stretchy.StretchyRegressorCV
+    assert model.feature_names_in_.tolist() == ["größe", "b", "c"]
+    new = as_frame(np.vstack([ROW, 2 * ROW]))
+    np.testing.assert_allclose(model.predict(new), PREDICTED, rtol=1e-13)
+    lower, _ = model.predict_interval(new, 0.8, method="residual")
+    np.testing.assert_allclose(lower, LOWER_RESIDUAL, rtol=1e-13)
+    lower, _ = model.predict_interval(new, 0.8)
+    np.testing.assert_allclose(lower, LOWER_PLUS, rtol=1e-12)
+    assert model.cv_results_["param_k"].tolist() == [1.5, 2.0]
+
+
+def test_version_1_classifier():
+    model = stretchy.load(FIXTURES / "version1-classes.stretchy")
+    assert type(model) is stretchy.StretchyClassifier
+    assert model.classes_.tolist() == ["ja", "nein"]
+    assert model.predict(np.vstack([ROW, -ROW])).tolist() == ["nein", "ja"]
+    np.testing.assert_allclose(model.predict_proba(ROW)[0, 1], PROBABILITY, rtol=1e-13)
+
+
+def as_frame(data):
+    return pd.DataFrame(data, columns=["größe", "b", "c"])
+
+
+def newer(tmp_path, **changes):
+    model = stretchy.StretchyRegressor().fit(X, Y[:, 0])
+    path = tmp_path / "new.stretchy"
+    path.write_bytes(with_header(saved_bytes(model, tmp_path), **changes))
+    return path
+
+
+def test_newer_schema(tmp_path):
+    path = newer(tmp_path, schema=2, versions={"stretchy": "3.1.4"})
+    with pytest.raises(ModelFileError) as caught:
+        stretchy.load(path)
+    assert str(caught.value) == (
+        f"{str(path)!r} is not a sound model file: it has schema version 2 and was written by "
+        f"stretchy 3.1.4; this is stretchy {stretchy.__version__}, which reads up to 1. Upgrade to "
+        "stretchy 3.1.4 or later."
+    )
+
+
+@pytest.mark.parametrize("versions", [None, [], {"stretchy": 5}, {"stretchy": "x" * 9999}])
+def test_newer_schema_of_an_odd_writer(versions, tmp_path):
+    with pytest.raises(ModelFileError, match=r"schema version 99 .* Upgrade") as caught:
+        stretchy.load(newer(tmp_path, schema=99, versions=versions))
+    assert len(str(caught.value)) < 600
+
+
+def test_parameters_that_came_later_have_their_default(tmp_path):
+    model = stretchy.load(newer(tmp_path, parameters={"k": 1.5}))
+    assert model.get_params() == stretchy.StretchyRegressor().get_params()
