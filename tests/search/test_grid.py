@@ -119,9 +119,9 @@ class Counted:
     def take(self, columns):
         return Counted(self.design.take(columns), self.log)
 
-    def gram(self, exponents, weights, log_rows):
+    def gram(self, exponents, weights, log_rows, borders=True):
         self.log.append((self.design.shape[1], len(exponents)))
-        return self.design.gram(exponents, weights, log_rows)
+        return self.design.gram(exponents, weights, log_rows, borders)
 
 
 def counted_grams(X, Y, grid, folds):

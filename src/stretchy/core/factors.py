@@ -58,22 +58,25 @@ class Factor:
             )
 
 
-def _equilibrate(A: Array) -> tuple[Array, Array]:
-    """Divide rows and columns of A by powers of two near their peaks; returns the two.
+def _equilibrate(A: Array) -> tuple[Array, Array, Array]:
+    """Divide rows and columns of A by powers of two near their peaks; returns the two and |A|.
 
     The side whose peaks differ more goes first: rounding errors in a huge column would otherwise
     set the scale of rows that have nothing else there.
     """
-    rows, columns = (power_of_two(np.abs(A).max(axis=axis, initial=0.0)) for axis in (1, 0))
+    size = np.abs(A)
+    rows, columns = (power_of_two(size.max(axis=axis, initial=0.0)) for axis in (1, 0))
     if np.ptp(np.log2(rows)) >= np.ptp(np.log2(columns)):
-        A /= rows[:, None]
-        columns = power_of_two(np.abs(A).max(axis=0, initial=0.0))
-        A /= columns
+        size /= rows[:, None]
+        columns = power_of_two(size.max(axis=0, initial=0.0))
+        size /= columns
     else:
-        A /= columns
-        rows = power_of_two(np.abs(A).max(axis=1, initial=0.0))
-        A /= rows[:, None]
-    return rows, columns
+        size /= columns
+        rows = power_of_two(size.max(axis=1, initial=0.0))
+        size /= rows[:, None]
+    A /= rows[:, None]
+    A /= columns
+    return rows, columns, size
 
 
 def factorise(A: Array, borders: int = 0) -> Factor:
@@ -84,11 +87,12 @@ def factorise(A: Array, borders: int = 0) -> Factor:
     absolute rounding errors of the borders.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        rows, columns = _equilibrate(A)
+        rows, columns, size = _equilibrate(A)
         if borders:
             A[-borders:] /= 4.0
+            size[-borders:] /= 4.0
             rows[-borders:] *= 4.0
-        norm = np.abs(A).sum(axis=0).max(initial=0.0)
+        norm = size.sum(axis=0).max(initial=0.0)
     if not np.isfinite(norm):
         raise FloatingPointError(
             "the system has entries beyond the range of float64: "

@@ -73,9 +73,16 @@ def joined(parts: Sequence[DualGram]) -> DualGram:
 
 
 def dual_grams(
-    blocks: Iterable[Features], exponents: Sequence[float], weights: Array, log_rows: Array | None
+    blocks: Iterable[Features],
+    exponents: Sequence[float],
+    weights: Array,
+    log_rows: Array | None,
+    borders: bool = True,
 ) -> list[DualGram]:
-    """K for every exponent, in one walk over blocks of features (all rows in each block)."""
+    """K for every exponent, in one walk over blocks of features (all rows in each block).
+
+    Without `borders` the products with the means are left zero: the free intercept needs none.
+    """
     sums = [_DualSum(r, weights.size) for r in exponents]
     centres: list[Array] = []
     for features in blocks:
@@ -83,7 +90,7 @@ def dual_grams(
             Pc, e = centred(features, 1.0, weights)
             centres.append(e)
             for part in sums:
-                part.add_centred(features, Pc, e + features.offset, weights)
+                part.add_centred(features, Pc, e + features.offset, weights, borders)
         else:
             P = features.power(1.0, log_rows[:, None])
             centres.append(np.zeros(P.shape[1]))
@@ -101,16 +108,19 @@ class _DualSum:
         self.K = np.zeros((n_samples, n_samples))
         self.Pq, self.Qp = np.zeros(n_samples), np.zeros(n_samples)
 
-    def add_centred(self, features: Features, Pc: Array, p: Array, weights: Array) -> None:
+    def add_centred(
+        self, features: Features, Pc: Array, p: Array, weights: Array, borders: bool
+    ) -> None:
         if self.r == 1.0:
             Qc, q = Pc, p
         else:
             Qc, e = centred(features, self.r, weights)
             q = e + features.offset
         self.K += Pc @ Qc.T
-        self.Pq += Pc @ q
-        self.Qp += Qc @ p
-        self.pq += float(p @ q)
+        if borders:
+            self.Pq += Pc @ q
+            self.Qp += Qc @ p
+            self.pq += float(p @ q)
 
 
 def dual_coefficients(

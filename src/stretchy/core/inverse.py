@@ -12,6 +12,9 @@ from stretchy.core.gram import DualGram, Frame
 from stretchy.core.intercept import Intercept
 from stretchy.core.types import Array, Index
 
+# samples up to which LAPACK inverts faster than two triangles (measured)
+WHOLE_INVERSE = 400
+
 
 class Inverse(Protocol):
     """What exact cross-validation asks of one cell, in the scale of its Gram matrix."""
@@ -46,7 +49,10 @@ class Inverse(Protocol):
 
 @dataclass(frozen=True)
 class LUInverse:
-    """G from an LU factorisation and two triangular inverses: ``4/3 M**3`` flops in all."""
+    """G from an LU factorisation and two triangular inverses: ``4/3 M**3`` flops in all.
+
+    Small systems are inverted whole.
+    """
 
     system: DualSystem
 
@@ -81,18 +87,30 @@ class LUInverse:
         right /= factor.rows
         return left.T, right
 
+    @property
+    def _whole(self) -> Array | None:
+        """All of the inverse, where that is less work than its parts."""
+        small = self.system.gram.n_samples <= WHOLE_INVERSE
+        return self.system.factor.inverse if small else None
+
     def diagonal(self) -> Array:
         M = self.system.gram.n_samples
+        if self._whole is not None:
+            return self._whole.diagonal()[:M]
         left, right = self._triangles
         # both factors of the sum are read along their rows
         return np.asarray(np.einsum("ji,ji->i", left.T[:, :M], right[:, :M]))
 
     def block(self, rows: Index) -> Array:
+        if self._whole is not None:
+            return self._whole[np.ix_(rows, rows)]
         left, right = self._triangles
         return np.asarray(left[rows] @ right[:, rows])
 
     def columns(self, rows: Index) -> Array:
         M = self.system.gram.n_samples
+        if self._whole is not None:
+            return self._whole[:M, rows]
         left, right = self._triangles
         return np.asarray(left[:M] @ right[:, rows])
 

@@ -31,6 +31,8 @@ BLOCK_BYTES = 1 << 21
 BLOCK_LENGTH = 1 << 10
 # numbers below which threads cost more than they save
 SHARED_SIZE = 1 << 18
+# targets whose coefficients may all be held at once
+FEW_TARGETS = 16
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,15 @@ class DenseDesign:
         return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
 
     def gram(
-        self, exponents: Sequence[float], weights: Array, log_rows: Array | None
+        self,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None,
+        borders: bool = True,
     ) -> list[DualGram]:
         def part(columns: slice) -> list[DualGram]:
             blocks = (features for _, features in self._column_blocks(columns))
-            return dual_grams(blocks, exponents, weights, log_rows)
+            return dual_grams(blocks, exponents, weights, log_rows, borders)
 
         n_rows, n_columns = self.shape
         with calm_blas(n_rows):
@@ -107,8 +113,22 @@ class DenseDesign:
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
-        for columns, features in self._column_blocks():
-            yield columns, dual_coefficients(features, frame, beta, total, weights)
+        def part(share: slice) -> list[tuple[slice, Array]]:
+            return [
+                (columns, dual_coefficients(features, frame, beta, total, weights))
+                for columns, features in self._column_blocks(share)
+            ]
+
+        n_rows, n_columns = self.shape
+        # threads hold all results at once: for a few targets only
+        if n_rows <= SMALL_SYSTEM and beta.shape[1] <= FEW_TARGETS:
+            with calm_blas(n_rows):
+                parts = in_threads(part, shares(n_columns, available_threads(), n_rows))
+            for blocks in parts:
+                yield from blocks
+        else:
+            for columns, features in self._column_blocks():
+                yield columns, dual_coefficients(features, frame, beta, total, weights)
 
     def column_gram(self, exponent: float, weights: Array) -> PrimalGram:
         peaks = self._column_peaks()
@@ -177,10 +197,16 @@ class DenseDesign:
 def dense_moments(X: npt.NDArray[np.generic], weights: Array) -> Moments:
     """Moments of all columns, block by block."""
     eps = float(np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps)
-    parts = [
-        column_moments(np.asarray(X[:, columns], dtype=np.float64), weights, eps)
-        for columns in blocks_of(X.shape[1], X.shape[0])
-    ]
+
+    def part(share: slice) -> list[Moments]:
+        return [
+            column_moments(np.asarray(X[:, columns], dtype=np.float64), weights, eps)
+            for columns in blocks_of(X.shape[1], X.shape[0], share)
+        ]
+
+    with calm_blas(0):
+        found = in_threads(part, shares(X.shape[1], available_threads(), X.shape[0]))
+    parts = [moments for share in found for moments in share]
     return Moments(
         *(np.concatenate([getattr(p, f) for p in parts]) for f in Moments.__dataclass_fields__)
     )

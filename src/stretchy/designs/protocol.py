@@ -39,9 +39,13 @@ class Design(Protocol):
         ...
 
     def gram(
-        self, exponents: Sequence[float], weights: Array, log_rows: Array | None
+        self,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None,
+        borders: bool = True,
     ) -> list[DualGram]:
-        """K for every exponent, in one walk over the data."""
+        """K for every exponent, in one walk over the data; the free intercept needs no borders."""
         ...
 
     def coefficients(

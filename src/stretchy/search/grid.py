@@ -88,7 +88,9 @@ def _dual_grams(design: Design, ks: Sequence[float], problem: Problem) -> list[D
     plain = [k for k in ks if scales[k] is None]
     if plain:
         exponents = [stretch_exponent(k) for k in plain]
-        found.update(zip(plain, design.gram(exponents, problem.weights, None), strict=True))
+        borders = problem.intercept is not Intercept.FREE
+        grams = design.gram(exponents, problem.weights, None, borders)
+        found.update(zip(plain, grams, strict=True))
     for k in ks:
         if k not in found:
             found[k] = design.gram([stretch_exponent(k)], problem.weights, scales[k])[0]

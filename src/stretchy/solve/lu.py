@@ -71,7 +71,8 @@ class DualLU:
     def system(self) -> DualSystem:
         r, intercept = self.spec.r, self.spec.intercept
         log_rows = row_scales(self.design, r, intercept)
-        gram = self.design.gram([r], self.weights, log_rows)[0]
+        borders = intercept is not Intercept.FREE
+        gram = self.design.gram([r], self.weights, log_rows, borders)[0]
         return dual_system(gram, self.spec.lam / self.weights, intercept)
 
     @property
