@@ -1,0 +1,158 @@
+"""The displays hold the numbers of the estimator and draw them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.patches import Rectangle
+
+from stretchy import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from stretchy.plots import CoefficientPathDisplay, PredictionIntervalDisplay, StretchyGridDisplay
+
+pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    pyplot.close("all")
+
+
+def curved(n_samples=40, n_features=30):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_samples, n_features))
+    return X, np.exp(0.4 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(n_samples)
+
+
+def rectangles(ax):
+    return [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+
+
+@pytest.mark.parametrize("c_grid", ["auto", (0.1, 10.0, 1e3)])
+def test_grid_holds_every_cell(c_grid):
+    X, y = curved()
+    model = StretchyRegressorCV(a_grid=(-0.2, 0.0), k_grid=(1.25, 2.0), c_grid=c_grid).fit(X, y)
+    display = StretchyGridDisplay.from_estimator(model)
+    results = model.cv_results_
+    name = "s" if c_grid == "auto" else "c"
+    assert display.columns == [(-0.2, 1.25), (-0.2, 2.0), (0.0, 2.0)]
+    for i, score in enumerate(results["mean_test_score"]):
+        column = display.columns.index((results["param_a"][i], results["param_k"][i]))
+        row = int(np.flatnonzero(display.strengths == results[f"param_{name}"][i])[0])
+        np.testing.assert_equal(display.scores[row, column], score)
+        assert display.within[row, column] == results["within_1se"][i]
+        assert (display.chosen == (row, column)) == (i == model.best_index_)
+
+
+def test_grid_frames_the_chosen_cell_and_hatches_unusable_ones():
+    X, y = curved(40, 60)
+    X[1] = X[0]
+    model = StretchyRegressorCV(k_grid=(1.5,), a_grid=(-0.2,), c_grid=(1.0, 100.0, np.inf)).fit(
+        X, y
+    )
+    assert not model.cv_results_["usable"].all()
+    display = StretchyGridDisplay.from_estimator(model).plot()
+    row, column = display.chosen
+    frames = [r for r in rectangles(display.ax_) if not r.get_hatch()]
+    assert {frame.get_xy() for frame in frames} == {(column, row)}
+    hatched = {r.get_xy() for r in rectangles(display.ax_) if r.get_hatch()}
+    unusable = {(c, r) for r, c in zip(*np.nonzero(np.isnan(display.scores)), strict=True)}
+    assert hatched == unusable
+    assert unusable
+
+
+def test_grid_of_one_density():
+    X, y = curved()
+    grid = {"a_grid": (-0.2,), "k_grid": (1.5, 2.0), "c_grid": (1.0, 10.0)}
+    model = StretchyRegressorCV(density_grid=(1.0, 0.5), **grid).fit(X, y)
+    shown = [StretchyGridDisplay.from_estimator(model, density=d) for d in (1.0, 0.5)]
+    assert not np.array_equal(shown[0].scores, shown[1].scores)
+    with pytest.raises(ValueError, match=r"density=0\.3 was not searched"):
+        StretchyGridDisplay.from_estimator(model, density=0.3)
+
+
+def test_grid_of_a_classifier_draws_on_given_axes():
+    X, y = curved()
+    model = StretchyClassifierCV(k_grid=(1.5,)).fit(X, y > np.median(y))
+    _, ax = pyplot.subplots()
+    display = StretchyGridDisplay.from_estimator(model, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+
+
+@pytest.mark.parametrize(("along", "values"), [("k", [1.2, 1.5, 2.0]), ("c", [1.0, 100.0])])
+def test_path_is_what_fits_give(along, values):
+    X, y = curved()
+    X = X * np.linspace(0.1, 10, X.shape[1])
+    model = StretchyRegressor().fit(X, y)
+    display = CoefficientPathDisplay.from_estimator(model, along=along, values=values)
+    for value, effects in zip(values, display.effects, strict=True):
+        refit = StretchyRegressor(**{along: value}).fit(X, y)
+        np.testing.assert_allclose(effects, refit.slope_ * X.std(axis=0), rtol=1e-8)
+
+
+def test_path_names_the_largest_effects():
+    X, y = curved()
+    model = StretchyRegressor().fit(X, y)
+    display = CoefficientPathDisplay.from_estimator(model, along="k", top=3).plot()
+    named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    largest = np.argsort(-np.abs(display.effects).max(axis=0))[:3]
+    assert named == [f"x{j}" for j in largest]
+
+
+def test_path_along_wavelengths():
+    pandas = pytest.importorskip("pandas", reason="pandas comes with the test group")
+    X, y = curved()
+    names = [str(1100 + 2 * j) for j in range(X.shape[1])]
+    model = StretchyRegressor().fit(pandas.DataFrame(X, columns=names), y)
+    display = CoefficientPathDisplay.from_estimator(
+        model, along="k", values=[1.5, 2.0], positions="names"
+    ).plot()
+    profiles = [line for line in display.ax_.lines if len(line.get_xdata()) == X.shape[1]]
+    assert len(profiles) == 2
+    np.testing.assert_array_equal(profiles[0].get_xdata(), 1100 + 2 * np.arange(X.shape[1]))
+    np.testing.assert_array_equal(profiles[1].get_ydata(), display.effects[1])
+
+
+def test_path_errors_name_the_way_out():
+    X, y = curved()
+    with pytest.raises(ValueError, match='along="c"'):
+        StretchyRegressor(a=0.0).fit(X, y).effect_path(along="k")
+    with pytest.raises(ValueError, match="along='q' is not known"):
+        StretchyRegressor().fit(X, y).effect_path(along="q")
+
+
+def test_interval_counts_what_is_inside():
+    X, y = curved(80)
+    model = StretchyRegressor(c=1.0).fit(X[:50], y[:50])
+    display = PredictionIntervalDisplay.from_estimator(model, X[50:], y[50:], coverage=0.8).plot()
+    lower, upper = model.predict_interval(X[50:], coverage=0.8)
+    inside = int(((lower <= y[50:]) & (y[50:] <= upper)).sum())
+    assert display.covered == pytest.approx(inside / 30)
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert f"inside: {inside}" in texts
+    assert f"outside: {30 - inside}" in texts
+
+
+def test_interval_of_one_target_of_several():
+    X, y = curved(60)
+    Y = np.column_stack([y, -2 * y])
+    model = StretchyRegressor().fit(X[:40], Y[:40])
+    display = PredictionIntervalDisplay.from_estimator(model, X[40:], Y[40:], target=1)
+    np.testing.assert_array_equal(display.observed, Y[40:, 1])
+    np.testing.assert_array_equal(display.predicted, model.predict(X[40:])[:, 1])
+
+
+def test_without_matplotlib_the_extra_is_named():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from stretchy.plots import PredictionIntervalDisplay as D\n"
+        "import numpy as np\n"
+        "v = np.zeros(2)\n"
+        "try:\n    D(v, v, v, v, 0.9).plot()\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "stretchy[plot]" in shown.stdout
