@@ -53,8 +53,9 @@ def main() -> None:
     page = [
         "# Benchmarks",
         "",
-        "Written by `make bench`. Times are the best of five runs (glmnet: one), all in the "
-        f"same process. Machine: {machine()}.",
+        "Written by `make bench`. Times are the best of a few runs after one that warms up (ours "
+        "five, RidgeCV two, glmnet one without), all in the same process. "
+        f"Machine: {machine()}.",
         "",
         "## Exact leave-one-out over 5 k x 6 c, dense",
         "",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from stretchy import StretchyClassifier, StretchyRegressor
+from stretchy import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
 from tests.estimators.samples import problem
 
 
@@ -69,3 +69,24 @@ def test_a_failed_first_fit_is_no_fit(Model, fault):
         broken.fit(X_bad, y_bad, sample_weight=weights)
     with pytest.raises(NotFittedError):
         broken.predict(X_bad if np.isfinite(X_bad).all() else X)
+
+
+@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.parametrize(
+    "model", [StretchyRegressorCV(), StretchyRegressor()], ids=lambda model: type(model).__name__
+)
+def test_interrupted_refit_leaves_nothing_of_either(model, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 30)), rng.standard_normal(20)
+    model.fit(X[:, :10], y)
+    assert {"coef_", "n_features_in_", "rcond_"} <= set(vars(model))
+
+    def interrupted(*args, **keywords):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(model), "_store", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+    with pytest.raises(NotFittedError):
+        model.predict(X)

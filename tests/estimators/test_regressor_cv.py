@@ -1,6 +1,7 @@
 """The regressor that searches: what it reports, chooses, refuses and leaves behind."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -447,3 +448,18 @@ def test_refused_after_a_fit(params):
         model.set_params(**params).fit(X, y)
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+def test_the_rule_says_by_which_loss_it_compares():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 30)), rng.standard_normal(20)
+    model = StretchyRegressorCV(scoring="r2", rule="1se", k_grid=(1.5,)).fit(X, y)
+    assert model.rule_loss_ == "squared error"
+
+
+def test_no_edge_warning_where_all_cells_are_alike():
+    X = np.random.default_rng(0).standard_normal((12, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        StretchyRegressorCV(a_grid=(0.0,)).fit(X, np.zeros(12))

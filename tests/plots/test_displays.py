@@ -156,3 +156,20 @@ def test_without_matplotlib_the_extra_is_named():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "stretchy[plot]" in shown.stdout
+
+
+def test_grid_tells_a_count_of_one_from_all():
+    X, y = curved()
+    grid = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (1.0, 10.0)}
+    model = StretchyRegressorCV(density_grid=(1.0, 1), **grid).fit(X, y)
+    results = model.cv_results_
+    for density, count in ((1, 1), (1.0, X.shape[1])):
+        display = StretchyGridDisplay.from_estimator(model, density=density)
+        own = results["mean_test_score"][results["n_features"] == count]
+        assert sorted(display.scores[:, 0]) == sorted(own)
+
+
+def test_grid_needs_a_search():
+    X, y = curved()
+    with pytest.raises(TypeError, match="StretchyRegressor has not searched a grid"):
+        StretchyGridDisplay.from_estimator(StretchyRegressor().fit(X, y))

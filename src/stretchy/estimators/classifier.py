@@ -6,6 +6,7 @@ from sklearn.utils.validation import validate_data
 
 from stretchy.core.density import keep_count
 from stretchy.estimators.classification import Classification, check_choices, read_labels
+from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.splits import make_folds
@@ -87,9 +88,9 @@ class StretchyClassifier(Classification):
         self.calibration = calibration
         self.n_jobs = n_jobs
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyClassifier":
         """Fit to X of shape (n_samples, n_features) and labels y of shape (n_samples,)."""
-        self._unfit()
         check_choices(self.threshold, self.calibration)
         X, y = validate_data(self, X, y, dtype="numeric")
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)

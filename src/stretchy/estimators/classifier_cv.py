@@ -7,6 +7,7 @@ from sklearn.utils.validation import validate_data
 
 from stretchy.estimators.callbacks import CallbackSupport, with_callbacks
 from stretchy.estimators.classification import Classification, check_choices, read_labels
+from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_weights
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.routing import route
@@ -40,6 +41,8 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
     a_, k_, c_, density_, best_score_, best_index_, cv_results_ : as in `StretchyRegressorCV`
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold scores of the chosen cell, before the cut.
+    rule_loss_ : str
+        The loss by which the rule compares cells sample by sample.
 
     Examples
     --------
@@ -87,11 +90,11 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
         self.verbose = verbose
 
     @with_callbacks
+    @whole_or_nothing
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, **params: Any
     ) -> "StretchyClassifierCV":
         """Search and fit; `params` such as groups are routed to the splitter."""
-        self._unfit()
         check_choices(self.threshold, self.calibration)
         X, y = validate_data(self, X, y, dtype="numeric")
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)

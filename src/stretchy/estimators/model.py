@@ -1,6 +1,8 @@
 """What all estimators share: from a fitted model to attributes and outputs."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,6 +13,38 @@ from stretchy.designs import Design, as_design
 from stretchy.estimators.parameters import check_outputs
 from stretchy.estimators.prepared import Prepared, View
 from stretchy.solve import FittedModel, coefficient_path
+
+# what a fit stores beside its public attributes
+PRIVATE = frozenset(
+    [
+        "_model",
+        "_quadrant",
+        "_columns",
+        "_rows",
+        "_n_samples",
+        "_single",
+        "_oof",
+        "_cuts",
+        "_factor",
+        "_isotonic",
+    ]
+)
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def whole_or_nothing(fit: Method) -> Method:
+    """Make a fit that fails or is interrupted leave an unfitted estimator, whatever it was."""
+
+    @wraps(fit)
+    def guarded(self: Any, *args: Any, **keywords: Any) -> Any:
+        self._unfit()
+        try:
+            return fit(self, *args, **keywords)
+        except BaseException:
+            self._unfit()
+            raise
+
+    return cast(Method, guarded)
 
 
 class StretchyModel(BaseEstimator):
@@ -27,9 +61,10 @@ class StretchyModel(BaseEstimator):
         return hasattr(self, "_model")
 
     def _unfit(self) -> None:
-        """Forget an earlier fit, so that a fit that fails leaves nothing half-done."""
-        if hasattr(self, "_model"):
-            del self._model
+        """Forget all that a fit has learned."""
+        for name in list(vars(self)):
+            if name in PRIVATE or (name.endswith("_") and not name.startswith("_")):
+                delattr(self, name)
 
     def _store(self, prepared: Prepared, view: View, model: FittedModel) -> None:
         """Set every fitted attribute, at the very end of a fit."""

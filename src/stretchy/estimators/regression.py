@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stretchy.core.types import Array
 from stretchy.estimators.model import StretchyModel
-from stretchy.estimators.parameters import checked_noise
+from stretchy.estimators.parameters import checked_noise, checked_number
 from stretchy.solve import interval_bounds
 
 
@@ -27,7 +27,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         return outputs[:, 0] if self._single else outputs
 
     def predict_interval(
-        self, X: Any, coverage: float = 0.9, method: str = "plus"
+        self, X: Any, coverage: Any = 0.9, method: str = "plus"
     ) -> tuple[Array, Array]:
         """Bounds between which a new observation falls with the given probability.
 
@@ -38,7 +38,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         method : {"plus", "residual"}, default="plus"
             ``"plus"``: exact jackknife+, from the predictions of all leave-one-out models.
             ``"residual"``: the prediction plus and minus a quantile of the leave-one-out
-            residuals; needs no training data.
+            residuals; a saved model needs no training data for it.
 
         Returns
         -------
@@ -53,6 +53,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         samples, and a search looks at the same residuals when it chooses.
         """
         check_is_fitted(self)
+        coverage = checked_number("coverage", coverage, "pass a share such as 0.9.")
         if not 0 < coverage < 1:
             raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, say 0.9.")
         if method not in ("plus", "residual"):

@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.utils.validation import validate_data
 
 from stretchy.core.density import keep_count
+from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.regression import Regression, float_targets
@@ -60,7 +61,8 @@ class StretchyRegressor(Regression):
     space_ : {"dual", "primal"}
     solver_ : {"dual", "primal", "qr"}
     rcond_ : float
-        Reciprocal condition number of the solve; ``1e-16 / rcond_`` bounds the relative error.
+        Reciprocal condition number of the solve; the relative error is about ``1e-15 / rcond_``
+        or less.
     dof_ : float
         Effective degrees of freedom, the intercept included.
     n_features_in_ : int
@@ -73,9 +75,11 @@ class StretchyRegressor(Regression):
 
     Notes
     -----
-    The fitted model keeps a reference to X (no copy) for `coef_std`; do not change X in place
-    before calling it. With several targets and ``density < 1``, ``solver_``, ``rcond_`` and
-    ``dof_`` hold one value per target where these differ.
+    The fitted model keeps a reference to X (no copy) for `coef_std`, `coef_covariance`,
+    `predict_interval`, `effect_path` and ``dual_coef_``: do not change X in place before using
+    them. A pickle therefore holds X; `stretchy.save` does not. Without regularisation (c=inf) the
+    primal form has no ``dual_coef_``. With several targets and ``density < 1``, ``solver_``,
+    ``rcond_`` and ``dof_`` hold one value per target where these differ.
 
     Examples
     --------
@@ -112,12 +116,12 @@ class StretchyRegressor(Regression):
         self.solver = solver
         self.n_jobs = n_jobs
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyRegressor":
         """Fit to X of shape (n_samples, n_features) and y of shape (n_samples,) or (.., n_targets).
 
         A `sample_weight` of w counts as w repetitions of the sample; zero leaves it out.
         """
-        self._unfit()
         X, y = validate_data(self, X, y, dtype="numeric", multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
         prepared = prepare(self, X, weights)

@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.utils.validation import validate_data
 
 from stretchy.estimators.callbacks import CallbackSupport, with_callbacks
+from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_weights
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.regression import Regression, float_targets
@@ -39,7 +40,8 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
         would cost a second pass per sample. Groups go to the splitter as ``fit(..., groups=...)``.
     scoring : None, str or callable, default=None
         None is minus the mean squared error; else any scikit-learn scorer that works on
-        predictions. Scores are pooled over all out-of-fold predictions.
+        predictions. Scores are pooled over all out-of-fold predictions. The rules compare cells by
+        the loss that ``rule_loss_`` names: the squared error, whatever the scorer.
     rule : {"guarded", "best", "1se"}, default="guarded"
         ``"best"`` takes the best score. ``"guarded"`` takes the best cell of the linear limit
         a = 0, unless the best of all has paired losses that are lower by more than two standard
@@ -60,7 +62,9 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
         One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it.
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
         Out-of-fold predictions of the chosen cell: the mean over repeats, NaN for samples in no
-        test set.
+        test set. Samples of weight zero, which no fold trains on, get the prediction of the model.
+    rule_loss_ : str
+        The loss by which the rule compares cells sample by sample.
     coef_, intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_
         As in `StretchyRegressor`.
 
@@ -107,11 +111,11 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
         self.verbose = verbose
 
     @with_callbacks
+    @whole_or_nothing
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, **params: Any
     ) -> "StretchyRegressorCV":
         """Search and fit; `params` such as groups are routed to the splitter."""
-        self._unfit()
         X, y = validate_data(self, X, y, dtype="numeric", multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
         split_params = route(self, sample_weight, params)

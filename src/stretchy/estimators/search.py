@@ -77,10 +77,12 @@ class StretchySearch(Routing, StretchyModel):
         spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto")
         count, design = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a].design
         model = finished_model(outcome, design, Y, prepared.weights, spec, count, self.n_jobs)
-        warn_at_edge(cells, chosen, automatic=grid.c is None)
+        found = [score.score for score in scores if np.isfinite(score.score)]
+        if min(found) < max(found):
+            warn_at_edge(cells, chosen, automatic=grid.c is None)
         self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
         self.cv_results_ = results_table(cells, results, scores, verdict)
-        self.best_index_ = verdict.chosen
+        self.best_index_, self.rule_loss_ = verdict.chosen, scoring.loss_name
         self.best_score_ = scores[verdict.chosen].score
         outputs = Y[folds.tested] - outcome.residuals
         self._oof = folds.mean(outputs, len(Y))
@@ -161,7 +163,7 @@ def _values(name: str, grid: Any) -> tuple[Any, ...]:
 def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
     """Say which way to extend the grid of c when the chosen cell lies on its edge."""
     own: Callable[[Cell], float] = (lambda x: x.strength) if automatic else (lambda x: x.c)
-    name = "the relative strength s" if automatic else "c"
+    name = "relative strength s" if automatic else "c"
     tried = sorted({own(x) for x in cells if (x.a, x.k) == (chosen.a, chosen.k)})
     if len(tried) < 2 or own(chosen) not in (tried[0], tried[-1]) or np.isinf(own(chosen)):
         return
@@ -175,5 +177,5 @@ def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
         f"the chosen {name}={own(chosen):.2g} is the {side} that was tried: {advice}.",
         GridEdgeWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
-        stacklevel=5 if HAS_CALLBACKS else 4,
+        stacklevel=6 if HAS_CALLBACKS else 5,
     )

@@ -1,5 +1,6 @@
 """Gaussian basis functions around samples of the data."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,7 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     [1.0, 1.0, 1.0]
     """
 
-    def __init__(
-        self, n_centers: Any = 100, *, width: float | str = "median", random_state: Any = None
-    ):
+    def __init__(self, n_centers: Any = 100, *, width: Any = "median", random_state: Any = None):
         self.n_centers = n_centers
         self.width = width
         self.random_state = random_state
@@ -67,7 +66,7 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             distances = self._distances(self.centers_)[upper]
             distances = distances[distances > 0]
             return float(np.median(distances)) if distances.size else 1.0
-        if not 0 < self.width < np.inf:
+        if not isinstance(self.width, Real) or not 0 < float(self.width) < np.inf:
             raise ValueError(f"width={self.width!r} must be positive and finite.")
         return float(self.width)
 

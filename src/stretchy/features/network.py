@@ -1,5 +1,6 @@
 """A random projection network: fixed random weights, sigmoid units."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ((4, 3), True)
     """
 
-    def __init__(self, n_units: Any = 500, *, scale: float = 1.0, random_state: Any = None):
+    def __init__(self, n_units: Any = 500, *, scale: Any = 1.0, random_state: Any = None):
         self.n_units = n_units
         self.scale = scale
         self.random_state = random_state
@@ -53,7 +54,7 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         if not isinstance(self.n_units, (int, np.integer)) or self.n_units < 1:
             raise ValueError(f"n_units={self.n_units!r} must be an int of at least 1.")
-        if not 0 < self.scale < np.inf:
+        if not isinstance(self.scale, Real) or not 0 < float(self.scale) < np.inf:
             raise ValueError(f"scale={self.scale!r} must be positive and finite.")
         rng = check_random_state(self.random_state)
         self.mean_, deviation = X.mean(axis=0), X.std(axis=0)

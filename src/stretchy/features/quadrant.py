@@ -1,5 +1,6 @@
 """The first-quadrant transform as a scikit-learn transformer."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def _checked_weights(sample_weight: Any, n_samples: int) -> Array:
 
 
 def _checked_map(a: Any, b: Any, n_features: int) -> tuple[float, Array]:
-    if not np.isfinite(a) or a == 0:
+    if not isinstance(a, Real) or not np.isfinite(float(a)) or a == 0:
         raise ValueError(f"a={a!r} must be finite and not zero: exp(0 z + b) is constant.")
     offsets = np.asarray(b, dtype=np.float64)
     if offsets.shape not in ((), (n_features,)) or not np.isfinite(offsets).all():

@@ -1,6 +1,7 @@
 """The search surface: score over k and c, with the chosen cell and the 1-SE region."""
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,17 @@ class StretchyGridDisplay:
         Draws when `ax` is passed; else call `plot`.
         """
         check_is_fitted(estimator)
+        if not hasattr(estimator, "cv_results_"):
+            name = type(estimator).__name__
+            raise TypeError(f"{name} has not searched a grid: pass one of the CV estimators.")
         results = estimator.cv_results_
         density = estimator.density_ if density is None else density
-        rows = np.flatnonzero([value == density for value in results["param_density"]])
+        # 1 is a count and 1.0 a share
+        same = [
+            value == density and isinstance(value, Integral) == isinstance(density, Integral)
+            for value in results["param_density"]
+        ]
+        rows = np.flatnonzero(same)
         if not rows.size:
             tried = sorted(set(results["param_density"]))
             raise ValueError(f"density={density!r} was not searched; these were: {tried}.")

@@ -14,7 +14,7 @@ from stretchy.core.types import Array, Index
 from stretchy.designs.protocol import Design
 from stretchy.search.cells import FirstPass, Outcome, judged
 from stretchy.search.folds import Folds
-from stretchy.solve.choose import build_system, choose_space
+from stretchy.solve.fit import build_system, choose_space
 from stretchy.solve.lu import PrimalLU
 from stretchy.solve.spec import Spec
 

@@ -5,8 +5,7 @@ import numpy as np
 from stretchy.core.types import Array
 from stretchy.designs.protocol import Design
 from stretchy.search.cells import Outcome
-from stretchy.solve.choose import choose_space, crossfit_space, loses_digits
-from stretchy.solve.fit import Solution
+from stretchy.solve.fit import Solution, choose_space, crossfit_space, loses_digits
 from stretchy.solve.model import FittedModel, Pass, fit_model
 from stretchy.solve.spec import Spec
 

@@ -15,7 +15,7 @@ from stretchy.search.compress import compressed_outcomes
 from stretchy.search.dual import dual_outcomes
 from stretchy.search.folds import Folds
 from stretchy.search.primal import primal_outcomes
-from stretchy.solve.choose import crossfit_space
+from stretchy.solve.fit import crossfit_space
 from stretchy.solve.lu import row_scales
 from stretchy.solve.spec import Spec
 

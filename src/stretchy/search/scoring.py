@@ -53,7 +53,8 @@ class SquaredError:
     loss_name: str = "squared error"
 
     def __call__(self, outputs: Array) -> Scored:
-        losses = np.square(self.Y - outputs).mean(axis=1)
+        with np.errstate(over="ignore"):
+            losses = np.square(self.Y - outputs).mean(axis=1)
         error = float(self.weights @ losses / self.weights.sum())
         return Scored(-error, losses, -error)
 

@@ -1,10 +1,10 @@
 """From a design and targets to a fit: dual, primal or accurate, decided here and recorded."""
 
-from stretchy.solve.choose import build_system as build_system
-from stretchy.solve.choose import choose_space as choose_space
-from stretchy.solve.choose import loses_digits as loses_digits
 from stretchy.solve.fit import Solution as Solution
+from stretchy.solve.fit import build_system as build_system
+from stretchy.solve.fit import choose_space as choose_space
 from stretchy.solve.fit import fit_stretchy as fit_stretchy
+from stretchy.solve.fit import loses_digits as loses_digits
 from stretchy.solve.interval import interval_bounds as interval_bounds
 from stretchy.solve.model import FittedModel as FittedModel
 from stretchy.solve.model import fit_model as fit_model

@@ -1,18 +1,84 @@
-"""From a design and targets to a fit."""
+"""From a design and targets to a fit: which system is solved is decided here, and recorded."""
 
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
+from stretchy.core.factors import SingularSystemError
+from stretchy.core.features import Features
 from stretchy.core.fit import Fit
 from stretchy.core.intercept import Intercept
 from stretchy.core.types import Array
 from stretchy.designs.protocol import Design
 from stretchy.designs.threads import calm_blas
 from stretchy.exceptions import IllConditionedWarning
-from stretchy.solve.choose import build_system
-from stretchy.solve.spec import Space, Spec
+from stretchy.solve.lu import DualLU, PrimalLU
+from stretchy.solve.qr import TallQR, WideQR
+from stretchy.solve.spec import Space, Spec, System
+
+# digits that LU may lose before the accurate solution takes over
+TOLERATED_ERROR = 1e-11
+
+
+def choose_space(n_samples: int, n_features: int, intercept: Intercept) -> Space:
+    """The smaller system: dual for fewer samples than coefficients, primal otherwise.
+
+    The free intercept takes one sample away, the column adds one coefficient; so the chosen
+    system is regular without a penalty whenever one of the two is.
+    """
+    if intercept is Intercept.NONE:
+        return "dual" if n_samples < n_features else "primal"
+    return "dual" if n_samples < n_features + 1 else "primal"
+
+
+def crossfit_space(n_samples: int, n_features: int, intercept: Intercept) -> Space:
+    """The space in which samples are left out: that of a fit with one sample less.
+
+    Where samples and coefficients are equally many, a primal fit without one of the samples has
+    no unique solution as the penalty goes to zero; the dual form is regular with and without it.
+    """
+    return choose_space(n_samples - 1, n_features, intercept)
+
+
+def loses_digits(rcond: float) -> bool:
+    """Whether LU may lose more than the accurate solution would."""
+    return float(np.finfo(np.float64).eps) > TOLERATED_ERROR * rcond
+
+
+def build_system(design: Design, weights: Array, spec: Spec) -> System:
+    """Factor the model; ``solver="auto"`` goes on to QR where LU loses digits and Q fits."""
+    space = choose_space(*design.shape, spec.intercept)
+    if spec.solver == "qr":
+        features = design.in_memory()
+        if features is None:
+            raise MemoryError(
+                f'solver="qr" needs four copies of the {design.shape} features in memory; use '
+                'solver="auto", or raise sklearn.set_config(working_memory=...).'
+            )
+        return _accurate(features, weights, spec, space)
+    if spec.solver != "auto":
+        space = spec.solver
+    plain = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
+    if spec.solver == "auto" and loses_digits(plain.rcond):
+        return _better(plain, design.in_memory(), weights, spec)
+    return plain
+
+
+def _better(plain: System, features: Features | None, weights: Array, spec: Spec) -> System:
+    """The accurate system, unless it does not fit in memory or is singular."""
+    if features is None:
+        return plain
+    try:
+        accurate = _accurate(features, weights, spec, plain.space)
+        return accurate if accurate.rcond > 0.0 else plain
+    except SingularSystemError:
+        return plain
+
+
+def _accurate(features: Features, weights: Array, spec: Spec, space: Space) -> System:
+    return WideQR(features, weights, spec) if space == "dual" else TallQR(features, weights, spec)
+
 
 # below this a solution is reported as untrustworthy
 POOR_RCOND = 1e-13

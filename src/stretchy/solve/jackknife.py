@@ -13,8 +13,7 @@ from stretchy.core.primal import PrimalSystem
 from stretchy.core.types import Array, Index
 from stretchy.designs.protocol import Design
 from stretchy.exceptions import IllConditionedWarning
-from stretchy.solve.choose import crossfit_space
-from stretchy.solve.fit import POOR_RCOND
+from stretchy.solve.fit import POOR_RCOND, crossfit_space
 from stretchy.solve.lu import DualLU, PrimalLU
 from stretchy.solve.spec import Spec
 

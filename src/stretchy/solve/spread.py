@@ -5,7 +5,7 @@ import numpy as np
 from stretchy.core.fit import Fit
 from stretchy.core.types import Array
 from stretchy.designs.protocol import Design
-from stretchy.solve.choose import build_system
+from stretchy.solve.fit import build_system
 from stretchy.solve.spec import Spec, System
 
 
