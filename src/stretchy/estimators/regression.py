@@ -53,7 +53,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         samples, and a search looks at the same residuals when it chooses.
         """
         check_is_fitted(self)
-        coverage = checked_number("coverage", coverage, "pass a share such as 0.9.")
+        coverage = checked_number("coverage", coverage, "pass a share between 0 and 1, say 0.9.")
         if not 0 < coverage < 1:
             raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, say 0.9.")
         if method not in ("plus", "residual"):
