@@ -7,7 +7,7 @@ from stretchy import FirstQuadrant, StretchyRegressor
 from stretchy.core import solve_dual, solve_primal, solve_qr
 from stretchy.core.dual import dual_system
 from stretchy.core.features import ExpFeatures, PlainFeatures
-from stretchy.core.gram import dual_grams, primal_gram
+from stretchy.core.gram import dual_grams, primal_grams
 from stretchy.core.intercept import Intercept
 from stretchy.core.primal import primal_system
 from stretchy.core.stretch import is_safe, scaled_penalty
@@ -186,7 +186,8 @@ def test_primal_system_with_column_scales_is_the_plain_one(r, intercept):
     features, means = ExpFeatures(L), Y.mean(axis=0)
     found = []
     for log_columns in (None, np.array([-1.0, 0.0, 2.0, 3.0])):
-        gram = primal_gram(lambda: iter([(slice(None), features)]), r, weights, log_columns)
+        walk = [(slice(None), features)]
+        gram = primal_grams(lambda walk=walk: iter(walk), [r], weights, [log_columns])[0]
         system = primal_system(gram, 0.1, intercept)
         alpha, constant = system.solve(gram.stretched(features).T @ (Y - means), means)
         found.append((alpha, constant, system.dof))

@@ -175,7 +175,7 @@ def test_column_products(X, kind, subset):
     for r in EXPONENTS[kind]:
         Q = case.stretched(r)
         q = case.mean(Q)
-        gram = case.design.column_gram(r, case.weights)
+        gram = case.design.column_grams([r], case.weights)[0]
         assert gram.log_columns is None
         size = np.abs(Q).T @ (w * np.abs(P))
         assert_close(gram.C, (Q - q).T @ (w * (P - p)), size)
@@ -193,7 +193,7 @@ def test_column_products_with_scales():
     """Columns whose powers overflow are divided by their peaks."""
     X = numbers(np.float64) * 2.0 ** np.array([-90, 0, 3, 100, 0, 5, 120])
     design = Case(X, "identity").design
-    gram = design.column_gram(10.0, np.ones(M))
+    gram = design.column_grams([10.0], np.ones(M))[0]
     np.testing.assert_allclose(gram.log_columns, 10 * np.log(X.max(axis=0)), rtol=1e-14)
     Q = (X / X.max(axis=0)) ** 10.0
     Qc, Pc = Q - Q.mean(axis=0), X - X.mean(axis=0)
@@ -314,7 +314,7 @@ def test_rows_or_columns_alone(kind, subset):
     assert case.design.shape == case.P.shape
     expected = (case.P - case.design.offset) @ case.coef
     assert_close(case.design.dot(case.coef), expected, np.abs(case.P) + 1)
-    gram = case.design.column_gram(1.0, case.weights)
+    gram = case.design.column_grams([1.0], case.weights)[0]
     assert_close(gram.p, case.mean(case.P), np.abs(case.P) + 1)
 
 

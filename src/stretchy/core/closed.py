@@ -5,7 +5,7 @@ import numpy as np
 from stretchy.core.accurate import tall_system, wide_system
 from stretchy.core.dual import DualSystem, dual_system
 from stretchy.core.features import Features, PlainFeatures
-from stretchy.core.gram import dual_coefficients, dual_grams, primal_gram
+from stretchy.core.gram import dual_coefficients, dual_grams, primal_grams
 from stretchy.core.intercept import Intercept
 from stretchy.core.primal import PrimalSystem, primal_system
 from stretchy.core.stretch import is_safe, penalty, rows_are_alike, stretch_exponent
@@ -79,7 +79,8 @@ def array_primal_system(features: Features, r: float, lam: float) -> PrimalSyste
     """The primal system of one array without intercept."""
     weights, peaks = np.ones(features.shape[0]), features.log_peaks(axis=0)
     log_columns = None if is_safe(float(peaks.min()), float(peaks.max()), r) else r * peaks
-    gram = primal_gram(lambda: iter([(slice(None), features)]), r, weights, log_columns)
+    walk = [(slice(None), features)]
+    gram = primal_grams(lambda: iter(walk), [r], weights, [log_columns])[0]
     return primal_system(gram, lam, Intercept.NONE)
 
 

@@ -195,28 +195,33 @@ def _stretched(features: Features, r: float, log_columns: Array | None) -> Array
     return features.excess(r) if log_columns is None else features.power(r, log_columns)
 
 
-def primal_gram(
+def primal_grams(
     walk: Callable[[], Iterator[tuple[slice, Features]]],
-    r: float,
+    exponents: Sequence[float],
     weights: Array,
-    log_columns: Array | None,
-) -> PrimalGram:
-    """C in two walks over blocks of rows: one for the means, one for the products."""
+    log_columns: Sequence[Array | None],
+) -> list[PrimalGram]:
+    """C for every exponent in two walks over blocks of rows: the means, then the products."""
     total = float(weights.sum())
+    stretches = list(zip(exponents, log_columns, strict=True))
     centre: Array | float = 0.0
-    q_centre: Array | float = 0.0
+    q_centres: list[Array | float] = [0.0] * len(stretches)
     for rows, features in walk():
-        share = weights[rows] / total
-        offset = features.offset
+        share, offset = weights[rows] / total, features.offset
         centre = centre + share @ features.excess(1.0)
-        q_centre = q_centre + share @ _stretched(features, r, log_columns)
-    centre, q_centre = np.asarray(centre), np.asarray(q_centre)
-    C = np.zeros((centre.size, centre.size))
+        for i, (r, logs) in enumerate(stretches):
+            q_centres[i] = q_centres[i] + share @ _stretched(features, r, logs)
+    centre = np.asarray(centre)
+    sums = [np.zeros((centre.size, centre.size)) for _ in stretches]
     for rows, features in walk():
         P = features.excess(1.0)
         P -= centre
-        Q = _stretched(features, r, log_columns)
-        Q -= q_centre
         P *= weights[rows, None]
-        C += Q.T @ P
-    return PrimalGram(r, C, centre, offset, q_centre, log_columns, total)
+        for C, q_centre, (r, logs) in zip(sums, q_centres, stretches, strict=True):
+            Q = _stretched(features, r, logs)
+            Q -= q_centre
+            C += Q.T @ P
+    return [
+        PrimalGram(r, C, centre, offset, np.asarray(q_centre), logs, total)
+        for C, q_centre, (r, logs) in zip(sums, q_centres, stretches, strict=True)
+    ]

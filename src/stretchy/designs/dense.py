@@ -17,7 +17,7 @@ from stretchy.core.gram import (
     dual_coefficients,
     dual_grams,
     joined,
-    primal_gram,
+    primal_grams,
 )
 from stretchy.core.quadrant import Moments, Quadrant, column_moments
 from stretchy.core.stretch import is_safe
@@ -130,10 +130,11 @@ class DenseDesign:
             for columns, features in self._column_blocks():
                 yield columns, dual_coefficients(features, frame, beta, total, weights)
 
-    def column_gram(self, exponent: float, weights: Array) -> PrimalGram:
+    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         peaks = self._column_peaks()
-        safe = is_safe(float(peaks.min()), float(peaks.max()), exponent)
-        return primal_gram(self._row_blocks, exponent, weights, None if safe else exponent * peaks)
+        low, high = float(peaks.min()), float(peaks.max())
+        log_columns = [None if is_safe(low, high, r) else r * peaks for r in exponents]
+        return primal_grams(self._row_blocks, exponents, weights, log_columns)
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
         out = np.zeros((self.shape[1], V.shape[1]))

@@ -54,8 +54,8 @@ class Design(Protocol):
         """``alpha = Q' beta`` block by block, in the order of the columns."""
         ...
 
-    def column_gram(self, exponent: float, weights: Array) -> PrimalGram:
-        """C for one exponent."""
+    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+        """C for every exponent."""
         ...
 
     def project(self, gram: PrimalGram, V: Array) -> Array:

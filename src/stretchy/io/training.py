@@ -70,5 +70,5 @@ class AbsentDesign:
             "without; anything else needs a new fit."
         )
 
-    dot = row_peaks = gram = coefficients = column_gram = project = stretched_gram = _refuse
+    dot = row_peaks = gram = coefficients = column_grams = project = stretched_gram = _refuse
     row_features = row_slices = cross = in_memory = _refuse

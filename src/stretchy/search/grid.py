@@ -71,13 +71,12 @@ def _at(grid: Grid, a: float, design: Design, problem: Problem) -> Iterator[tupl
     """All cells of one a."""
     ks = grid.ks(a)
     space = crossfit_space(*design.shape, problem.intercept)
-    grams = _dual_grams(design, ks, problem) if space == "dual" else None
-    for i, k in enumerate(ks):
-        gram: DualGram | PrimalGram
-        if grams is not None:
-            gram = grams[i]
-        else:
-            gram = design.column_gram(stretch_exponent(k), problem.weights)
+    grams: list[DualGram | PrimalGram]
+    if space == "dual":
+        grams = [*_dual_grams(design, ks, problem)]
+    else:
+        grams = [*design.column_grams([stretch_exponent(k) for k in ks], problem.weights)]
+    for k, gram in zip(ks, grams, strict=True):
         yield from _row(grid, a, k, design, gram, problem)
 
 

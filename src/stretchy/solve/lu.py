@@ -124,7 +124,7 @@ class PrimalLU:
 
     @cached_property
     def system(self) -> PrimalSystem:
-        gram = self.design.column_gram(self.spec.r, self.weights)
+        gram = self.design.column_grams([self.spec.r], self.weights)[0]
         return primal_system(gram, self.spec.lam, self.spec.intercept)
 
     @property
@@ -153,6 +153,6 @@ class PrimalLU:
         return self.system.covariance(self._stretched_gram)
 
     def residual_norm(self) -> float:
-        PP = self.design.column_gram(1.0, self.weights).C
+        PP = self.design.column_grams([1.0], self.weights)[0].C
         norm = self.system.hat_norm(self._stretched_gram, PP)
         return float(self.weights.sum()) - 2.0 * self.dof + norm
