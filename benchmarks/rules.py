@@ -181,8 +181,8 @@ def main() -> None:
             f"Written by `make rules`: {REPEATS} x 2-fold with another seed than the arena's. "
             "Errors are relative to RidgeCV on standardised columns.",
             "",
-            "How far to trust it. The folds differ from the arena's, the data sets do not. While the "
-            "defaults were being settled the arena was run with several of these variants (for "
+            "How far to trust it. The folds differ from the arena's, the data sets do not. While "
+            "the defaults were being settled the arena was run with several of these variants (for "
             "regression best, guarded with one and with two standard errors; for classes three "
             "versions), and its results were seen. The ranks in the arena are therefore somewhat "
             "optimistic about our defaults; data sets of neither study would be the fair test.",
