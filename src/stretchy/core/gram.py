@@ -184,6 +184,12 @@ class PrimalGram:
         """The weighted mean of (scaled) Q."""
         return self.q_centre + (self.offset if self.log_columns is None else 0.0)
 
+    def pair(self, features: Features) -> tuple[Array, Array]:
+        """``(Pc, Qc)`` for a block of rows."""
+        P = features.excess(1.0)
+        P -= self.centre
+        return P, self.stretched(features)
+
     def stretched(self, features: Features) -> Array:
         """Qc for a block of rows."""
         Q = _stretched(features, self.r, self.log_columns)

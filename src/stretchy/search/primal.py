@@ -68,7 +68,7 @@ def primal_outcomes(
     residuals = [np.full((folds.tested.size, Y.shape[1]), np.nan) for _ in cells]
     start = 0
     for held, positions in _row_sets(design, folds):
-        P, Q = row_pair(design, gram, held)
+        P, Q = gram.pair(design.row_features(held))
         stop = start + (held.size if positions is None else positions.size)
         for cell, out in zip(cells, residuals, strict=True):
             if cell is not None:
@@ -94,20 +94,12 @@ def _first_pass(
     assert folds.folds is not None
     by_fold = []
     for fold in folds.folds:
-        P, Q = row_pair(design, cell.system.gram, fold.held)
+        P, Q = cell.system.gram.pair(design.row_features(fold.held))
         left, right = cell.system.left(P), cell.system.right(Q)
         residuals = cell.residuals(left, Y[fold.held])
         _, change, _ = cell.rows.held_residuals(left, right, weights[fold.held], residuals)
         by_fold.append(cell.coef + change[: cell.coef.shape[0]])
     return FirstPass(cell.coef, by_fold)
-
-
-def row_pair(design: Design, gram: PrimalGram, rows: Index) -> tuple[Array, Array]:
-    """``(Pc, Qc)`` of some rows, about the centre of the Gram matrix."""
-    features = design.row_features(rows)
-    P = features.excess(1.0)
-    P -= gram.centre
-    return P, gram.stretched(features)
 
 
 def _row_sets(design: Design, folds: Folds) -> Iterator[tuple[Index, Index | None]]:

@@ -93,10 +93,7 @@ def row_blocks(design: Design, gram: PrimalGram) -> Iterator[tuple[slice, Array,
     """``(rows, Pc, Qc)`` for blocks of rows."""
     for rows in design.row_slices():
         index: Index = np.arange(rows.start, rows.stop)
-        features = design.row_features(index)
-        P = features.excess(1.0)
-        P -= gram.centre
-        yield rows, P, gram.stretched(features)
+        yield rows, *gram.pair(design.row_features(index))
 
 
 def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> PrimalJackknife:
