@@ -212,8 +212,15 @@ def run(code: str) -> str:
 
 
 def newly_loaded(statement: str) -> set[str]:
-    """Packages that `statement` loads beyond scikit-learn, which itself looks for pandas."""
-    code = "import sys, sklearn.utils; old = {*sys.modules}; %s; print(*sys.modules.keys() - old)"
+    """Packages that `statement` loads beyond scikit-learn, which itself looks for pandas and rich.
+
+    `sklearn.callback` is part of it since version 1.9.
+    """
+    code = (
+        "import sys, importlib.util, sklearn.utils\n"
+        "if importlib.util.find_spec('sklearn.callback'): import sklearn.callback\n"
+        "old = {*sys.modules}\n%s\nprint(*sys.modules.keys() - old)"
+    )
     return {name.split(".")[0] for name in run(code % statement).split()}
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn import config_context
 
 from stretchy.core.quadrant import Quadrant
-from stretchy.designs import as_design, dense, measure
+from stretchy.designs import as_design, blocks, measure
 
 M, D, A = 9, 7, -0.6
 B = np.linspace(-0.2, 0.3, D)
@@ -98,11 +98,11 @@ def X(request, tmp_path):
 def block_size(request, monkeypatch):
     """Blocks of one column or row, and one block of everything."""
     if request.param == "one number":
-        monkeypatch.setattr(dense, "BLOCK_BYTES", 8)
-        monkeypatch.setattr(dense, "BLOCK_LENGTH", 1)
-        assert len(list(dense.blocks_of(D, M))) == D
+        monkeypatch.setattr(blocks, "BLOCK_BYTES", 8)
+        monkeypatch.setattr(blocks, "BLOCK_LENGTH", 1)
+        assert len(list(blocks.blocks_of(D, M))) == D
     else:
-        assert len(list(dense.blocks_of(D, M))) == 1
+        assert len(list(blocks.blocks_of(D, M))) == 1
 
 
 @subsets
@@ -335,6 +335,6 @@ def test_new_data_is_bounded(kind):
 
 def test_small_working_memory_makes_small_blocks():
     with config_context(working_memory=4 * 8 * M * 2 / 2**20):
-        sizes = [columns.stop - columns.start for columns in dense.blocks_of(D, M)]
+        sizes = [columns.stop - columns.start for columns in blocks.blocks_of(D, M)]
     assert max(sizes) <= 2
     assert sum(sizes) == D

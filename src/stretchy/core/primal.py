@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import eigh
 
 from stretchy.core.crossfit import RowSystem
 from stretchy.core.factors import Factor, factorise
@@ -113,7 +114,10 @@ class PrimalSystem:
         noise[: QQ.shape[0], : QQ.shape[0]] = QQ
         if size > QQ.shape[0]:
             noise[-1, -1] = 1.0 / self.gram.total_weight
-        return np.asarray(self.inverse @ noise @ self.inverse.T)
+        # through a root of the noise, so that no variance can come out negative
+        values, vectors = eigh(noise)
+        half = self.inverse @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        return np.asarray(half @ half.T)
 
 
 def primal_system(gram: PrimalGram, lam: float, intercept: Intercept) -> PrimalSystem:

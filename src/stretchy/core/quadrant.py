@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretchy.core.factors import power_of_two
-from stretchy.core.features import ExpFeatures, Features, PlainFeatures
+from stretchy.core.features import ExpFeatures, PlainFeatures
 from stretchy.core.types import Array, Index, Mask
 
 Kind = Literal["exp", "identity", "linear"]
@@ -88,8 +88,13 @@ class Quadrant:
         """The transform of some columns."""
         return replace(self, moments=self.moments.take(columns), b=self.b[columns])
 
-    def features(self, X: npt.NDArray[np.generic], columns: Columns, bounded: bool) -> Features:
-        """Features of a block of raw columns X; `bounded` is for data not seen in training."""
+    def features(
+        self, X: npt.NDArray[np.generic], columns: Columns, bounded: bool
+    ) -> ExpFeatures | PlainFeatures:
+        """Features of a block of raw columns X; `bounded` is for data not seen in training.
+
+        X may also be one-dimensional, with the column of each of its entries.
+        """
         if self.kind == "identity":
             return PlainFeatures(np.asarray(X, dtype=np.float64))
         mean, scale = self.moments.mean[columns], self.moments.scale[columns]

@@ -1,24 +1,40 @@
 """From whatever X is to a design: the only place that asks what X is."""
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
+from scipy import sparse
 
 from stretchy.core.quadrant import Moments, Quadrant
 from stretchy.core.types import Array, Index
 from stretchy.designs.dense import DenseDesign, dense_moments
 from stretchy.designs.protocol import Design
+from stretchy.designs.sparse import SparseDesign
+from stretchy.designs.sparse_moments import sparse_moments
 
 
-def measure(X: npt.NDArray[np.generic], weights: Array) -> Moments:
+def tidy(X: Any) -> Any:
+    """X as the designs want it: sparse matrices by columns and without duplicate entries."""
+    if not sparse.issparse(X):
+        return X
+    columns = X.tocsc()
+    if not columns.has_canonical_format:
+        columns = columns.copy() if columns is X else columns
+        columns.sum_duplicates()
+    return columns
+
+
+def measure(X: Any, weights: Array) -> Moments:
     """Weighted moments of every column of X."""
+    moments = sparse_moments if sparse.issparse(X) else dense_moments
     positive = np.flatnonzero(weights > 0)
     if positive.size < weights.size:
-        return dense_moments(X[positive], weights[positive])
-    return dense_moments(X, weights)
+        return moments(X[positive], weights[positive])
+    return moments(X, weights)
 
 
 def as_design(
-    X: npt.NDArray[np.generic],
+    X: Any,
     quadrant: Quadrant,
     *,
     rows: Index | None = None,
@@ -29,7 +45,7 @@ def as_design(
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or sparse matrix of shape (n, d)
     quadrant : Quadrant
         The transform of all d columns.
     rows, columns : increasing index arrays or None
@@ -40,7 +56,12 @@ def as_design(
     """
     if rows is not None and rows.size == X.shape[0]:
         rows = None
-    design = DenseDesign(X, quadrant, rows=rows, bounded=bounded)
+    design: SparseDesign | DenseDesign
+    if sparse.issparse(X):
+        X = tidy(X)
+        design = SparseDesign(X if rows is None else X[rows].tocsc(), quadrant, bounded=bounded)
+    else:
+        design = DenseDesign(X, quadrant, rows=rows, bounded=bounded)
     if columns is None or columns.size == X.shape[1]:
         return design
     return design.take(columns)

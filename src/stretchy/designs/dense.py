@@ -2,35 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from sklearn import get_config
 
 from stretchy.core.features import Features
 from stretchy.core.gram import (
     DualGram,
     Frame,
     PrimalGram,
-    cross_block,
     dual_coefficients,
-    dual_grams,
-    joined,
     primal_grams,
 )
 from stretchy.core.quadrant import Moments, Quadrant, column_moments
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
+from stretchy.designs.blocks import blocks_of, shares, working_bytes
 from stretchy.designs.protocol import Design
 from stretchy.designs.threads import SMALL_SYSTEM, available_threads, calm_blas, in_threads
+from stretchy.designs.walks import crossed, threaded_grams
 
-# large enough for BLAS to run at full speed, small enough to stay in the cache of a core
-BLOCK_BYTES = 1 << 21
-# fewer columns than this would spend their time adding products up
-BLOCK_LENGTH = 1 << 10
-# numbers below which threads cost more than they save
-SHARED_SIZE = 1 << 18
 # targets whose coefficients may all be held at once
 FEW_TARGETS = 16
 
@@ -78,7 +69,7 @@ class DenseDesign:
 
     def dot(self, coef: Array) -> Array:
         out = np.zeros((self.shape[0], coef.shape[1]))
-        for columns, features in self._column_blocks():
+        for columns, features in self.column_blocks():
             out += features.excess(1.0) @ coef[columns]
         return out
 
@@ -89,7 +80,7 @@ class DenseDesign:
             if is_safe(low, high, exponent):
                 return None
         peaks = np.full(self.shape[0], -np.inf)
-        for _, features in self._column_blocks():
+        for _, features in self.column_blocks():
             np.maximum(peaks, features.log_peaks(axis=1), out=peaks)
         return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
 
@@ -100,15 +91,7 @@ class DenseDesign:
         log_rows: Array | None,
         borders: bool = True,
     ) -> list[DualGram]:
-        def part(columns: slice) -> list[DualGram]:
-            blocks = (features for _, features in self._column_blocks(columns))
-            return dual_grams(blocks, exponents, weights, log_rows, borders)
-
-        n_rows, n_columns = self.shape
-        with calm_blas(n_rows):
-            threads = available_threads() if n_rows <= SMALL_SYSTEM else 1
-            parts = in_threads(part, shares(n_columns, threads, n_rows))
-        return [joined(grams) for grams in zip(*parts, strict=True)]
+        return threaded_grams(self, exponents, weights, log_rows, borders)
 
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
@@ -116,7 +99,7 @@ class DenseDesign:
         def part(share: slice) -> list[tuple[slice, Array]]:
             return [
                 (columns, dual_coefficients(features, frame, beta, total, weights))
-                for columns, features in self._column_blocks(share)
+                for columns, features in self.column_blocks(share)
             ]
 
         n_rows, n_columns = self.shape
@@ -127,24 +110,24 @@ class DenseDesign:
             for blocks in parts:
                 yield from blocks
         else:
-            for columns, features in self._column_blocks():
+            for columns, features in self.column_blocks():
                 yield columns, dual_coefficients(features, frame, beta, total, weights)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         peaks = self._column_peaks()
         low, high = float(peaks.min()), float(peaks.max())
         log_columns = [None if is_safe(low, high, r) else r * peaks for r in exponents]
-        return primal_grams(self._row_blocks, exponents, weights, log_columns)
+        return primal_grams(self.row_blocks, exponents, weights, log_columns)
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
         out = np.zeros((self.shape[1], V.shape[1]))
-        for rows, features in self._row_blocks():
+        for rows, features in self.row_blocks():
             out += gram.stretched(features).T @ V[rows]
         return out
 
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
         out = np.zeros_like(gram.C)
-        for rows, features in self._row_blocks():
+        for rows, features in self.row_blocks():
             Q = gram.stretched(features)
             out += Q.T @ (weights[rows, None] * Q)
         return out
@@ -155,14 +138,8 @@ class DenseDesign:
     def row_slices(self) -> Iterator[slice]:
         return blocks_of(self.shape[0], self.shape[1])
 
-    def cross(self, frame: Frame, weights: Array, other: "Design") -> tuple[Array, Array]:
-        K, Pq = np.zeros((other.shape[0], self.shape[0])), np.zeros(other.shape[0])
-        everything = np.arange(other.shape[0])
-        for columns, features in self._column_blocks():
-            index = np.arange(columns.start, columns.stop)
-            new = other.take(index).row_features(everything)
-            cross_block(features, new, frame, frame.centre[columns], weights, K, Pq)
-        return K, Pq
+    def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
+        return crossed(self, frame, weights, other)
 
     def in_memory(self) -> Features | None:
         n_rows, n_columns = self.shape
@@ -175,15 +152,17 @@ class DenseDesign:
         peaks = self.quadrant.column_peaks()
         if peaks is not None:
             return peaks
-        blocks = self._column_blocks()
+        blocks = self.column_blocks()
         return np.concatenate([features.log_peaks(axis=0) for _, features in blocks])
 
-    def _column_blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Features]]:
+    def column_blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Features]]:
+        """Features of blocks of columns."""
         n_rows, n_columns = self.shape
         for columns in blocks_of(n_columns, n_rows, within):
             yield columns, self._features(slice(0, n_rows), columns)
 
-    def _row_blocks(self) -> Iterator[tuple[slice, Features]]:
+    def row_blocks(self) -> Iterator[tuple[slice, Features]]:
+        """Features of blocks of rows."""
         n_rows, n_columns = self.shape
         for rows in blocks_of(n_rows, n_columns):
             yield rows, self._features(rows, slice(0, n_columns))
@@ -211,24 +190,3 @@ def dense_moments(X: npt.NDArray[np.generic], weights: Array) -> Moments:
     return Moments(
         *(np.concatenate([getattr(p, f) for p in parts]) for f in Moments.__dataclass_fields__)
     )
-
-
-def blocks_of(count: int, other: int, within: slice | None = None) -> Iterator[slice]:
-    """Slices of `count` things, each thing `other` float64 numbers, of about a block's size."""
-    each = 8 * max(1, other)
-    size = max(1, min(max(BLOCK_BYTES // each, BLOCK_LENGTH), working_bytes() // (4 * each)))
-    first, last = (0, count) if within is None else (within.start, within.stop)
-    for start in range(first, last, size):
-        yield slice(start, min(last, start + size))
-
-
-def shares(count: int, threads: int, other: int) -> list[slice]:
-    """Equal parts of `count` things, one a thread, or one part where that is little work."""
-    threads = threads if count * other >= SHARED_SIZE else 1
-    edges = [round(count * i / threads) for i in range(threads + 1)]
-    return [slice(a, b) for a, b in pairwise(edges) if b > a]
-
-
-def working_bytes() -> int:
-    """Scikit-learn's ``working_memory`` setting, in bytes."""
-    return int(get_config()["working_memory"] * 2**20)

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from sklearn.utils.validation import validate_data
-
 from stretchy.core.density import keep_count
 from stretchy.estimators.classification import Classification, check_choices, read_labels
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.splits import make_folds
+from stretchy.estimators.validation import checked_X_y
 from stretchy.search import crossfit
 
 
@@ -92,7 +91,7 @@ class StretchyClassifier(Classification):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyClassifier":
         """Fit to X of shape (n_samples, n_features) and labels y of shape (n_samples,)."""
         check_choices(self.threshold, self.calibration)
-        X, y = validate_data(self, X, y, dtype="numeric")
+        X, y = checked_X_y(self, X, y)
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         prepared = prepare(self, X, labels.weights)
         view = prepared.at(self.a)

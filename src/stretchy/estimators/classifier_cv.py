@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-from sklearn.utils.validation import validate_data
-
 from stretchy.estimators.callbacks import CallbackSupport, with_callbacks
 from stretchy.estimators.classification import Classification, check_choices, read_labels
 from stretchy.estimators.model import whole_or_nothing
@@ -14,6 +12,7 @@ from stretchy.estimators.routing import route
 from stretchy.estimators.scoring import classification_scoring
 from stretchy.estimators.search import StretchySearch
 from stretchy.estimators.splits import make_folds
+from stretchy.estimators.validation import checked_X_y
 
 
 class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
@@ -96,7 +95,7 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
     ) -> "StretchyClassifierCV":
         """Search and fit; `params` such as groups are routed to the splitter."""
         check_choices(self.threshold, self.calibration)
-        X, y = validate_data(self, X, y, dtype="numeric")
+        X, y = checked_X_y(self, X, y)
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         split_params = route(self, sample_weight, params)
         prepared = prepare(self, X, labels.weights)

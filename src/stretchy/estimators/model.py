@@ -6,12 +6,13 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from stretchy.core.types import Array
 from stretchy.designs import Design, as_design
 from stretchy.estimators.parameters import check_outputs
 from stretchy.estimators.prepared import Prepared, View
+from stretchy.estimators.validation import checked_X
 from stretchy.solve import FittedModel, coefficient_path
 
 # what a fit stores beside its public attributes
@@ -57,6 +58,11 @@ class StretchyModel(BaseEstimator):
     _single: bool
     n_features_in_: int
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
 
@@ -91,7 +97,7 @@ class StretchyModel(BaseEstimator):
     def _outputs(self, X: Any) -> Array:
         """Linear outputs of shape (n, t) for new data."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype="numeric")
+        X = checked_X(self, X)
         outputs = self._linear(X)
         check_outputs(outputs)
         return outputs.astype(self.coef_.dtype, copy=False)

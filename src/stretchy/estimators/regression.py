@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from stretchy.core.types import Array
 from stretchy.estimators.model import StretchyModel
 from stretchy.estimators.parameters import checked_noise, checked_number
+from stretchy.estimators.validation import checked_X
 from stretchy.solve import interval_bounds
 
 
@@ -58,7 +59,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, say 0.9.")
         if method not in ("plus", "residual"):
             raise ValueError(f'method={method!r} is not known: use "plus" or "residual".')
-        X = validate_data(self, X, reset=False, dtype="numeric")
+        X = checked_X(self, X)
         bounds = interval_bounds(self._model, self._new_design(X), coverage, method)
         lower, upper = (side.astype(self.coef_.dtype, copy=False) for side in bounds)
         return (lower[:, 0], upper[:, 0]) if self._single else (lower, upper)

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from sklearn.utils.validation import validate_data
-
 from stretchy.core.density import keep_count
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.regression import Regression, float_targets
+from stretchy.estimators.validation import checked_X_y
 from stretchy.solve import fit_model
 
 
@@ -122,7 +121,7 @@ class StretchyRegressor(Regression):
 
         A `sample_weight` of w counts as w repetitions of the sample; zero leaves it out.
         """
-        X, y = validate_data(self, X, y, dtype="numeric", multi_output=True, y_numeric=True)
+        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
         prepared = prepare(self, X, weights)
         view = prepared.at(self.a)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from sklearn.utils.validation import validate_data
-
 from stretchy.estimators.callbacks import CallbackSupport, with_callbacks
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_weights
@@ -13,6 +11,7 @@ from stretchy.estimators.routing import route
 from stretchy.estimators.scoring import regression_scoring
 from stretchy.estimators.search import StretchySearch
 from stretchy.estimators.splits import make_folds
+from stretchy.estimators.validation import checked_X_y
 
 
 class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
@@ -116,7 +115,7 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
         self, X: Any, y: Any, sample_weight: Any = None, **params: Any
     ) -> "StretchyRegressorCV":
         """Search and fit; `params` such as groups are routed to the splitter."""
-        X, y = validate_data(self, X, y, dtype="numeric", multi_output=True, y_numeric=True)
+        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
         split_params = route(self, sample_weight, params)
         prepared = prepare(self, X, weights)

@@ -29,7 +29,7 @@ def make_folds(
         _default(y[rows], classifier) if cv is None else check_cv(cv, y, classifier=classifier)
     )
     if cv is None:
-        splits = [(rows[train], rows[test]) for train, test in splitter.split(X[rows], y[rows])]
+        splits = [(rows[train], rows[test]) for train, test in splitter.split(y[rows], y[rows])]
     else:
         splits = splitter.split(X, y, **groups)
     return folds_from_splits(splits, rows, X.shape[0])

@@ -1,0 +1,34 @@
+"""How much of the data is held at a time."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sklearn import get_config
+
+# large enough for BLAS to run at full speed, small enough to stay in the cache of a core
+BLOCK_BYTES = 1 << 21
+# fewer columns than this would spend their time adding products up
+BLOCK_LENGTH = 1 << 10
+# numbers below which threads cost more than they save
+SHARED_SIZE = 1 << 18
+
+
+def blocks_of(count: int, other: int, within: slice | None = None) -> Iterator[slice]:
+    """Slices of `count` things, each thing `other` float64 numbers, of about a block's size."""
+    each = 8 * max(1, other)
+    size = max(1, min(max(BLOCK_BYTES // each, BLOCK_LENGTH), working_bytes() // (4 * each)))
+    first, last = (0, count) if within is None else (within.start, within.stop)
+    for start in range(first, last, size):
+        yield slice(start, min(last, start + size))
+
+
+def shares(count: int, threads: int, other: int) -> list[slice]:
+    """Equal parts of `count` things, one a thread, or one part where that is little work."""
+    threads = threads if count * other >= SHARED_SIZE else 1
+    edges = [round(count * i / threads) for i in range(threads + 1)]
+    return [slice(a, b) for a, b in pairwise(edges) if b > a]
+
+
+def working_bytes() -> int:
+    """Scikit-learn's ``working_memory`` setting, in bytes."""
+    return int(get_config()["working_memory"] * 2**20)

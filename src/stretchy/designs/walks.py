@@ -1,0 +1,52 @@
+"""Walks over dense blocks of features that every kind of storage shares."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from stretchy.core.features import Features
+from stretchy.core.gram import DualGram, Frame, cross_block, dual_grams, joined
+from stretchy.core.types import Array
+from stretchy.designs.blocks import shares
+from stretchy.designs.protocol import Design
+from stretchy.designs.threads import SMALL_SYSTEM, available_threads, calm_blas, in_threads
+
+
+class Walkable(Protocol):
+    """Features that can be read densely, some columns at a time."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def column_blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Features]]: ...
+
+
+def threaded_grams(
+    design: Walkable,
+    exponents: Sequence[float],
+    weights: Array,
+    log_rows: Array | None,
+    borders: bool,
+) -> list[DualGram]:
+    """K for every exponent, in one walk; small systems share the columns among threads."""
+
+    def part(columns: slice) -> list[DualGram]:
+        blocks = (features for _, features in design.column_blocks(columns))
+        return dual_grams(blocks, exponents, weights, log_rows, borders)
+
+    n_rows, n_columns = design.shape
+    with calm_blas(n_rows):
+        threads = available_threads() if n_rows <= SMALL_SYSTEM else 1
+        parts = in_threads(part, shares(n_columns, threads, n_rows))
+    return [joined(grams) for grams in zip(*parts, strict=True)]
+
+
+def crossed(design: Walkable, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
+    """``((P_other - p) Qc', (P_other - p) q)`` by dense blocks of columns."""
+    K, Pq = np.zeros((other.shape[0], design.shape[0])), np.zeros(other.shape[0])
+    everything = np.arange(other.shape[0])
+    for columns, features in design.column_blocks():
+        new = other.take(np.arange(columns.start, columns.stop)).row_features(everything)
+        cross_block(features, new, frame, frame.centre[columns], weights, K, Pq)
+    return K, Pq
