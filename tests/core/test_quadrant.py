@@ -206,7 +206,15 @@ def test_peaks_and_lowest_log_bound_the_training_features(a):
     L = np.log(features_of(q, X))
     np.testing.assert_allclose(q.column_peaks(), L.max(axis=0), rtol=1e-12, atol=1e-13)
     assert q.lowest_log() <= L.min() + 1e-13
-    assert quadrant(X, kind="identity").column_peaks() is None
+
+
+@pytest.mark.parametrize("kind", ["identity", "linear"])
+def test_peaks_of_other_kinds(kind):
+    X = sample()
+    q = quadrant(X, kind=kind)
+    largest = np.abs(features_of(q, X)).max(axis=0)
+    np.testing.assert_allclose(q.column_peaks(), np.log(largest), rtol=1e-12, atol=1e-13)
+    assert quadrant(np.zeros((3, 1)), kind="identity").column_peaks() == 0.0
 
 
 def test_overflowing_column_is_named():

@@ -83,21 +83,43 @@ def dual_grams(
 
     Without `borders` the products with the means are left zero: the free intercept needs none.
     """
-    sums = [_DualSum(r, weights.size) for r in exponents]
-    centres: list[Array] = []
+    sums = DualSums(exponents, weights, log_rows, borders)
     for features in blocks:
-        if log_rows is None:
-            Pc, e = centred(features, 1.0, weights)
-            centres.append(e)
-            for part in sums:
-                part.add_centred(features, Pc, e + features.offset, weights, borders)
+        sums.add(features)
+    return sums.grams()
+
+
+class DualSums:
+    """Dual Gram matrices of several exponents, growing block by block."""
+
+    def __init__(
+        self,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None = None,
+        borders: bool = True,
+    ) -> None:
+        self.weights, self.log_rows, self.borders = weights, log_rows, borders
+        self._sums = [_DualSum(r, weights.size) for r in exponents]
+        self._centres: list[Array] = []
+
+    def add(self, features: Features) -> None:
+        """One more block of features, all rows in it."""
+        if self.log_rows is None:
+            Pc, e = centred(features, 1.0, self.weights)
+            self._centres.append(e)
+            for part in self._sums:
+                part.add_centred(features, Pc, e + features.offset, self.weights, self.borders)
         else:
-            P = features.power(1.0, log_rows[:, None])
-            centres.append(np.zeros(P.shape[1]))
-            for part in sums:
-                part.K += P @ features.power(part.r, part.r * log_rows[:, None]).T
-    centre = np.concatenate(centres)
-    return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, log_rows) for s in sums]
+            P = features.power(1.0, self.log_rows[:, None])
+            self._centres.append(np.zeros(P.shape[1]))
+            for part in self._sums:
+                part.K += P @ features.power(part.r, part.r * self.log_rows[:, None]).T
+
+    def grams(self) -> list[DualGram]:
+        """What has been summed so far."""
+        centre = np.concatenate(self._centres) if self._centres else np.zeros(0)
+        return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, self.log_rows) for s in self._sums]
 
 
 class _DualSum:
@@ -192,12 +214,13 @@ class PrimalGram:
 
     def stretched(self, features: Features) -> Array:
         """Qc for a block of rows."""
-        Q = _stretched(features, self.r, self.log_columns)
+        Q = stretched_rows(features, self.r, self.log_columns)
         Q -= self.q_centre
         return Q
 
 
-def _stretched(features: Features, r: float, log_columns: Array | None) -> Array:
+def stretched_rows(features: Features, r: float, log_columns: Array | None) -> Array:
+    """``P**r`` of a block of rows less the offset, or with scaled columns."""
     return features.excess(r) if log_columns is None else features.power(r, log_columns)
 
 
@@ -216,7 +239,7 @@ def primal_grams(
         share, offset = weights[rows] / total, features.offset
         centre = centre + share @ features.excess(1.0)
         for i, (r, logs) in enumerate(stretches):
-            q_centres[i] = q_centres[i] + share @ _stretched(features, r, logs)
+            q_centres[i] = q_centres[i] + share @ stretched_rows(features, r, logs)
     centre = np.asarray(centre)
     sums = [np.zeros((centre.size, centre.size)) for _ in stretches]
     for rows, features in walk():
@@ -224,7 +247,7 @@ def primal_grams(
         P -= centre
         P *= weights[rows, None]
         for C, q_centre, (r, logs) in zip(sums, q_centres, stretches, strict=True):
-            Q = _stretched(features, r, logs)
+            Q = stretched_rows(features, r, logs)
             Q -= q_centre
             C += Q.T @ P
     return [

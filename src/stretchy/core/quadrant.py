@@ -115,11 +115,17 @@ class Quadrant:
         Z = (np.log(P) - self.b) / self.a
         return np.asarray(Z * self.moments.scale + self.moments.mean)
 
-    def column_peaks(self) -> Array | None:
-        """``log max P`` of every training column, where the moments tell it."""
-        if self.kind != "exp":
-            return None
-        return np.maximum(self.a * self.moments.low, self.a * self.moments.high) + self.b
+    def column_peaks(self) -> Array:
+        """``log max |P|`` of every training column, from the moments alone; zero for a column of
+        zeros."""
+        m = self.moments
+        if self.kind == "exp":
+            return np.maximum(self.a * m.low, self.a * m.high) + self.b
+        if self.kind == "linear":
+            largest = np.maximum(np.abs(m.low), np.abs(m.high))
+        else:
+            largest = np.maximum(np.abs(m.smallest), np.abs(m.mean + m.high * m.scale))
+        return np.log(np.where(largest > 0, largest, 1.0))
 
     def lowest_log(self) -> float:
         """A bound from below on the log-features of the training data (exp only)."""
@@ -136,8 +142,10 @@ class Quadrant:
 
     def overflowing(self) -> tuple[int, float] | None:
         """The column whose training features leave the range of float64 furthest, and its peak."""
+        if self.kind != "exp":
+            return None
         peaks = self.column_peaks()
-        if peaks is None or not np.any(peaks > LARGEST_LOG_FEATURE):
+        if not np.any(peaks > LARGEST_LOG_FEATURE):
             return None
         column = int(np.argmax(peaks))
         return column, float(peaks[column])

@@ -4,3 +4,8 @@ from stretchy.designs.as_design import as_design as as_design
 from stretchy.designs.as_design import measure as measure
 from stretchy.designs.as_design import tidy as tidy
 from stretchy.designs.protocol import Design as Design
+from stretchy.designs.source import Source as Source
+from stretchy.designs.source import is_source as is_source
+from stretchy.designs.survey import Ready as Ready
+from stretchy.designs.survey import Wanted as Wanted
+from stretchy.designs.survey import survey as survey

@@ -1,5 +1,6 @@
 """From whatever X is to a design: the only place that asks what X is."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,16 @@ from stretchy.core.quadrant import Moments, Quadrant
 from stretchy.core.types import Array, Index
 from stretchy.designs.dense import DenseDesign, dense_moments
 from stretchy.designs.protocol import Design
+from stretchy.designs.source import Source, is_source
 from stretchy.designs.sparse import SparseDesign
 from stretchy.designs.sparse_moments import sparse_moments
+from stretchy.designs.survey import Ready
 
 
-def tidy(X: Any) -> Any:
-    """X as the designs want it: sparse matrices by columns and without duplicate entries."""
+def tidy(X: Any, names: Any = None) -> Any:
+    """X as the designs want it: read in blocks, or sparse by columns without duplicate entries."""
+    if is_source(X):
+        return X if isinstance(X, Source) else Source(X, names)
     if not sparse.issparse(X):
         return X
     columns = X.tocsc()
@@ -26,6 +31,8 @@ def tidy(X: Any) -> Any:
 
 def measure(X: Any, weights: Array) -> Moments:
     """Weighted moments of every column of X."""
+    if isinstance(X, Source):
+        return dense_moments(X, weights)
     moments = sparse_moments if sparse.issparse(X) else dense_moments
     positive = np.flatnonzero(weights > 0)
     if positive.size < weights.size:
@@ -40,6 +47,7 @@ def as_design(
     rows: Index | None = None,
     columns: Index | None = None,
     bounded: bool = False,
+    ready: Ready | None = None,
 ) -> Design:
     """A design over some rows and columns of X.
 
@@ -53,6 +61,8 @@ def as_design(
     bounded : bool
         True for data not seen in training: z-scores are bounded to the training range widened by
         its width on either side.
+    ready : Ready or None
+        Gram matrices of these rows and columns, where an earlier walk has left some.
     """
     if rows is not None and rows.size == X.shape[0]:
         rows = None
@@ -62,6 +72,8 @@ def as_design(
         design = SparseDesign(X if rows is None else X[rows].tocsc(), quadrant, bounded=bounded)
     else:
         design = DenseDesign(X, quadrant, rows=rows, bounded=bounded)
-    if columns is None or columns.size == X.shape[1]:
-        return design
-    return design.take(columns)
+    if columns is not None and columns.size < X.shape[1]:
+        design = design.take(columns)
+    if ready is not None and isinstance(design, DenseDesign):
+        design = replace(design, ready=ready)
+    return design

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 from sklearn import get_config
 
+from stretchy.designs.threads import halt_point
+
 # large enough for BLAS to run at full speed, small enough to stay in the cache of a core
 BLOCK_BYTES = 1 << 21
 # fewer columns than this would spend their time adding products up
@@ -16,9 +18,11 @@ SHARED_SIZE = 1 << 18
 def blocks_of(count: int, other: int, within: slice | None = None) -> Iterator[slice]:
     """Slices of `count` things, each thing `other` float64 numbers, of about a block's size."""
     each = 8 * max(1, other)
-    size = max(1, min(max(BLOCK_BYTES // each, BLOCK_LENGTH), working_bytes() // (4 * each)))
+    # a block, its powers and their copies, in a few threads
+    size = max(1, min(max(BLOCK_BYTES // each, BLOCK_LENGTH), working_bytes() // (8 * each)))
     first, last = (0, count) if within is None else (within.start, within.stop)
     for start in range(first, last, size):
+        halt_point()
         yield slice(start, min(last, start + size))
 
 

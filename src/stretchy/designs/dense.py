@@ -14,12 +14,22 @@ from stretchy.core.gram import (
     dual_coefficients,
     primal_grams,
 )
+from stretchy.core.merged import MergedMoments
 from stretchy.core.quadrant import Moments, Quadrant, column_moments
 from stretchy.core.stretch import is_safe
+from stretchy.core.sums import PrimalSums, start_sums
 from stretchy.core.types import Array, Index
 from stretchy.designs.blocks import blocks_of, shares, working_bytes
 from stretchy.designs.protocol import Design
-from stretchy.designs.threads import SMALL_SYSTEM, available_threads, calm_blas, in_threads
+from stretchy.designs.source import Source
+from stretchy.designs.survey import Ready
+from stretchy.designs.threads import (
+    SHARED_ROWS,
+    available_threads,
+    calm_blas,
+    in_threads,
+    threads_for_rows,
+)
 from stretchy.designs.walks import crossed, threaded_grams
 
 # targets whose coefficients may all be held at once
@@ -32,21 +42,24 @@ class DenseDesign:
 
     Attributes
     ----------
-    X : array of shape (n, d)
-        A reference to the data, of any real dtype.
+    X : array or Source of shape (n, d)
+        A reference to the data, of any real dtype, in memory or read block by block.
     quadrant : Quadrant
         The transform of the columns in use.
     columns, rows : index arrays or None
         What of X is in use; None for all.
     bounded : bool
         Whether z-scores are bounded, as they are for data not seen in training.
+    ready : Ready or None
+        Gram matrices that an earlier walk has left.
     """
 
-    X: npt.NDArray[np.generic]
+    X: npt.NDArray[np.generic] | Source
     quadrant: Quadrant
     columns: Index | None = None
     rows: Index | None = None
     bounded: bool = False
+    ready: Ready | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -62,10 +75,10 @@ class DenseDesign:
 
     def take(self, columns: Index) -> "DenseDesign":
         kept = columns if self.columns is None else self.columns[columns]
-        return replace(self, columns=kept, quadrant=self.quadrant.take(columns))
+        return replace(self, columns=kept, quadrant=self.quadrant.take(columns), ready=None)
 
     def take_rows(self, rows: Index) -> "DenseDesign":
-        return replace(self, rows=rows if self.rows is None else self.rows[rows])
+        return replace(self, rows=rows if self.rows is None else self.rows[rows], ready=None)
 
     def dot(self, coef: Array) -> Array:
         out = np.zeros((self.shape[0], coef.shape[1]))
@@ -74,8 +87,10 @@ class DenseDesign:
         return out
 
     def row_peaks(self, exponent: float) -> Array | None:
+        if self.ready is not None and exponent in self.ready.grams:
+            return None
         bounds = self.quadrant.column_peaks()
-        if bounds is not None:
+        if self.quadrant.kind == "exp":
             low, high = self.quadrant.lowest_log(), float(bounds.max(initial=0.0))
             if is_safe(low, high, exponent):
                 return None
@@ -91,6 +106,10 @@ class DenseDesign:
         log_rows: Array | None,
         borders: bool = True,
     ) -> list[DualGram]:
+        if self.ready is not None:
+            known = self.ready.find(exponents, weights, log_rows, borders)
+            if known is not None:
+                return known
         return threaded_grams(self, exponents, weights, log_rows, borders)
 
     def coefficients(
@@ -104,9 +123,9 @@ class DenseDesign:
 
         n_rows, n_columns = self.shape
         # threads hold all results at once: for a few targets only
-        if n_rows <= SMALL_SYSTEM and beta.shape[1] <= FEW_TARGETS:
-            with calm_blas(n_rows):
-                parts = in_threads(part, shares(n_columns, available_threads(), n_rows))
+        if n_rows <= SHARED_ROWS and beta.shape[1] <= FEW_TARGETS:
+            with threads_for_rows(n_rows) as threads:
+                parts = in_threads(part, shares(n_columns, threads, n_rows))
             for blocks in parts:
                 yield from blocks
         else:
@@ -114,10 +133,24 @@ class DenseDesign:
                 yield columns, dual_coefficients(features, frame, beta, total, weights)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
-        peaks = self._column_peaks()
+        peaks = self.quadrant.column_peaks()
         low, high = float(peaks.min()), float(peaks.max())
         log_columns = [None if is_safe(low, high, r) else r * peaks for r in exponents]
+        if isinstance(self.X, Source):
+            return self._grams_in_one_walk(exponents, weights, log_columns)
         return primal_grams(self.row_blocks, exponents, weights, log_columns)
+
+    def _grams_in_one_walk(
+        self, exponents: Sequence[float], weights: Array, log_columns: Sequence[Array | None]
+    ) -> list[PrimalGram]:
+        """Data that has to be read is read once: centred about its first rows, then mended."""
+        sums: list[PrimalSums] = []
+        none = np.zeros((self.shape[0], 0))
+        for rows, features in self.row_blocks():
+            sums = sums or start_sums(features, weights[rows], none[rows], exponents, log_columns)
+            for part in sums:
+                part.add(features, weights[rows], none[rows])
+        return [part.gram for part in sums]
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
         out = np.zeros((self.shape[1], V.shape[1]))
@@ -148,13 +181,6 @@ class DenseDesign:
             return None
         return self._features(slice(0, n_rows), slice(0, n_columns))
 
-    def _column_peaks(self) -> Array:
-        peaks = self.quadrant.column_peaks()
-        if peaks is not None:
-            return peaks
-        blocks = self.column_blocks()
-        return np.concatenate([features.log_peaks(axis=0) for _, features in blocks])
-
     def column_blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Features]]:
         """Features of blocks of columns."""
         n_rows, n_columns = self.shape
@@ -168,21 +194,29 @@ class DenseDesign:
             yield rows, self._features(rows, slice(0, n_columns))
 
     def _features(self, rows: slice, columns: slice) -> Features:
-        # a slice is a view, so only the block is ever copied
+        return self.quadrant.features(self._read(rows, columns), columns, self.bounded)
+
+    def _read(self, rows: slice, columns: slice) -> npt.NDArray[np.generic]:
+        """Raw numbers; a slice of an array is a view, so only the block is ever copied."""
         kept = columns if self.columns is None else self.columns[columns]
-        raw = self.X[rows][:, kept] if self.rows is None else self.X[:, kept][self.rows[rows]]
-        return self.quadrant.features(raw, columns, self.bounded)
+        if isinstance(self.X, Source):
+            return self.X.read(rows if self.rows is None else self.rows[rows], kept)
+        return self.X[rows][:, kept] if self.rows is None else self.X[:, kept][self.rows[rows]]
 
 
-def dense_moments(X: npt.NDArray[np.generic], weights: Array) -> Moments:
-    """Moments of all columns, block by block."""
+def dense_moments(X: npt.NDArray[np.generic] | Source, weights: Array) -> Moments:
+    """Moments of all columns, block by block; rows of a source may have weight zero."""
     eps = float(np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps)
+    if isinstance(X, Source) and X.shape[0] >= X.shape[1]:
+        return _moments_by_rows(X, weights, eps)
+    used = np.flatnonzero(weights > 0)
+
+    def block(columns: slice) -> Moments:
+        raw = X.read(used, columns) if isinstance(X, Source) else X[:, columns]
+        return column_moments(np.asarray(raw, dtype=np.float64), weights[used], eps)
 
     def part(share: slice) -> list[Moments]:
-        return [
-            column_moments(np.asarray(X[:, columns], dtype=np.float64), weights, eps)
-            for columns in blocks_of(X.shape[1], X.shape[0], share)
-        ]
+        return [block(columns) for columns in blocks_of(X.shape[1], X.shape[0], share)]
 
     with calm_blas(0):
         found = in_threads(part, shares(X.shape[1], available_threads(), X.shape[0]))
@@ -190,3 +224,21 @@ def dense_moments(X: npt.NDArray[np.generic], weights: Array) -> Moments:
     return Moments(
         *(np.concatenate([getattr(p, f) for p in parts]) for f in Moments.__dataclass_fields__)
     )
+
+
+def _moments_by_rows(X: Source, weights: Array, eps: float) -> Moments:
+    """Moments of tall data in one walk over its rows."""
+    n_rows, n_columns = X.shape
+    merged = MergedMoments(n_columns)
+    for rows in blocks_of(n_rows, n_columns):
+        used = np.flatnonzero(weights[rows] > 0)
+        raw = np.asarray(X.read(rows, slice(0, n_columns)), dtype=np.float64)
+        merged.add(raw if used.size == len(raw) else raw[used], weights[rows][used])
+    moments, extreme = merged.moments(eps)
+    used = np.flatnonzero(weights > 0)
+    for column in np.flatnonzero(extreme):
+        raw = np.asarray(X.read(used, slice(column, column + 1)), dtype=np.float64)
+        part = column_moments(raw, weights[used], eps)
+        for name in Moments.__dataclass_fields__:
+            getattr(moments, name)[column] = getattr(part, name)[0]
+    return moments

@@ -77,7 +77,7 @@ class SparseDesign:
 
     def row_peaks(self, exponent: float) -> Array | None:
         bounds = self.quadrant.column_peaks()
-        if bounds is not None:
+        if self.quadrant.kind == "exp":
             low, high = self.quadrant.lowest_log(), float(bounds.max(initial=0.0))
             if is_safe(low, high, exponent):
                 return None
@@ -140,7 +140,7 @@ class SparseDesign:
             yield columns, sparse_coefficients(block, frame, self.log_blank, beta, total, weights)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
-        peaks = self._column_peaks()
+        peaks = self.quadrant.column_peaks()
         low, high = float(peaks.min()), float(peaks.max())
         log_columns = [None if is_safe(low, high, r) else r * peaks for r in exponents]
         if not self._rows_are_sparse:
@@ -227,13 +227,6 @@ class SparseDesign:
         per_row = np.bincount(self._raw(np.arange(self.shape[1])).indices, minlength=self.shape[0])
         products = float(np.square(per_row.astype(float)).sum())
         return SPARSE_COST * products < self.shape[0] * D * (D + EXP_COST)
-
-    def _column_peaks(self) -> Array:
-        peaks = self.quadrant.column_peaks()
-        if peaks is not None:
-            return peaks
-        blocks = self.column_blocks()
-        return np.concatenate([features.log_peaks(axis=0) for _, features in blocks])
 
     @property
     def _block(self) -> SparseBlock:

@@ -5,17 +5,22 @@ for each other (measured: a hundred times slower); there BLAS is held to one thr
 features are shared among threads instead.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import TypeVar
 
+from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 # the side of a square system up to which BLAS is held to one thread
 SMALL_SYSTEM = 512
+# rows up to which blocks of columns are shared among threads, each with its own sums (measured at
+# 500, 980 and 2,000 rows: up to twice as fast as BLAS threads, which win at 4,000)
+SHARED_ROWS = 2048
 
 _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
 Item = TypeVar("Item")
@@ -50,9 +55,60 @@ def calm_blas(size: int) -> Iterator[None]:
         _outer_threads.reset(token)
 
 
+@contextmanager
+def threads_for_rows(n_rows: int) -> Iterator[int]:
+    """The threads to share blocks of columns among; BLAS is calm where there are several."""
+    threads = available_threads() if n_rows <= SHARED_ROWS else 1
+    with calm_blas(0 if threads > 1 else n_rows):
+        yield threads
+
+
+class HaltedError(Exception):
+    """Another thread has failed or the user has interrupted: there is no use in going on."""
+
+
+_worker = threading.local()
+
+
+def halt_point() -> None:
+    """Where a walk over blocks may be stopped from outside."""
+    halt = getattr(_worker, "halt", None)
+    if halt is not None and halt.is_set():
+        raise HaltedError
+
+
 def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``[work(item) for item in items]`` in threads; the order of results is that of the items."""
+    """``[work(item) for item in items]`` in threads; the order of results is that of the items.
+
+    An error or an interrupt stops the other threads at their next block. Scikit-learn's settings
+    are those of the caller.
+    """
     if len(items) < 2:
         return [work(item) for item in items]
+    halt, config = threading.Event(), get_config()
+
+    def run(item: Item) -> Result:
+        _worker.halt = halt
+        try:
+            with config_context(**config):
+                return work(item)
+        except BaseException:
+            halt.set()
+            raise
+
     with ThreadPoolExecutor(len(items)) as pool:
-        return list(pool.map(work, items))
+        futures = [pool.submit(run, item) for item in items]
+        try:
+            return _results(futures)
+        except BaseException:
+            halt.set()
+            raise
+
+
+def _results(futures: Sequence[Future[Result]]) -> list[Result]:
+    """All results, or the error that halted the others."""
+    errors = [future.exception() for future in futures]
+    for error in errors:
+        if error is not None and not isinstance(error, HaltedError):
+            raise error
+    return [future.result() for future in futures]

@@ -10,7 +10,7 @@ from stretchy.core.gram import DualGram, Frame, cross_block, dual_grams, joined
 from stretchy.core.types import Array
 from stretchy.designs.blocks import shares
 from stretchy.designs.protocol import Design
-from stretchy.designs.threads import SMALL_SYSTEM, available_threads, calm_blas, in_threads
+from stretchy.designs.threads import in_threads, threads_for_rows
 
 
 class Walkable(Protocol):
@@ -36,8 +36,7 @@ def threaded_grams(
         return dual_grams(blocks, exponents, weights, log_rows, borders)
 
     n_rows, n_columns = design.shape
-    with calm_blas(n_rows):
-        threads = available_threads() if n_rows <= SMALL_SYSTEM else 1
+    with threads_for_rows(n_rows) as threads:
         parts = in_threads(part, shares(n_columns, threads, n_rows))
     return [joined(grams) for grams in zip(*parts, strict=True)]
 

@@ -93,7 +93,7 @@ class StretchyClassifier(Classification):
         check_choices(self.threshold, self.calibration)
         X, y = checked_X_y(self, X, y)
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
-        prepared = prepare(self, X, labels.weights)
+        prepared = prepare(self, X, labels.weights, [(self.a, [self.k])])
         view = prepared.at(self.a)
         spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
         count = keep_count(self.density, X.shape[1])

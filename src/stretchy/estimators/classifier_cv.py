@@ -98,7 +98,7 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
         X, y = checked_X_y(self, X, y)
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         split_params = route(self, sample_weight, params)
-        prepared = prepare(self, X, labels.weights)
+        prepared = prepare(self, X, labels.weights, self._powers(X.shape[1]))
         folds = make_folds(
             self.cv,
             X,

@@ -95,20 +95,24 @@ def active_columns(quadrant: Quadrant, intercept: Intercept) -> Index:
     return np.flatnonzero(~quadrant.moments.constant)
 
 
-def check_range(quadrant: Quadrant, names: Any) -> None:
-    """Refuse negative data for ``quadrant="identity"``, and transforms that overflow."""
+def check_range(quadrant: Quadrant, names: Any, first: int = 0) -> None:
+    """Refuse negative data for ``quadrant="identity"``, and transforms that overflow.
+
+    `first` is the number of the first column that the quadrant transforms.
+    """
     smallest = quadrant.moments.smallest
     if quadrant.kind == "identity" and smallest.min(initial=0.0) < 0:
         column = int(np.argmin(smallest))
         raise ValueError(
-            f"column {_name(names, column)} has a negative value ({smallest[column]:g}), and "
-            'quadrant="identity" needs non-negative data. Use quadrant="exp", or shift the column.'
+            f"column {_name(names, first + column)} has a negative value ({smallest[column]:g}), "
+            'and quadrant="identity" needs non-negative data. Use quadrant="exp", or shift the '
+            "column."
         )
     overflowing = quadrant.overflowing()
     if overflowing is not None:
         column, peak = overflowing
         raise ValueError(
-            f"exp(a z + b) reaches exp({peak:.0f}) in column {_name(names, column)} at "
+            f"exp(a z + b) reaches exp({peak:.0f}) in column {_name(names, first + column)} at "
             f"a={quadrant.a:g}, beyond the range of float64. Use a smaller |a|, or look at the "
             "outlying values of that column."
         )

@@ -1,6 +1,7 @@
 """Checked data, ready to be seen through any transform."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,18 @@ import numpy as np
 from stretchy.core.intercept import Intercept
 from stretchy.core.quadrant import Moments, Quadrant
 from stretchy.core.types import Array, Index
-from stretchy.designs import Design, as_design, measure
-from stretchy.estimators.parameters import active_columns, check_range, checked_quadrant
+from stretchy.designs import Design, Ready, Wanted, as_design, is_source, measure, survey
+from stretchy.estimators.parameters import (
+    active_columns,
+    check_range,
+    checked_offsets,
+    checked_quadrant,
+    checked_spec,
+)
+from stretchy.solve.fit import crossfit_space
+
+# pairs of an a and the k that will be asked for there
+Powers = Sequence[tuple[Any, Sequence[Any]]]
 
 
 @dataclass(frozen=True)
@@ -33,26 +44,60 @@ class Prepared:
     b: Any
     intercept: Intercept
     names: Any
+    ready: Mapping[Any, Ready] = field(default_factory=dict)
 
     def at(self, a: Any) -> View:
         """X seen through the transform with this a."""
         quadrant = checked_quadrant(self.quadrant, a, self.b, self.moments)
         check_range(quadrant, self.names)
         columns = active_columns(quadrant, self.intercept)
-        design = as_design(self.X, quadrant, rows=self.rows, columns=columns)
+        ready = self.ready.get(a) if self.ready else None
+        design = as_design(self.X, quadrant, rows=self.rows, columns=columns, ready=ready)
         return View(design, quadrant, columns)
 
 
-def prepare(estimator: Any, X: Any, weights: Array) -> Prepared:
-    """Measure validated X for an estimator with `quadrant`, `b` and `fit_intercept`."""
+def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prepared:
+    """Measure validated X for an estimator with `quadrant`, `b` and `fit_intercept`.
+
+    `powers` tells which k will be asked for at each a: wide data that is read in blocks is then
+    measured and multiplied in one walk.
+    """
     rows = np.flatnonzero(weights > 0)
+    intercept = Intercept.of(estimator.fit_intercept)
+    ready: dict[Any, Ready] = {}
+    if powers and is_source(X) and crossfit_space(rows.size, X.shape[1], intercept) == "dual":
+        moments, found = _surveyed(estimator, X, rows, weights[rows], intercept, powers)
+        ready = {a: grams for (a, _), grams in zip(powers, found, strict=True)}
+    else:
+        moments = measure(X, weights)
+    names = getattr(estimator, "feature_names_in_", None)
     return Prepared(
-        X,
-        rows,
-        weights[rows],
-        measure(X, weights),
-        estimator.quadrant,
-        estimator.b,
-        Intercept.of(estimator.fit_intercept),
-        getattr(estimator, "feature_names_in_", None),
+        X, rows, weights[rows], moments, estimator.quadrant, estimator.b, intercept, names, ready
     )
+
+
+def _surveyed(
+    estimator: Any,
+    X: Any,
+    rows: Index,
+    weights: Array,
+    intercept: Intercept,
+    powers: Powers,
+) -> tuple[Moments, list[Ready]]:
+    """Moments and Gram matrices in one walk."""
+    offsets = np.broadcast_to(checked_offsets(estimator.b, X.shape[1]), (X.shape[1],))
+
+    def wanted(a: Any, ks: Sequence[Any]) -> Wanted:
+        specs = [checked_spec(k, 1.0, a, estimator.fit_intercept, "auto") for k in ks]
+
+        def block(moments: Moments, columns: slice) -> tuple[Quadrant, Index]:
+            quadrant = checked_quadrant(estimator.quadrant, a, offsets[columns], moments)
+            check_range(quadrant, getattr(estimator, "feature_names_in_", None), columns.start)
+            active = active_columns(quadrant, intercept)
+            return quadrant.take(active), active
+
+        return Wanted(block, sorted({spec.r for spec in specs}))
+
+    borders = intercept is not Intercept.FREE
+    wants = [wanted(a, ks) for a, ks in powers]
+    return survey(X, rows if rows.size < X.shape[0] else None, weights, wants, borders)

@@ -123,7 +123,7 @@ class StretchyRegressor(Regression):
         """
         X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
-        prepared = prepare(self, X, weights)
+        prepared = prepare(self, X, weights, [(self.a, [self.k])])
         view = prepared.at(self.a)
         spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
         count = keep_count(self.density, X.shape[1])

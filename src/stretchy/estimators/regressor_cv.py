@@ -118,7 +118,7 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
         X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
         split_params = route(self, sample_weight, params)
-        prepared = prepare(self, X, weights)
+        prepared = prepare(self, X, weights, self._powers(X.shape[1]))
         folds = make_folds(
             self.cv,
             X,

@@ -117,6 +117,11 @@ class StretchySearch(Routing, StretchyModel):
         densities = _values("density_grid", self.density_grid)
         return any(keep_count(density, n_features) < n_features for density in densities)
 
+    def _powers(self, n_features: int) -> list[tuple[Any, Any]]:
+        """Every a with the k that the search will ask for."""
+        grid = self._checked_grid(n_features)
+        return [(a, grid.ks(a)) for a in grid.a]
+
     def _checked_grid(self, n_features: int) -> Grid:
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
         k, densities = _values("k_grid", self.k_grid), _values("density_grid", self.density_grid)

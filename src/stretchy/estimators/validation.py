@@ -2,20 +2,65 @@
 
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from stretchy.designs import tidy
+from stretchy.designs import is_source, tidy
 
 SPARSE_FORMATS = ("csc", "csr")
 
 
-def checked_X_y(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
-    """Training data: dense, or sparse by columns."""
-    X, y = validate_data(estimator, X, y, dtype="numeric", accept_sparse=SPARSE_FORMATS, **options)
+def checked_X_y(
+    estimator: Any, X: Any, y: Any, *, multi_output: bool = False, y_numeric: bool = False
+) -> tuple[Any, Any]:
+    """Training data: dense, sparse by columns, or read in blocks."""
+    if is_source(X):
+        return _source(estimator, X, reset=True), _targets(X, y, multi_output, y_numeric)
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        dtype="numeric",
+        accept_sparse=SPARSE_FORMATS,
+        multi_output=multi_output,
+        y_numeric=y_numeric,
+    )
     return tidy(X), y
 
 
 def checked_X(estimator: Any, X: Any) -> Any:
     """New data with the columns of the training data."""
+    if is_source(X):
+        return _source(estimator, X, reset=False)
     X = validate_data(estimator, X, reset=False, dtype="numeric", accept_sparse=SPARSE_FORMATS)
     return tidy(X)
+
+
+def _source(estimator: Any, X: Any, reset: bool) -> Any:
+    """Data that is read in blocks: shape and dtype are checked now, numbers as they come."""
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got one of shape {X.shape}: X needs rows and columns."
+        )
+    if X.dtype.kind not in "iufb":
+        raise ValueError(f"X has dtype {X.dtype}: real numbers are needed; convert it first.")
+    if 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}: at least one row and one column are required.")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return tidy(X, getattr(estimator, "feature_names_in_", None))
+
+
+def _targets(X: Any, y: Any, multi_output: bool, y_numeric: bool) -> Any:
+    """y as scikit-learn checks it beside an X in memory."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    if multi_output:
+        dtype = "numeric" if y_numeric else None
+        y = check_array(y, ensure_2d=False, dtype=dtype, input_name="y")
+    else:
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity.")
+    check_consistent_length(X, y)
+    return y

@@ -1,0 +1,131 @@
+"""Data that is read in blocks: memory maps, and whatever slices like an array (zarr, h5py)."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stretchy.core.types import Index
+
+Raw = npt.NDArray[np.generic]
+# bytes that are read at a time to pick scattered columns from
+READ_BYTES = 1 << 24
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a memory map, or an array that lives elsewhere and is read by slicing."""
+    if isinstance(X, Source | np.memmap):
+        return True
+    if isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
+        return False
+    shape, dtype = getattr(X, "shape", None), getattr(X, "dtype", None)
+    is_array = isinstance(shape, tuple) and isinstance(dtype, np.dtype)
+    # scipy's matrices and Dask's arrays have homes of their own; pandas' columns are in memory
+    return is_array and not (hasattr(X, "tocsc") or hasattr(X, "dask") or hasattr(X, "iloc"))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Blocks of an array, checked as they are read."""
+
+    array: Any
+    names: Any = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.array.shape[0]), int(self.array.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = np.dtype(self.array.dtype)
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.array.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Raw:
+        """Some rows in memory."""
+        return self.read(np.arange(self.shape[0])[rows], slice(0, self.shape[1]))
+
+    def read(self, rows: slice | Index | None, columns: slice | Index) -> Raw:
+        """A block in memory, finite."""
+        if isinstance(columns, slice):
+            block = self._slice(rows, columns)
+        else:
+            block = np.concatenate(
+                [self._slice(rows, span)[:, pick] for span, pick in self._spans(columns)], axis=1
+            )
+        if block.dtype.kind == "f" and not np.isfinite(block.sum(dtype=np.float64)):
+            self._check_finite(block, rows, columns)
+        return block
+
+    def _slice(self, rows: slice | Index | None, columns: slice) -> Raw:
+        self._check_file()
+        first, last = 0, self.shape[0]
+        if isinstance(rows, slice):
+            first, last = rows.start, rows.stop
+        elif rows is not None and rows.size:
+            first, last = int(rows[0]), int(rows[-1]) + 1
+        block = np.asarray(self.array[first:last, columns.start : columns.stop])
+        expected = (last - first, columns.stop - columns.start)
+        if block.shape != expected or block.dtype != self.dtype:
+            raise ValueError(
+                f"columns {columns.start} to {columns.stop - 1} of X were read as {block.dtype} of "
+                f"shape {block.shape}, and {self.dtype} of shape {expected} was promised: the "
+                "file has changed or is damaged."
+            )
+        if rows is None or isinstance(rows, slice) or rows.size == len(block):
+            return block
+        return block[rows - first]
+
+    def _spans(self, columns: Index) -> Iterator[tuple[slice, Index]]:
+        """Slices that cover increasing columns, and what to pick from each."""
+        width = max(1, READ_BYTES // (self.dtype.itemsize * self.shape[0]))
+        start = 0
+        while start < columns.size:
+            first = int(columns[start])
+            stop = int(np.searchsorted(columns, first + width))
+            yield slice(first, int(columns[stop - 1]) + 1), columns[start:stop] - first
+            start = stop
+
+    def _check_file(self) -> None:
+        """A map of a file that has shrunk would end the process at the first read."""
+        if not isinstance(self.array, np.memmap) or self.array.filename is None:
+            return
+        size, need = os.path.getsize(self.array.filename), _end_of_map(self.array)
+        if size < need:
+            raise ValueError(
+                f"the file {os.fspath(self.array.filename)!r} behind X has {size:,} bytes, and "
+                f"{need:,} are mapped: it was cut short after it was opened."
+            )
+
+    def _check_finite(self, block: Raw, rows: slice | Index | None, columns: slice | Index) -> None:
+        bad = np.argwhere(~np.isfinite(block))
+        if not bad.size:  # the sum has overflowed, not the numbers
+            return
+        i, j = bad[0]
+        row = i + rows.start if isinstance(rows, slice) else i if rows is None else rows[i]
+        column = j + columns.start if isinstance(columns, slice) else columns[j]
+        name = "" if self.names is None else f" ({self.names[column]!r})"
+        value = "NaN" if np.isnan(block[i, j]) else "infinity"
+        raise ValueError(
+            f"X contains {value} in column {column}{name}, row {row}: fill or drop such values "
+            "first, for instance with sklearn.impute.SimpleImputer."
+        )
+
+
+def _end_of_map(array: np.memmap[Any, Any]) -> int:
+    """Bytes that the file must have for this (view of a) map to be readable."""
+    base: Any = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    begin: int = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    extent: int = sum((n - 1) * max(s, 0) for n, s in zip(array.shape, array.strides, strict=True))
+    return int(getattr(base, "offset", 0)) + begin + extent + array.itemsize
