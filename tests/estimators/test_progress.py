@@ -1,12 +1,13 @@
-"""The bar on stderr."""
+"""The plan, the bar and the meter on stderr."""
 
 import io
 
 import numpy as np
 import pytest
 
+import stretchy.designs.meter
 import stretchy.search.progress
-from stretchy import StretchyClassifierCV, StretchyRegressorCV
+from stretchy import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 from stretchy.search import Progress
 from tests.estimators.samples import problem
 
@@ -33,6 +34,10 @@ def test_bar(search, capfd):
     fitted(search, verbose=1)
     out, err = capfd.readouterr()
     assert out == ""
+    plan, err = err.split("\n", 1)
+    assert plan.startswith("stretchy: ")
+    assert "primal form by LU" in plan
+    assert "6 cells" in plan
     assert err.startswith("\r")
     assert err.endswith("\n")
     last = err.rstrip("\n").split("\r")[-1]
@@ -79,3 +84,31 @@ def test_time_that_is_left(monkeypatch):
 def test_nothing_to_end(capfd):
     Progress(4, "cells", 1).close()
     assert capfd.readouterr() == ("", "")
+
+
+def plan_of(capfd, model, X, y):
+    model.set_params(verbose=1).fit(X, y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    return err
+
+
+def test_plan_of_a_single_fit(capfd):
+    X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
+    plan = plan_of(capfd, StretchyRegressor(), X, y)
+    assert plan.startswith("stretchy: 12 x 40 float64, in memory; dual form by LU, a 12 x 12 system")
+    assert "1 cell; 3 walks over the data, 12 kB; about " in plan
+    assert plan.endswith(" of memory and less than a second\n")
+
+
+def test_plan_and_meter_of_data_read_in_blocks(capfd, tmp_path, monkeypatch):
+    X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
+    np.save(tmp_path / "X.npy", X)
+    times = iter(range(100))
+    monkeypatch.setattr(stretchy.designs.meter.time, "monotonic", lambda: float(next(times)))
+    shown = plan_of(capfd, StretchyRegressor(), np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    plan, bar = shown.split("\n", 1)
+    assert "read in blocks" in plan
+    assert "2 walks over the data, 8 kB" in plan
+    assert bar.count("\r") == 2
+    assert bar.endswith(" s left \n")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretchy.core.types import Index
+from stretchy.designs.meter import Meter
 
 Raw = npt.NDArray[np.generic]
 # bytes that are read at a time to pick scattered columns from
@@ -33,6 +34,7 @@ class Source:
 
     array: Any
     names: Any = None
+    meter: Meter | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,7 +66,13 @@ class Source:
             )
         if block.dtype.kind == "f" and not np.isfinite(block.sum(dtype=np.float64)):
             self._check_finite(block, rows, columns)
+        if self.meter is not None:
+            self.meter.add(block.nbytes)
         return block
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a meter belongs to the fit that it was shown in
+        return {"array": self.array, "names": self.names, "meter": None}
 
     def _slice(self, rows: slice | Index | None, columns: slice) -> Raw:
         self._check_file()

@@ -6,6 +6,7 @@ from stretchy.core.density import keep_count
 from stretchy.estimators.classification import Classification, check_choices, read_labels
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
+from stretchy.estimators.planned import planned
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.splits import make_folds
 from stretchy.estimators.validation import checked_X_y
@@ -20,7 +21,7 @@ class StretchyClassifier(Classification):
 
     Parameters
     ----------
-    k, c, a, b, quadrant, density, fit_intercept, solver, n_jobs
+    k, c, a, b, quadrant, density, fit_intercept, solver, n_jobs, verbose
         As in `StretchyRegressor`; k is 1.25 by default.
     class_weight : None, "balanced" or dict, default=None
         Weights of the classes, times the sample weights. ``"balanced"`` gives all classes the
@@ -72,6 +73,7 @@ class StretchyClassifier(Classification):
         cv: Any = None,
         calibration: str = "sigmoid",
         n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.k = k
         self.c = c
@@ -86,6 +88,7 @@ class StretchyClassifier(Classification):
         self.cv = cv
         self.calibration = calibration
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyClassifier":
@@ -93,14 +96,15 @@ class StretchyClassifier(Classification):
         check_choices(self.threshold, self.calibration)
         X, y = checked_X_y(self, X, y)
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
-        prepared = prepare(self, X, labels.weights, [(self.a, [self.k])])
-        view = prepared.at(self.a)
-        spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
         count = keep_count(self.density, X.shape[1])
-        rows, compressed = prepared.rows, count < view.columns.size
-        folds = make_folds(self.cv, X, y, rows, classifier=True, compressed=compressed)
-        Y, weights = labels.Y[rows], prepared.weights
-        fitted = crossfit(view.design, Y, weights, spec, count, folds, self.n_jobs)
+        with planned(self, X, compressed=count < X.shape[1]) as X:
+            prepared = prepare(self, X, labels.weights, [(self.a, [self.k])])
+            view = prepared.at(self.a)
+            spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
+            rows, compressed = prepared.rows, count < view.columns.size
+            folds = make_folds(self.cv, X, y, rows, classifier=True, compressed=compressed)
+            Y, weights = labels.Y[rows], prepared.weights
+            fitted = crossfit(view.design, Y, weights, spec, count, folds, self.n_jobs)
         self.classes_ = labels.classes
         self._single = self.classes_.size == 2
         tested = rows[folds.tested]

@@ -96,6 +96,13 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
         """Search and fit; `params` such as groups are routed to the splitter."""
         check_choices(self.threshold, self.calibration)
         X, y = checked_X_y(self, X, y)
+        with self._planned(X) as X:
+            return self._fit(X, y, sample_weight, params)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+    ) -> "StretchyClassifierCV":
+        """Search and fit checked data."""
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         split_params = route(self, sample_weight, params)
         prepared = prepare(self, X, labels.weights, self._powers(X.shape[1]))

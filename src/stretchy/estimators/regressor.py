@@ -5,6 +5,7 @@ from typing import Any
 from stretchy.core.density import keep_count
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
+from stretchy.estimators.planned import planned
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.regression import Regression, float_targets
 from stretchy.estimators.validation import checked_X_y
@@ -45,6 +46,8 @@ class StretchyRegressor(Regression):
         slower, accurate pivoted QR where LU would lose digits.
     n_jobs : int or None, default=None
         Threads for the second passes of several targets.
+    verbose : int, default=0
+        With 1 or more, the plan of the fit and the progress of reading on stderr.
 
     Attributes
     ----------
@@ -104,6 +107,7 @@ class StretchyRegressor(Regression):
         fit_intercept: bool | str = True,
         solver: str = "auto",
         n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.k = k
         self.c = c
@@ -114,6 +118,7 @@ class StretchyRegressor(Regression):
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyRegressor":
@@ -123,12 +128,13 @@ class StretchyRegressor(Regression):
         """
         X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
-        prepared = prepare(self, X, weights, [(self.a, [self.k])])
-        view = prepared.at(self.a)
-        spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
         count = keep_count(self.density, X.shape[1])
-        Y = float_targets(y)[prepared.rows]
-        model = fit_model(view.design, Y, prepared.weights, spec, count, self.n_jobs)
+        with planned(self, X, compressed=count < X.shape[1]) as X:
+            prepared = prepare(self, X, weights, [(self.a, [self.k])])
+            view = prepared.at(self.a)
+            spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
+            Y = float_targets(y)[prepared.rows]
+            model = fit_model(view.design, Y, prepared.weights, spec, count, self.n_jobs)
         self._single = y.ndim == 1
         self._store(prepared, view, model)
         return self

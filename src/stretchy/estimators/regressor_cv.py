@@ -116,6 +116,13 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
     ) -> "StretchyRegressorCV":
         """Search and fit; `params` such as groups are routed to the splitter."""
         X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
+        with self._planned(X) as X:
+            return self._fit(X, y, sample_weight, params)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+    ) -> "StretchyRegressorCV":
+        """Search and fit checked data."""
         weights = checked_weights(sample_weight, X)
         split_params = route(self, sample_weight, params)
         prepared = prepare(self, X, weights, self._powers(X.shape[1]))

@@ -13,6 +13,7 @@ from stretchy.designs.threads import calm_blas
 from stretchy.estimators.callbacks import HAS_CALLBACKS, Reporter
 from stretchy.estimators.model import StretchyModel
 from stretchy.estimators.parameters import checked_spec
+from stretchy.estimators.planned import planned
 from stretchy.estimators.prepared import Prepared, View
 from stretchy.estimators.routing import Routing
 from stretchy.exceptions import GridEdgeWarning
@@ -117,6 +118,19 @@ class StretchySearch(Routing, StretchyModel):
         densities = _values("density_grid", self.density_grid)
         return any(keep_count(density, n_features) < n_features for density in densities)
 
+    def _planned(self, X: Any) -> Any:
+        """The plan of the search, and X with a meter."""
+        n_features = X.shape[1]
+        grid = self._checked_grid(n_features)
+        return planned(
+            self,
+            X,
+            n_maps=len(grid.a),
+            n_transforms=sum(len(grid.ks(a)) for a in grid.a),
+            n_cells=grid.n_cells,
+            compressed=self._compresses(n_features),
+        )
+
     def _powers(self, n_features: int) -> list[tuple[Any, Any]]:
         """Every a with the k that the search will ask for."""
         grid = self._checked_grid(n_features)
@@ -182,5 +196,5 @@ def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
         f"the chosen {name}={own(chosen):.2g} is the {side} that was tried: {advice}.",
         GridEdgeWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
-        stacklevel=6 if HAS_CALLBACKS else 5,
+        stacklevel=7 if HAS_CALLBACKS else 6,
     )

@@ -1,0 +1,100 @@
+"""What a fit is going to do and cost, in one line, before it does it."""
+
+import time
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from stretchy.core.intercept import Intercept
+from stretchy.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, working_bytes
+from stretchy.designs.storage import Storage
+from stretchy.solve.fit import choose_space
+
+# bytes a second that a disk gives without effort
+READ_RATE = 5e8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Space, solver, walks over the data, bytes, memory and time; the last two are estimates."""
+
+    storage: Storage
+    space: str
+    solver: str
+    n_transforms: int
+    n_cells: int
+    walks: int
+
+    @property
+    def side(self) -> int:
+        """The side of the square system."""
+        return self.storage.shape[0] if self.space == "dual" else self.storage.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes read in all walks."""
+        return self.walks * self.storage.nbytes
+
+    @property
+    def memory(self) -> int:
+        """Bytes beside X: the square matrices, a block with its powers, and the coefficients."""
+        n_rows, n_columns = self.storage.shape
+        each = 8 * n_rows * max(BLOCK_LENGTH, BLOCK_BYTES // (8 * n_rows))
+        block = min(6 * each, working_bytes())
+        return 8 * self.side**2 * (self.n_transforms + 4) + block + 10 * 8 * n_columns
+
+    @property
+    def seconds(self) -> float:
+        """Products at the measured rate of BLAS, plus reading."""
+        system = float(self.side) ** 3 * self.n_cells
+        products = self.storage.products * (self.n_transforms + 0.2) + system
+        reading = self.nbytes / READ_RATE if self.storage.kind == "read in blocks" else 0.0
+        return products / product_rate() + reading
+
+    def __str__(self) -> str:
+        n_rows, n_columns = self.storage.shape
+        cells = "1 cell" if self.n_cells == 1 else f"{self.n_cells:,} cells"
+        walks = "1 walk" if self.walks == 1 else f"{self.walks} walks"
+        return (
+            f"stretchy: {n_rows:,} x {n_columns:,} {self.storage.dtype}, {self.storage.kind}; "
+            f"{self.space} form by {self.solver}, a {self.side:,} x {self.side:,} system, {cells}; "
+            f"{walks} over the data, {_size(self.nbytes)}; about {_size(self.memory)} of memory "
+            f"and {_duration(self.seconds)}"
+        )
+
+
+def make_plan(
+    storage: Storage, intercept: Intercept, solver: str, n_transforms: int, n_cells: int, walks: int
+) -> Plan:
+    """The plan of a fit with `n_transforms` matrices K (pairs of a and k) and `n_cells` solves."""
+    space = choose_space(*storage.shape, intercept)
+    if solver in ("dual", "primal"):
+        space = solver  # type: ignore[assignment]
+    name = "LU" if solver in ("auto", "dual", "primal") else solver
+    return Plan(storage, space, name, n_transforms, n_cells, walks)
+
+
+@cache
+def product_rate() -> float:
+    """Multiplications a second of BLAS on this machine, from a product that takes milliseconds."""
+    A = np.ones((512, 2048))
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        A @ A[::-1].T
+        times.append(time.perf_counter() - start)
+    return A.shape[0] ** 2 * A.shape[1] / min(times)
+
+
+def _size(nbytes: float) -> str:
+    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
+        if nbytes >= scale:
+            return f"{nbytes / scale:.1f} {unit}"
+    return f"{nbytes / 1e3:.0f} kB"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "less than a second"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
