@@ -104,11 +104,27 @@ def test_plan_of_a_single_fit(capfd):
 def test_plan_and_meter_of_data_read_in_blocks(capfd, tmp_path, monkeypatch):
     X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
     np.save(tmp_path / "X.npy", X)
-    times = iter(range(100))
+    times = iter(range(0, 10_000, 20))
     monkeypatch.setattr(stretchy.designs.meter.time, "monotonic", lambda: float(next(times)))
     shown = plan_of(capfd, StretchyRegressor(), np.load(tmp_path / "X.npy", mmap_mode="r"), y)
     plan, bar = shown.split("\n", 1)
     assert "read in blocks" in plan
     assert "2 walks over the data, 8 kB" in plan
-    assert bar.count("\r") == 2
-    assert bar.endswith(" s left \n")
+    assert bar.count("read 0.00 of about 0.00 GB") == bar.count("\n") == 2
+    assert "\r" not in bar
+
+
+def test_meter_on_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    times = iter(range(100))
+    monkeypatch.setattr(stretchy.designs.meter.time, "monotonic", lambda: float(next(times)))
+    screen = Terminal()
+    meter = stretchy.designs.meter.Meter(4_000_000_000, screen)
+    meter.add(1_000_000_000)
+    meter.add(1_000_000_000)
+    meter.close()
+    shown = ["read 1.00 of about 4.00 GB, 3 s left ", "read 2.00 of about 4.00 GB, 2 s left \n"]
+    assert screen.getvalue() == "".join("\r" + line for line in shown)
