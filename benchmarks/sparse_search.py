@@ -1,0 +1,78 @@
+"""Exact leave-one-out searches on sparse data, beside those of glmnet and scikit-learn."""
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LassoCV, RidgeCV
+
+from benchmarks.limits import rates
+from benchmarks.search import C_GRID, K_GRID, MIXING
+from benchmarks.timing import bare_lapack_time, best_time
+from stretchy import StretchyRegressorCV
+from stretchy.datasets import fetch_dexter, fetch_dorothea
+
+LOADERS = {"dexter": fetch_dexter, "dorothea": fetch_dorothea}
+PENALTIES = np.logspace(-6, 6, 100)
+
+
+def measure(name: str) -> dict[str, Any]:
+    """Seconds of one data set, all in one run."""
+    bunch = LOADERS[name]()
+    X, y = bunch.data, np.where(bunch.target > 0, 1.0, -1.0)
+    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=K_GRID, c_grid=C_GRID, rule="best")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {
+            "data": name,
+            "shape": list(X.shape),
+            "nnz": int(X.nnz),
+            "ours": best_time(lambda: model.fit(X, y), 3),
+            "glmnet": _glmnet_time(X.tocsc(), y),
+            "ridge": _time(lambda: RidgeCV(PENALTIES).fit(X, y)),
+            "lasso": _time(lambda: LassoCV(cv=10, n_jobs=2).fit(X, y)),
+        }
+        dense = X.toarray()
+        found["dense"] = best_time(lambda: model.fit(dense, y), 1)
+    M = X.shape[0]
+    found["lapack"] = bare_lapack_time(M, len(K_GRID), len(C_GRID))
+    cells = (len(K_GRID) - 1) * len(C_GRID)
+    found["limit"] = rates().seconds(cells * 4 / 3 * M**3 + 9.0 * M**3)
+    return found
+
+
+def _time(work: Any) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _glmnet_time(X: Any, y: np.ndarray) -> float:
+    """10-fold search over five mixing values with up to 100 penalties, two processes."""
+    from glmnet import ElasticNet
+
+    def search() -> None:
+        for mixing in MIXING:
+            ElasticNet(alpha=mixing, n_lambda=100, n_splits=10, n_jobs=2, random_state=0).fit(X, y)
+
+    return _time(search)
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Markdown."""
+    lines = [
+        "| data | rows x features | stored entries | ours, s | glmnet, s | glmnet / ours | RidgeCV "
+        "/ ours | LassoCV / ours | our dense path / ours | bare LAPACK, s | ours / LAPACK "
+        "| ours / limit |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for t in rows:
+        ours = t["ours"]
+        lines.append(
+            f"| {t['data']} | {t['shape'][0]:,} x {t['shape'][1]:,} | {t['nnz']:,} | {ours:.2f} | "
+            f"{t['glmnet']:.1f} | **{t['glmnet'] / ours:.0f}** | {t['ridge'] / ours:.2f} | "
+            f"{t['lasso'] / ours:.1f} | {t['dense'] / ours:.2f} | {t['lapack']:.2f} | "
+            f"**{ours / t['lapack']:.2f}** | {ours / t['limit']:.2f} |"
+        )
+    return lines
