@@ -17,14 +17,30 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench arena rules coverage accuracy clean
+.PHONY: help demo tour reproduce test test-slow check format bench arena rules coverage accuracy clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.dev ## run the short tour in examples/demo.py
+demo: $(VENV)/.dev ## from a CSV to predictions with intervals and a report
+	@mkdir -p out/demo
+	$(VENV)/bin/stretchy datasets diabetes -o out/demo/diabetes.csv
+	$(VENV)/bin/stretchy fit out/demo/diabetes.csv --target target --intervals \
+	  -o out/demo/diabetes.stretchy
+	$(VENV)/bin/stretchy predict out/demo/diabetes.stretchy out/demo/diabetes.csv --interval 0.9 \
+	  -o out/demo/predictions.csv
+	$(VENV)/bin/stretchy report out/demo/diabetes.stretchy --data out/demo/diabetes.csv \
+	  --target target -o out/demo/report.html
+	@echo "The report is out/demo/report.html; open it in a browser."
+
+tour: $(VENV)/.dev ## the same in Python, and Table 1 of the paper (examples/demo.py)
 	$(PY) examples/demo.py
+
+# Quick by default; `make reproduce REPRODUCE=` is the full run (hours), `REPRODUCE=fig2` one piece.
+REPRODUCE ?= --quick
+reproduce: $(VENV)/.experiments ## the paper's tables, figures and claims, into out/reproduction
+	$(VENV)/bin/stretchy reproduce $(REPRODUCE) --out out/reproduction
 
 # The processes already fill the cores. If each also started one BLAS or OpenMP thread per core,
 # they would fight over them (several times slower), so every process gets a single thread.
@@ -81,9 +97,9 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.created
-	$(PY) -m pip install --quiet --editable '.[plot]' --group test --group check
+	$(PY) -m pip install --quiet --editable '.[plot,cli,report]' --group test --group check
 	@touch $@
 
 $(VENV)/.experiments: pyproject.toml | $(VENV)/.dev
-	$(PY) -m pip install --quiet --editable '.[plot,experiments]'
+	$(PY) -m pip install --quiet --editable '.[plot,cli,experiments]'
 	@touch $@

@@ -56,7 +56,7 @@ OPTIONAL = {
     "altair": "report", "vl_convert": "report", "jinja2": "report",
     "typer": "cli", "rich": "cli",
     "dask": None, "distributed": None, "glmnet": None, "matplotlib": None, "onnx": None,
-    "onnxruntime": None, "pandas": None, "polars": None, "pooch": None,
+    "onnxruntime": None, "pandas": None, "polars": None, "pooch": None, "pyarrow": None, "h5py": None, "zarr": None,
 }  # fmt: skip
 
 
@@ -211,6 +211,10 @@ def run(code: str) -> str:
     return done.stdout
 
 
+# public names are imported when they are first asked for
+EVERYTHING = f"import {PACKAGE}; [getattr({PACKAGE}, name) for name in {PACKAGE}.__all__]"
+
+
 def newly_loaded(statement: str) -> set[str]:
     """Packages that `statement` loads beyond scikit-learn, which itself looks for pandas and rich.
 
@@ -225,14 +229,19 @@ def newly_loaded(statement: str) -> set[str]:
 
 
 def test_import_loads_no_optional_package():
-    loaded = newly_loaded(f"import {PACKAGE}")
+    loaded = newly_loaded(EVERYTHING)
     assert PACKAGE in loaded
     assert not loaded & OPTIONAL.keys()
     assert newly_loaded("import matplotlib") & OPTIONAL.keys() == {"matplotlib"}
 
 
 def test_import_needs_no_optional_package():
-    run(f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL]})); import {PACKAGE}")
+    run(f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL]})); {EVERYTHING}")
+
+
+def test_import_alone_loads_nothing_heavy():
+    loaded = run(f"import sys, {PACKAGE}; print(*sys.modules)").split()
+    assert not {"numpy", "scipy", "sklearn"} & {*loaded}
 
 
 GOOD = [
