@@ -1,0 +1,27 @@
+"""Files that commands write: checked before the work, written whole or not at all."""
+
+import os
+from pathlib import Path
+
+from stretchy.cli.data.errors import DataError
+
+
+def check_writable(path: Path | None, option: str = "-o") -> None:
+    """Refuse a place where no file can be written, before any work is done."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise DataError(f"{option} {str(path)!r} is a folder: add the name of a file.")
+    folder = path.parent
+    if not folder.is_dir():
+        raise DataError(f"{option} {str(path)!r}: there is no folder {str(folder)!r}.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(13, "no permission to write in this folder", str(folder))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file in one step; an older one is replaced."""
+    from stretchy.io.atomic import replacing
+
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,101 @@
+"""``stretchy predict``: predictions for new data from a model file."""
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretchy.cli import options
+from stretchy.cli.console import Talk, print_json
+from stretchy.cli.data.errors import DataError
+from stretchy.cli.data.form import Form, Kind
+from stretchy.cli.outfile import check_writable, write_text
+
+EXAMPLES = (
+    "stretchy predict diabetes.stretchy new.csv -o predictions.csv",
+    "stretchy predict diabetes.stretchy new.csv --interval 0.9 --id patient",
+    "cat new.csv | stretchy predict genes.stretchy - --proba > probabilities.csv",
+)
+
+
+def predict(
+    model: options.Model,
+    data: options.Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write CSV (TSV if the name ends in .tsv) here instead of to stdout; an older "
+            "file is replaced.",
+        ),
+    ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Add lower and upper bounds that hold with this probability, say 0.9: exact "
+            "jackknife+ if the model was fitted with --intervals, else from its residuals.",
+        ),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of every class.")
+    ] = False,
+    id: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COL", help="Copy a column of DATA; may be repeated."),
+    ] = None,
+    drop: options.Drop = None,
+    format: options.KindOption = Kind.AUTO,
+    sep: options.Separator = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = None,
+    no_header: options.NoHeader = False,
+    zero_based: options.ZeroBased = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Predict the rows of DATA, in their order, with a model that stretchy fit wrote."""
+    from stretchy.cli.data.dialect import separator_named
+    from stretchy.cli.models import load_model, read_for
+    from stretchy.cli.outputs import check_asked, predicted
+
+    talk = Talk(quiet)
+    check_writable(output)
+    if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
+        raise DataError(f"-o {str(output)!r}: predictions are written as .csv or .tsv.")
+    if interval is not None and not 0 < interval < 1:
+        raise DataError(f"--interval {interval:g} must lie between 0 and 1, say 0.9.")
+    loaded = load_model(model)
+    check_asked(loaded, interval, proba)
+    form = Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
+    table = read_for(loaded, data, form, tuple(id or ()), tuple(drop or ()), talk)
+    columns = predicted(loaded, table, interval, proba, talk)
+    if json and output is None:
+        print_json(columns)
+        return
+    text = written(columns, "\t" if output and output.suffix == ".tsv" else ",")
+    if output is None:
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
+        return
+    write_text(output, text)
+    if json:
+        print_json({"rows": table.X.shape[0], "columns": list(columns), "output": str(output)})
+    talk.done(f"wrote {table.X.shape[0]:,} predictions to {output}")
+
+
+def written(columns: dict[str, Any], separator: str) -> str:
+    """Columns as CSV; floats in the shortest form that reads back exactly."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=separator, lineterminator="\n")
+    writer.writerow(columns)
+    lists = [
+        list(values) if isinstance(values, list) else values.tolist() for values in columns.values()
+    ]
+    writer.writerows(zip(*lists, strict=True))
+    return out.getvalue()

@@ -1,0 +1,53 @@
+"""``stretchy reproduce``: the tables, figures and claims of the paper, measured again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = (
+    "stretchy reproduce --quick",
+    "stretchy reproduce table1 fig4",
+    "stretchy reproduce all --trials 10 --jobs 2 --out out/reproduction",
+)
+
+
+def reproduce(
+    piece: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PIECE]...", help="all, table1 to table3, fig1 to fig12, madelon."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One trial, smaller grids.")] = False,
+    trials: Annotated[
+        int | None, typer.Option(metavar="N", help="Trials of 2-fold: 10 by default, 1 if quick.")
+    ] = None,
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Data sets, parted by commas or given several times."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of results, figures and page.")
+    ] = Path("out/reproduction"),
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Processes: one a core, four at most.")
+    ] = None,
+    draw_only: Annotated[
+        bool, typer.Option("--draw-only", help="Run nothing, draw from the files that are there.")
+    ] = False,
+) -> None:
+    """Reproduce the paper. A run that was stopped goes on where it was with the same command."""
+    from stretchy.experiments.command import execute, split_names, usual_jobs
+    from stretchy.experiments.reproduction import Request
+
+    request = Request(
+        pieces=piece or ("all",),
+        out=out,
+        quick=quick,
+        trials=trials,
+        datasets=split_names(datasets),
+        jobs=usual_jobs() if jobs is None else jobs,
+        draw_only=draw_only,
+    )
+    code = execute(request)
+    if code:
+        raise typer.Exit(code)

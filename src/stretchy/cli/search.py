@@ -1,0 +1,76 @@
+"""From options and data to a fitted search."""
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from stretchy.cli import grids
+from stretchy.cli.console import Talk
+from stretchy.cli.data.errors import DataError
+from stretchy.cli.problem import Problem
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to search, and how to judge it."""
+
+    cv: str | None = None
+    grid: Any = None
+    rule: str = "guarded"
+
+    @classmethod
+    def read(
+        cls,
+        cv: str | None,
+        k: str | None,
+        c: str | None,
+        a: str | None,
+        density: str | None,
+        keep: str | None,
+        rule: str,
+    ) -> "Plan":
+        """From the options; refuses what cannot be read before any data are."""
+        grids.folds(cv, False, False, False)
+        grid = {"c_grid": grids.strengths(c), "density_grid": grids.densities(density, keep)}
+        for name, text in (("k", k), ("a", a)):
+            values = grids.numbers(f"--{name}", text)
+            if values is not None:
+                grid[f"{name}_grid"] = values
+        return cls(cv, grid, str(rule))
+
+    def compressed(self, n_features: int) -> bool:
+        """Whether some cell keeps fewer than all features."""
+        listed = self.grid["density_grid"]
+        return any(d < n_features if isinstance(d, int) else d < 1 for d in listed)
+
+    def folds(self, problem: Problem) -> Any:
+        """The splitter."""
+        groups, compressed = problem.groups is not None, self.compressed(problem.X.shape[1])
+        return grids.folds(self.cv, groups, problem.classifies, compressed)
+
+    def folds_named(self, problem: Problem) -> str:
+        """The folds in words."""
+        groups, compressed = problem.groups is not None, self.compressed(problem.X.shape[1])
+        return grids.folds_named(self.cv, groups, compressed)
+
+
+def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
+    """The fitted estimator, and the seconds that it took."""
+    from stretchy import StretchyClassifierCV, StretchyRegressorCV
+
+    kind = StretchyClassifierCV if problem.classifies else StretchyRegressorCV
+    model = kind(
+        **plan.grid, cv=plan.folds(problem), rule=plan.rule, verbose=int(talk.shows_progress)
+    )
+    more = {} if problem.groups is None else {"groups": problem.groups}
+    start = perf_counter()
+    try:
+        with talk.warnings():
+            model.fit(problem.X, problem.y, sample_weight=problem.weights, **more)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    if problem.names is not None:
+        model.feature_names_in_ = np.array(problem.names, dtype=object)
+    return model, perf_counter() - start

@@ -1,0 +1,18 @@
+"""All claims of the paper, judged by the tables of a run."""
+
+from __future__ import annotations
+
+from .claims_accuracy import ACCURACY_CLAIMS
+from .claims_speed import RANK_CLAIMS, SPEED_CLAIMS
+from .claims_synthetic import SYNTHETIC_CLAIMS
+from .evidence import Evidence
+from .verdicts import Claim, Finding
+
+__all__ = ["CLAIMS", "judge_all"]
+
+CLAIMS = (*SYNTHETIC_CLAIMS, *ACCURACY_CLAIMS, *SPEED_CLAIMS, *RANK_CLAIMS)
+
+
+def judge_all(evidence: Evidence) -> list[tuple[Claim, Finding]]:
+    """Every claim with its finding, in the order of the paper."""
+    return [(claim, claim.judge(evidence)) for claim in CLAIMS]

@@ -1,0 +1,112 @@
+"""What each table and figure needs: curves to compute, and units of the study to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .cells import FAMILIES, Unit, units_of
+from .sets import StudySet, checked_name
+from .settings import Settings
+
+__all__ = ["FIGURES", "PIECES", "CurveTask", "Plan", "make_plan"]
+
+FIGURES = tuple(f"fig{number}" for number in range(1, 13))
+PIECES = ("all", "table1", "table2", "table3", *FIGURES, "madelon")
+
+SYNTHETIC = {"table1", "fig1", "fig2", "fig4", "fig5", "fig6"}
+# Piece -> the task whose sets it runs, and the families that it needs on them.
+STUDIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "fig9": (("regression",), ("SR", "LASSO", "LASSOCV")),
+    "fig10": (("classification",), ("SR", "LASSO", "LASSOCV", "RPN")),
+    "fig11": (("regression", "classification"), ("SR",)),
+    "fig12": (("classification",), ("SR", "LASSO", "LASSOCV")),
+}
+COEFFICIENTS = {"fig7": "regression", "fig8": "classification"}
+PROJECTED = "madelon"
+SLOW = ("LASSOCV", "RPN")
+
+
+@dataclass(frozen=True)
+class CurveTask:
+    """One part of the file of curves: a figure, or one data set of a figure."""
+
+    figure: str
+    dataset: str = ""
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its panels start with."""
+        return f"{self.dataset}: " if self.dataset else ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Work in the order in which it is done, and the figures to draw from it."""
+
+    curves: tuple[CurveTask, ...]
+    units: tuple[Unit, ...]
+    figures: tuple[str, ...]
+
+    @property
+    def datasets(self) -> set[str]:
+        """Names of the data sets that the work reads."""
+        names = {task.dataset for task in self.curves} | {unit.dataset for unit in self.units}
+        return (names - {""}) | ({PROJECTED} if CurveTask("fig3") in self.curves else set())
+
+
+def make_plan(pieces: Iterable[str], sets: Sequence[StudySet], settings: Settings) -> Plan:
+    """The plan of these pieces on these sets.
+
+    Cheap families come first, set after set. The slow ones follow trial after trial over all
+    sets, so that a run that is stopped has the same trials everywhere.
+    """
+    wanted = _spelled_out(pieces)
+    families: dict[tuple[str, str], StudySet] = {}
+    for piece in wanted & STUDIES.keys():
+        tasks, names = STUDIES[piece]
+        for entry in sets:
+            if entry.task in tasks:
+                families |= {(name, entry.name): entry for name in names if _fits(name, entry)}
+    if "madelon" in wanted:
+        of_madelon = [entry for entry in sets if entry.name == PROJECTED]
+        families |= {(name, PROJECTED): entry for entry in of_madelon for name in ("SR", "RPN")}
+    order = {entry.name: i for i, entry in enumerate(sets)}
+    units = [
+        unit
+        for (family, name), entry in families.items()
+        for unit in units_of(name, family, settings, large=entry.large)
+    ]
+    units.sort(key=lambda unit: _turn(unit, order[unit.dataset]))
+    figures = tuple(figure for figure in FIGURES if figure in wanted)
+    if any(family == "RPN" for family, _ in families):
+        figures += ("projection",)
+    return Plan(tuple(_curves(wanted, sets)), tuple(units), figures)
+
+
+def _turn(unit: Unit, place: int) -> tuple[bool, int, int, int, int]:
+    """When a unit is run; the cheap families do not wait for their trial."""
+    slow = unit.family in SLOW
+    return slow, unit.trial if slow else 0, place, FAMILIES.index(unit.family), unit.trial
+
+
+def _spelled_out(pieces: Iterable[str]) -> set[str]:
+    wanted = {checked_name(piece, PIECES, "piece") for piece in pieces}
+    return set(PIECES) - {"all"} if "all" in wanted else wanted
+
+
+def _fits(family: str, entry: StudySet) -> bool:
+    """The random projection network is Madelon's."""
+    return family != "RPN" or entry.name == PROJECTED
+
+
+def _curves(wanted: set[str], sets: Sequence[StudySet]) -> list[CurveTask]:
+    tasks = [CurveTask(piece) for piece in PIECES if piece in wanted & SYNTHETIC]
+    if "fig3" in wanted and any(entry.name == PROJECTED for entry in sets):
+        tasks.append(CurveTask("fig3"))
+    for figure, task in COEFFICIENTS.items():
+        if figure in wanted:
+            named = [entry.name for entry in sets if entry.task == task]
+            tasks += [CurveTask(figure, name) for name in named]
+            tasks += [CurveTask("compression", name) for name in named]
+    return tasks

@@ -1,0 +1,189 @@
+(async () => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("report-data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const cells = new Map(data.cells.map((cell) => [cell.cell, cell]));
+  const state = { cell: data.chosen, output: 0 };
+  const views = {};
+
+  const write = (x) => {
+    if (x === null) return "not known";
+    const size = Math.abs(x);
+    const text = x === 0 || (size >= 1e-4 && size < 1e6)
+      ? String(Number(x.toPrecision(4)))
+      : x.toExponential(2).replace(/e\+?(-?\d+)/, " × 10^$1");
+    return text.replaceAll("-", "−");
+  };
+
+  const fit = () => data.fits[state.cell];
+  const picture = () => {
+    const one = fit();
+    return one ? one.pictures[Math.min(state.output, one.pictures.length - 1)] : null;
+  };
+
+  const topRows = () => {
+    const shown = picture();
+    if (!shown) return [];
+    return shown.top.map((j, i) => {
+      const slope = shown.slopes[i];
+      const effect = slope * data.scales[j];
+      return { place: i, name: data.features[j], slope, effect, sign: effect > 0 ? "raises" : "lowers" };
+    });
+  };
+
+  const profileRows = () => {
+    const shown = picture();
+    return shown ? shown.profile.map((slope, i) => ({ at: data.along[i], name: data.along[i], slope })) : [];
+  };
+
+  const points = () => {
+    const one = fit();
+    if (!one || !one.predicted.length) return [];
+    const at = state.output;
+    const lower = state.cell === data.chosen && data.lower.length ? data.lower[at] : null;
+    return data.samples.flatMap((sample, i) => {
+      const observed = data.observed[at][i], predicted = one.predicted[at][i];
+      if (predicted === null) return [];
+      const low = lower ? lower[i] : null, high = lower ? data.upper[at][i] : null;
+      const known = low !== null && high !== null;
+      const inside = !known ? "plain" : low <= observed && observed <= high ? "inside" : "outside";
+      const interval = known ? `${write(low)} to ${write(high)}` : "none";
+      return [{ sample, observed, predicted, lower: low, upper: high, state: inside, interval }];
+    });
+  };
+
+  const diagonal = () => {
+    const values = data.observed.length ? data.observed[state.output] : [0, 1];
+    return [Math.min(...values), Math.max(...values)].map((v) => ({ observed: v, predicted: v }));
+  };
+
+  const curves = () => (fit()?.curves ?? []).flatMap((curve) =>
+    curve.x.map((x, step) => ({ x, y: curve.y[step], step, label: curve.label, area: curve.area })));
+
+  const confusion = () => (fit()?.confusion ?? []).flatMap((counts, i) => {
+    const total = counts.reduce((sum, n) => sum + n, 0) || 1;
+    return counts.map((count, j) => ({
+      observed: data.classes[i], predicted: data.classes[j], count, share: count / total,
+      level: Math.round((data.levels - 1) * count / total),
+    }));
+  });
+
+  const place = (index) => (cells.has(index) ? [cells.get(index)] : []);
+  const sources = {
+    surface: { cells: () => data.cells, chosen: () => place(data.chosen), picked: () => place(state.cell) },
+    density: { density: () => data.density },
+    fit: { points, diagonal },
+    roc: { curves },
+    confusion: { confusion },
+    top: { top: () => topRows().slice(0, data.bars) },
+    profile: { profile: profileRows },
+    calibration: { calibration: () => data.calibration[Math.min(state.output, data.calibration.length - 1)] ?? [] },
+  };
+
+  const embed = async (name) => {
+    const spec = data.specs[name];
+    const filled = Object.entries(sources[name]).map(([key, rows]) => [key, rows()]);
+    spec.datasets = { ...spec.datasets, ...Object.fromEntries(filled) };
+    const result = await window.vegaEmbed(byId(`chart-${name}`), spec, {
+      mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, logLevel: 1,
+      config: data.config, tooltip: { disableDefaultStyle: true },
+    });
+    views[name] = result.view;
+  };
+
+  const refresh = (name) => {
+    const view = views[name];
+    if (!view) return null;
+    for (const [key, rows] of Object.entries(sources[name])) {
+      if (!["cells", "chosen"].includes(key)) view.data(key, rows());
+    }
+    return view.runAsync();
+  };
+
+  const fillTable = () => {
+    const body = document.querySelector("#top-table tbody");
+    const rows = topRows();
+    body.replaceChildren(...rows.map((row) => {
+      const line = document.createElement("tr");
+      const head = document.createElement("th");
+      head.scope = "row";
+      head.textContent = row.name;
+      line.append(head, ...[row.slope, row.effect].map((value) => {
+        const box = document.createElement("td");
+        box.textContent = write(value);
+        return box;
+      }));
+      return line;
+    }));
+    byId("top-count").textContent = rows.length;
+  };
+
+  const describe = () => {
+    const cell = cells.get(state.cell), one = fit();
+    const own = state.cell === data.chosen;
+    const several = data.outputs.length > 1 ? ` (${data.outputs[state.output]})` : "";
+    const note = one
+      ? one.notes[Math.min(state.output, one.notes.length - 1)] + (one.notes.length > 1 ? several : "")
+      : "This cell was not fitted again: its coefficients are not in this file.";
+    byId("cell-name").textContent = own ? "Chosen cell" : "Picked cell";
+    if (cell) byId("cell-text").textContent = cell.text;
+    byId("live").textContent = note;
+    const name = cell ? cell.name : "the model";
+    const labels = {
+      fit: `Observed values against out-of-fold predictions of ${name}: ${note}`,
+      roc: `ROC curves of out-of-fold scores of ${name}: ${note}`,
+      confusion: `Confusion matrix of out-of-fold predictions of ${name}: ${note}`,
+      top: `Strongest features of ${name}${several}: ` + topRows().slice(0, 5)
+        .map((row) => `${row.name} ${row.sign} by ${write(Math.abs(row.effect))}`).join(", "),
+      profile: `Slopes along the features of ${name}${several}; the table of the strongest has numbers`,
+    };
+    for (const [key, label] of Object.entries(labels)) byId(`chart-${key}`)?.setAttribute("aria-label", label);
+  };
+
+  const show = async () => {
+    describe();
+    fillTable();
+    const select = byId("pick-cell"), back = byId("back");
+    if (select) select.value = fit() ? String(state.cell) : "";
+    if (back) back.disabled = state.cell === data.chosen;
+    await Promise.all(["surface", "fit", "roc", "confusion", "top", "profile", "calibration"].map(refresh));
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    document.documentElement.dataset.cell = state.cell;
+  };
+
+  const pick = (index) => {
+    if (index === state.cell || !cells.has(index)) return;
+    state.cell = index;
+    show();
+  };
+
+  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  const onKey = (event) => {
+    if (event.key === "Home") { event.preventDefault(); return pick(data.chosen); }
+    const step = steps[event.key];
+    if (!step || event.altKey || event.ctrlKey || event.metaKey) return undefined;
+    event.preventDefault();
+    const [row, column] = cells.get(state.cell).at;
+    const ahead = data.cells.filter((cell) => {
+      const down = cell.at[0] - row, right = cell.at[1] - column;
+      return step[0] ? right === 0 && down * step[0] > 0 : down === 0 && right * step[1] > 0;
+    });
+    const far = (cell) => Math.abs(cell.at[0] - row) + Math.abs(cell.at[1] - column);
+    ahead.sort((one, two) => far(one) - far(two));
+    return ahead.length ? pick(ahead[0].cell) : undefined;
+  };
+
+  await Promise.all(Object.keys(data.specs).map(embed));
+  byId("chart-surface")?.addEventListener("keydown", onKey);
+  views.surface?.addEventListener("click", (event, item) => {
+    if (item?.datum?.cell !== undefined) pick(item.datum.cell);
+  });
+  byId("pick-cell")?.addEventListener("change", (event) => pick(Number(event.target.value)));
+  byId("back")?.addEventListener("click", () => pick(data.chosen));
+  byId("pick-output")?.addEventListener("change", (event) => {
+    state.output = Number(event.target.value);
+    show();
+  });
+  await show();
+  document.documentElement.dataset.ready = "true";
+})();

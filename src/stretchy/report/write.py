@@ -1,0 +1,92 @@
+"""From a fitted model to a file that a browser opens."""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from stretchy.report.contents import contents_of
+from stretchy.report.data import chart_data
+from stretchy.report.page import render
+from stretchy.report.story import page_context
+from stretchy.report.subject import checked_subject
+
+
+def write_report(
+    model: Any,
+    path: Any,
+    *,
+    X: Any = None,
+    y: Any = None,
+    source: str | None = None,
+    seconds: float | None = None,
+) -> Path:
+    """Write a report on a fitted model as one HTML file that asks for nothing else.
+
+    Parameters
+    ----------
+    model : StretchyRegressorCV, StretchyClassifierCV, StretchyRegressor or StretchyClassifier
+        Fitted, or from `stretchy.load`.
+    path : str or path-like
+        By convention with the ending ``.html``. An older file is replaced in one step.
+    X, y : training data, optional
+        Those of the fit, in any container that `fit` takes. With them the page shows other cells
+        than the chosen one, out-of-fold fits, intervals and calibration; with y alone the
+        out-of-fold fit of the chosen cell; without them what the model itself holds, and it says
+        what is missing.
+    source : str, optional
+        Where the data came from, such as the name of a file; shown at the top.
+    seconds : float, optional
+        How long the fit took; shown with the other numbers.
+
+    Returns
+    -------
+    path : pathlib.Path
+
+    Notes
+    -----
+    With X and y the cost is about one more search, a fit for every cell that can be chosen on the
+    page (at most 150, fewer for large data), and ten fits for the intervals; where that would take
+    longer than some ten seconds, only the chosen cell is shown in full. The page holds at most 50
+    features and a profile of 500 points for each cell, and 500 samples. Names of features, values
+    of y and predictions are on it: it is as confidential as these.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_diabetes
+    >>> from stretchy import StretchyRegressor
+    >>> from stretchy.report import write_report
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = StretchyRegressor().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(model, f"{folder}/diabetes.html", X=X, y=y)
+    ...     size = path.stat().st_size
+    >>> size < 3_000_000
+    True
+    """
+    path = Path(os.fspath(path))
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {str(path.parent)!r} to write {path.name!r} into: create it, or "
+            "pass another path."
+        )
+    subject = checked_subject(model, X, y, source, seconds)
+    contents = contents_of(subject)
+    data = chart_data(contents)
+    return _replace(path, render(page_context(contents, data), data))
+
+
+def _replace(path: Path, text: str) -> Path:
+    """Write under another name in the same folder, then rename."""
+    target = Path(os.path.realpath(path))  # a link keeps pointing at the new file
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,55 @@
+"""Runs the program: as a process of its own, or in this one where many calls are wanted."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a call of the program ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of the tests, without colours."""
+    return {**os.environ, "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "1", **more}
+
+
+def run(*words: object, cwd: Path, stdin: bytes | str | None = None) -> Done:
+    """The real program, in a folder."""
+    command = [sys.executable, "-m", "stretchy.cli", *map(str, words)]
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        command, cwd=cwd, input=given, capture_output=True, env=environment(), timeout=600
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class Caller:
+    """Calls the program in this process: the same code, without a second start of Python."""
+
+    def __init__(self, monkeypatch, capfd) -> None:
+        self.monkeypatch, self.capfd = monkeypatch, capfd
+
+    def __call__(self, *words: object) -> Done:
+        from stretchy.cli import main
+
+        self.capfd.readouterr()
+        self.monkeypatch.setattr(sys, "argv", ["stretchy", *map(str, words)])
+        kept = signal.getsignal(signal.SIGTERM)
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        finally:
+            signal.signal(signal.SIGTERM, kept)
+        out, err = self.capfd.readouterr()
+        return Done(code, out, err)

@@ -1,0 +1,35 @@
+"""The commands in README and docs/cli.md work as they stand, in an empty folder."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import run
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def commands(page: str) -> list[list[str]]:
+    """The lines of a page that start with `stretchy`, in words."""
+    blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("stretchy ")]
+
+
+@pytest.mark.parametrize("page", ["docs/cli.md", "README.md"])
+def test_commands(page, tmp_path):
+    pytest.importorskip("stretchy.report")
+    listed = commands(page)
+    if page == "docs/cli.md":
+        assert {words[0] for words in listed} == {"datasets", "fit", "predict", "report"}
+    for words in listed:
+        done = run(*words, cwd=tmp_path)
+        assert done.code == 0, f"{words}: {done.err}"
+    if listed:
+        header, *rows = (tmp_path / "predictions.csv").read_text().splitlines()
+        assert header == "prediction,lower,upper"
+        assert len(rows) == 442
+        assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")

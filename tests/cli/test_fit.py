@@ -1,0 +1,515 @@
+"""`stretchy fit` against the Python API, and its words for every mistake."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
+
+import stretchy
+from tests.cli.program import environment, run
+from tests.cli.samples import NAMES, diabetes, tumours, write_csv
+
+SAVED = ("-o", "m.stretchy")
+
+
+def fitted(X, y, **keywords):
+    return stretchy.StretchyRegressorCV(**keywords).fit(X, y)
+
+
+def same_model(ours, theirs, X):
+    assert (ours.a_, ours.k_, ours.c_, ours.density_) == (
+        theirs.a_,
+        theirs.k_,
+        theirs.c_,
+        theirs.density_,
+    )
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_real_program_regression(folder):
+    done = run("fit", "diabetes.csv", "--target", "progression", *SAVED, cwd=folder)
+    assert done.code == 0, done.err
+    X, y = diabetes()
+    model, loaded = fitted(X, y), stretchy.load(folder / "m.stretchy")
+    assert list(loaded.feature_names_in_) == NAMES
+    same_model(loaded, model, X)
+    assert done.err == "wrote m.stretchy\n"
+    losses = (y - model.cv_predictions_) ** 2
+    words = " ".join(done.out.split())
+    assert f"(the target has {len(set(y.tolist()))} different numbers)" in words
+    assert "regression of 'progression'" in words
+    assert "120 rows, 10 features" in words
+    assert f"mean squared error {losses.mean():,.0f} ± {losses.std() / np.sqrt(120):,.0f}" in words
+    assert "predicting the mean: " in words
+    assert "exact leave-one-out cross-validation" in words
+    assert model.solver_ in words
+    assert f"rcond {model.rcond_:.1e}" in words
+    assert sorted(os.listdir(folder)) == ["diabetes.csv", "m.stretchy", "tumours.csv"]
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_real_program_classification_as_json(folder):
+    done = run("fit", "tumours.csv", "-t", "kind", *SAVED, "--json", "--quiet", cwd=folder)
+    assert done.code == 0
+    assert done.err == ""
+    X, y = tumours()
+    model = stretchy.StretchyClassifierCV().fit(X, y)
+    same_model(stretchy.load(folder / "m.stretchy"), model, X)
+    found = json.loads(done.out)
+    assert found["task"] == "classification"
+    assert found["task_reason"] == "the target holds text"
+    assert found["classes"] == ["bad", "good"]
+    balanced, plain = found["errors"]
+    assert balanced["error"] == pytest.approx(-model.best_score_, rel=1e-12)
+    wrong = np.array(["bad", "good"])[(model.cv_predictions_ > 0).astype(int)] != y
+    assert plain["error"] == pytest.approx(wrong.mean())
+    assert plain["standard_error"] == pytest.approx(wrong.std() / np.sqrt(150))
+    assert plain["baseline"] == pytest.approx(min(np.mean(y == "bad"), np.mean(y == "good")))
+    assert balanced["baseline"] == pytest.approx(0.5)
+    assert found["rcond"] == pytest.approx(model.rcond_)
+
+
+def test_options_of_the_search(call, folder):
+    done = call(
+        *(
+            "fit",
+            "diabetes.csv",
+            "-t",
+            "progression",
+            *SAVED,
+            "--json",
+            "--cv",
+            "5",
+            "--k",
+            "1.5,2",
+        ),
+        *("--a", "-0.1", "--c", "0.1,1,10", "--keep", "4", "--density", "1", "--rule", "best"),
+    )
+    assert done.code == 0, done.err
+    X, y = diabetes()
+    model = fitted(
+        X,
+        y,
+        k_grid=(1.5, 2.0),
+        a_grid=(-0.1,),
+        c_grid=(0.1, 1.0, 10.0),
+        density_grid=(1.0, 4),
+        cv=KFold(5, shuffle=True, random_state=0),
+        rule="best",
+    )
+    found = json.loads(done.out)
+    assert [found[name] for name in ("a", "k", "c", "density")] == [
+        model.a_,
+        model.k_,
+        model.c_,
+        model.density_,
+    ]
+    assert found["cells"] == 12
+    assert found["cv"] == "exact 5-fold"
+    assert found["errors"][0]["error"] == pytest.approx(-model.best_score_, rel=1e-12)
+
+
+def test_weights_groups_and_dropped_columns(call, folder):
+    X, y = diabetes()
+    rng = np.random.default_rng(0)
+    weights, groups = rng.integers(0, 4, len(y)), rng.integers(0, 12, len(y))
+    words = [f"clinic {group}" for group in groups]
+    columns = {"w": weights, "clinic": words, "note": ["free text"] * len(y), "y": y}
+    write_csv(folder / "more.csv", X, columns, names=NAMES)
+    done = call(
+        *("fit", "more.csv", "-t", "y", *SAVED, "--json", "--weights", "w", "--groups", "clinic"),
+        *("--drop", "note", "--drop", "s6", "--cv", "4"),
+    )
+    assert done.code == 0, done.err
+    codes = np.unique(words, return_inverse=True)[1]
+    model = stretchy.StretchyRegressorCV(cv=GroupKFold(4))
+    model.fit(X[:, :-1], y, sample_weight=weights, groups=codes)
+    found = json.loads(done.out)
+    assert found["features"] == 9
+    assert (found["a"], found["k"], found["c"]) == (model.a_, model.k_, model.c_)
+    error = found["errors"][0]
+    assert error["error"] == pytest.approx(-model.best_score_, rel=1e-12)
+    losses = (y - model.cv_predictions_) ** 2
+    sums = np.bincount(codes, weights=weights * (losses + model.best_score_))
+    assert error["standard_error"] == pytest.approx(np.sqrt((sums**2).sum()) / weights.sum())
+
+
+@pytest.mark.parametrize(
+    ("options", "folds"),
+    [
+        ((), "exact 10-fold"),
+        (("--cv", "loo"), "exact leave-one-out"),
+        (("--cv", "3"), "exact 3-fold"),
+    ],
+)
+def test_folds_where_features_are_selected(call, options, folds):
+    grid = ("--k", "2", "--a", "0", "--c", "0.001,0.1,10", "--keep", "3")
+    done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--json", *grid, *options)
+    assert done.code == 0, done.err
+    X, y = diabetes()
+    cv = {"exact 10-fold": None, "exact leave-one-out": LeaveOneOut()}.get(
+        folds, KFold(3, shuffle=True, random_state=0)
+    )
+    model = fitted(
+        X, y, k_grid=(2.0,), a_grid=(0.0,), c_grid=(0.001, 0.1, 10.0), density_grid=(3,), cv=cv
+    )
+    found = json.loads(done.out)
+    assert found["cv"] == folds
+    assert found["errors"][0]["error"] == pytest.approx(-model.best_score_, rel=1e-12)
+    assert found["features_used"] == 3
+
+
+def test_standard_input_and_compressed_files_give_the_same_model(folder):
+    plain = (folder / "diabetes.csv").read_bytes()
+    done = run("fit", "-", "-t", "progression", "-o", "a.stretchy", cwd=folder, stdin=plain)
+    assert done.code == 0, done.err
+    (folder / "d.csv.gz").write_bytes(gzip.compress(plain))
+    done = run("fit", "d.csv.gz", "-t", "progression", "-o", "b.stretchy", cwd=folder)
+    assert done.code == 0, done.err
+    assert (folder / "a.stretchy").read_bytes() == (folder / "b.stretchy").read_bytes()
+
+
+def test_intervals_are_stored_on_request(call, folder):
+    assert call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--intervals").code == 0
+    X, y = diabetes()
+    loaded, model = stretchy.load("m.stretchy"), fitted(X, y)
+    loaded.__dict__.pop("feature_names_in_")
+    ours, theirs = loaded.predict_interval(X[:9]), model.predict_interval(X[:9])
+    np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+
+
+def test_quiet_says_nothing(call):
+    done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_the_page_keeps_to_80_columns_and_escapes_nothing_as_markup(call, folder):
+    X, y = diabetes()
+    names = ["<script>alert(1)</script>", "[red]x[/red]", "\x1b[2Jz", *NAMES[3:]]
+    write_csv(folder / "odd.csv", X, {"[bold]y": y}, names=names)
+    done = call("fit", "odd.csv", "-t", "[bold]y", *SAVED)
+    assert done.code == 0, done.err
+    assert "regression of '[bold]y'" in done.out
+    assert list(stretchy.load("m.stretchy").feature_names_in_) == names
+
+
+MISTAKES = {
+    "typo": (
+        ("--target", "progresion"),
+        "--target: there is no column 'progresion'; did you mean 'progression'?",
+    ),
+    "case": (
+        ("-t", "Progression"),
+        "--target: there is no column 'Progression'; did you mean 'progression'?",
+    ),
+    "no target": (
+        (),
+        "say which column to predict with --target; the columns are 'age', 'sex', 'bmi', 'bp', "
+        "'s1', 's2', 's3', 's4' and 3 more.",
+    ),
+    "far off": (
+        ("-t", "zzz"),
+        "--target: there is no column 'zzz'; the columns are 'age', 'sex', 'bmi', 'bp', 's1', "
+        "'s2', 's3', 's4' and 3 more.",
+    ),
+    "drop": (
+        ("-t", "progression", "--drop", "bmj"),
+        "--drop: there is no column 'bmj'; the columns are 'age', 'sex', 'bmi', 'bp', 's1', 's2', "
+        "'s3', 's4' and 3 more.",
+    ),
+    "drop target": (
+        ("-t", "progression", "--drop", "progression"),
+        "--drop names the target 'progression'.",
+    ),
+    "k": (
+        ("-t", "progression", "--k", "1.1;2"),
+        "--k '1.1;2' is not a list of numbers such as 1.1,1.5,2.",
+    ),
+    "k range": (
+        ("-t", "progression", "--k", "0.5"),
+        "k=0.5 is out of range: the stretch exponent 1/(k-1) needs 1 < k < inf. Values in (1, 2] "
+        "compress the coefficients; k=2 is ridge regression.",
+    ),
+    "density": (
+        ("-t", "progression", "--density", "20"),
+        "--density 20 must lie above 0 and not above 1; for a count use --keep.",
+    ),
+    "keep": (("-t", "progression", "--keep", "0.5"), "--keep 0.5 must be a whole number from 1."),
+    "cv": (
+        ("-t", "progression", "--cv", "one"),
+        "--cv 'one' is not known: use loo, or a number of folds from 2.",
+    ),
+}
+
+
+@pytest.mark.parametrize("options", MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_in_options(call, folder, options):
+    words, message = options
+    done = call("fit", "diabetes.csv", *words, *SAVED)
+    assert done.err == f"error: {message}\n"
+    assert (done.code, done.out) == (2, "")
+    assert not (folder / "m.stretchy").exists()
+
+
+def changed(folder, change):
+    """A CSV of strings with some of them changed."""
+    X, y = diabetes()
+    rows = [
+        [repr(value) for value in [*row.tolist(), target]]
+        for row, target in zip(X, y.tolist(), strict=True)
+    ]
+    header = [*NAMES, "y"]
+    header, rows = change(header, rows) or (header, rows)
+    text = "".join(",".join(row) + "\n" for row in [header, *rows])
+    (folder / "bad.csv").write_text(text, encoding="utf-8")
+
+
+def with_text(header, rows):
+    return ["city", *header], [[["Oslo", "Rome"][i % 2], *row] for i, row in enumerate(rows)]
+
+
+def with_two_texts(header, rows):
+    return ["city", "my name", *header], [["Oslo", "Ann", *row] for row in rows]
+
+
+def with_word(header, rows):
+    rows[3][2] = "none"
+
+
+def with_missing(header, rows):
+    for row in rows[:12]:
+        row[2] = ""
+    rows[20][3] = "NA"
+
+
+def with_missing_target(header, rows):
+    rows[5][-1] = ""
+
+
+def with_constant_target(header, rows):
+    for row in rows:
+        row[-1] = "3"
+
+
+def with_text_target(header, rows):
+    for i, row in enumerate(rows):
+        row[-1] = f"name {i}"
+
+
+def with_infinity(header, rows):
+    rows[0][0] = "-inf"
+
+
+def with_duplicates(header, rows):
+    header[1] = "age"
+
+
+def with_ragged_line(header, rows):
+    rows[6].append("7")
+
+
+def with_decimal_commas(header, rows):
+    return header, [[f'"{value.replace(".", ",")}"' for value in row] for row in rows]
+
+
+BAD_DATA = {
+    with_text: "column 'city' holds text ('Oslo' in line 2). Leave it out with --drop city, or "
+    "encode it as numbers.",
+    with_two_texts: "column 'city' holds text ('Oslo' in line 2); column 'my name' holds text "
+    "('Ann' in line 2). Leave them out with --drop city --drop 'my name', or encode them as "
+    "numbers.",
+    with_word: "column 'bmi' holds text in 1 of 120 rows ('none' in line 5). Correct these cells, "
+    "or leave it out with --drop bmi.",
+    with_missing: "missing values in 13 of 120 rows: 'bmi' 12, 'bp' 1. Fill the cells, or leave "
+    "out these rows with --drop-missing, or the columns with --drop bmi --drop bp.",
+    with_missing_target: "missing values in 1 of 120 rows: 'y' 1. Fill the cells, or leave out "
+    "these rows with --drop-missing.",
+    with_constant_target: "the target 'y' is 3 in all 120 rows: there is nothing to predict.",
+    with_text_target: "the target 'y' has 120 different values in 120 rows, too many for classes.",
+    with_infinity: "column 'age' has infinite values: correct them, or leave it out with --drop "
+    "age.",
+    with_duplicates: "the name 'age' occurs 2 times (columns 1, 2): rename one in the header, or "
+    "leave them all out with --drop age.",
+    with_ragged_line: "line 8 of 'bad.csv' has 12 fields, and the header has 11: mend the line, or "
+    "name the separator with --sep.",
+    with_decimal_commas: "column 'age' holds text ('59,0' in line 2); column 'sex' holds text "
+    "('2,0' in line 2); column 'bmi' holds text ('32,1' in line 2); column 'bp' holds text "
+    "('101,0' in line 2); and 6 more columns. If the comma is a decimal mark, pass --decimal ,",
+}
+
+
+@pytest.mark.parametrize("change", BAD_DATA, ids=lambda change: change.__name__)
+def test_mistakes_in_data(call, folder, change):
+    changed(folder, change)
+    done = call("fit", "bad.csv", "-t", "y", *SAVED)
+    assert done.err == f"error: {BAD_DATA[change]}\n"
+    assert (done.code, done.out) == (2, "")
+    assert not (folder / "m.stretchy").exists()
+
+
+def test_text_target_for_regression(call):
+    done = call("fit", "tumours.csv", "-t", "kind", "--task", "regression", *SAVED)
+    assert done.err == (
+        "error: the target 'kind' holds text ('bad'), which regression cannot predict: use --task "
+        "classification, or encode it as numbers.\n"
+    )
+    assert done.code == 2
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_ways_out_work(call, folder):
+    X, y = diabetes()
+    changed(folder, with_missing)
+    assert call("fit", "bad.csv", "-t", "y", *SAVED, "--drop-missing").code == 0
+    rows = np.setdiff1d(np.arange(120), [*range(12), 20])
+    same_model(stretchy.load("m.stretchy"), fitted(X[rows], y[rows]), X)
+    changed(folder, with_text)
+    assert call("fit", "bad.csv", "-t", "y", *SAVED, "--drop", "city").code == 0
+    same_model(stretchy.load("m.stretchy"), fitted(X, y), X)
+    changed(folder, with_decimal_commas)
+    assert call("fit", "bad.csv", "-t", "y", *SAVED, "--decimal", ",").code == 0
+    same_model(stretchy.load("m.stretchy"), fitted(X, y), X)
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "reason"),
+    [
+        ([0, 1], "classification", "the target has two different values"),
+        ([1.5, 2.5], "classification", "the target has two different values"),
+        (["a", "b", "c"], "classification", "the target holds text"),
+        (
+            [1, 2, 3],
+            "regression",
+            "the target has 3 different numbers; if they are classes, pass --task classification",
+        ),
+        ([1.5, 2, 3], "regression", "the target has 3 different numbers"),
+    ],
+)
+def test_the_rule_for_the_task(call, folder, values, task, reason):
+    X, _ = diabetes(60)
+    write_csv(folder / "t.csv", X, {"y": [values[i % len(values)] for i in range(60)]})
+    done = call("fit", "t.csv", "-t", "y", *SAVED, "--json", "--k", "2", "--c", "1")
+    found = json.loads(done.out)
+    assert (found["task"], found["task_reason"]) == (task, reason)
+
+
+def test_classes_of_whole_numbers_stay_numbers(call, folder):
+    X, _ = diabetes(60)
+    write_csv(folder / "t.csv", X, {"y": np.arange(60) % 3})
+    done = call("fit", "t.csv", "-t", "y", *SAVED, "--task", "classification", "--c", "1")
+    assert done.code == 0, done.err
+    assert stretchy.load("m.stretchy").classes_.tolist() == [0, 1, 2]
+
+
+def test_columns_that_count_rows(call, folder):
+    X, y = diabetes()
+    number = np.arange(120)[:, None]
+    write_csv(folder / "i.csv", np.hstack([number, X]), {"y": y}, names=["", *NAMES])
+    done = call("fit", "i.csv", "-t", "y", *SAVED)
+    assert "note: left out the unnamed column 1, which counts the rows.\n" in done.err
+    assert list(stretchy.load("m.stretchy").feature_names_in_) == NAMES
+    huge = [90071992547409930 + 7 * i for i in range(120)]
+    write_csv(folder / "i.csv", X, {"sample_id": huge, "y": y}, names=NAMES)
+    done = call("fit", "i.csv", "-t", "y", *SAVED)
+    assert done.code == 0
+    assert (
+        "note: column 'sample_id' looks like an identifier and is used as a feature: --drop "
+        "sample_id leaves it out.\n"
+    ) in done.err
+
+
+def test_places_that_cannot_be_written(call, folder):
+    done = call("fit", "diabetes.csv", "-t", "progression", "-o", ".")
+    assert (done.code, done.err) == (2, "error: -o '.' is a folder: add the name of a file.\n")
+    done = call("fit", "diabetes.csv", "-t", "progression", "-o", "no/m.stretchy")
+    assert (done.code, done.err) == (2, "error: -o 'no/m.stretchy': there is no folder 'no'.\n")
+
+
+def test_folder_without_permission(call, folder, monkeypatch):
+    (folder / "locked").mkdir(mode=0o500)
+    if os.geteuid() == 0:  # root may write everywhere
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    done = call("fit", "diabetes.csv", "-t", "progression", "-o", "locked/m.stretchy")
+    assert done.err == "error: 'locked': no permission to write in this folder.\n"
+    assert done.code == 1
+
+
+def test_files_that_are_none(call, folder):
+    done = call("fit", ".", "-t", "y", *SAVED)
+    assert (done.code, done.err) == (2, "error: '.' is a folder: name a file in it.\n")
+    done = call("fit", "diabets.csv", "-t", "y", *SAVED)
+    assert done.err == "error: there is no file 'diabets.csv'; did you mean 'diabetes.csv'?\n"
+    assert done.code == 2
+    done = call("fit", "nowhere/at_all.csv", "-t", "y", *SAVED)
+    assert (done.code, done.err) == (2, "error: there is no file 'nowhere/at_all.csv'.\n")
+
+
+def test_an_older_model_survives_a_failure_and_is_replaced_by_success(call, folder):
+    (folder / "m.stretchy").write_bytes(b"old")
+    assert call("fit", "diabetes.csv", "-t", "zzz", *SAVED).code == 2
+    assert (folder / "m.stretchy").read_bytes() == b"old"
+    assert call("fit", "diabetes.csv", "-t", "progression", *SAVED).code == 0
+    assert stretchy.load("m.stretchy").n_features_in_ == 10
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted(folder, number, code):
+    """Stopped in the middle of reading: no file, no traceback."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stretchy.cli", "fit", "-", "-t", "y", *SAVED],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    process.stdin.write(b"a,y\n" + b"1,2\n" * 50_000)  # returns when the program reads
+    process.stdin.flush()
+    time.sleep(0.5)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == code
+    assert err.decode() in ("error: interrupted.\n", "")
+    assert sorted(os.listdir(folder)) == ["diabetes.csv", "tumours.csv"]
+
+
+def test_a_large_file_shows_progress_on_a_terminal(folder):
+    pty = pytest.importorskip("pty", reason="needs a system with pseudo-terminals")
+    X = np.random.default_rng(0).normal(size=(10, 60_000))
+    write_csv(folder / "wide.csv", X, {"y": range(10)})
+    ours, theirs = pty.openpty()
+    words = ("fit", "wide.csv", "-t", "y", "--k", "2", "--c", "1", *SAVED)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stretchy.cli", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(TERM="xterm", COLUMNS="80"),
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 4096):
+            shown += part
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    out, _ = process.communicate(timeout=600)
+    assert process.returncode == 0
+    assert b"reading" in shown
+    assert b"reading" not in out
+    assert b"10 rows, 60,000 features" in out
+
+
+def test_a_report_beside_the_model(call, folder):
+    done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--report", "r.html")
+    assert done.code == 0, done.err
+    assert done.err.endswith("wrote m.stretchy and r.html\n")
+    assert "<html" in (folder / "r.html").read_text(encoding="utf-8")

@@ -1,0 +1,85 @@
+"""`stretchy inspect` against the model that it shows."""
+
+import json
+
+import numpy as np
+import pytest
+
+import stretchy
+from tests.cli.program import run
+from tests.cli.samples import NAMES, diabetes, tumours
+
+pd = pytest.importorskip("pandas", reason="names of columns come from a frame")
+
+
+def saved(names=NAMES, **keywords):
+    X, y = diabetes()
+    model = stretchy.StretchyRegressorCV().fit(pd.DataFrame(X, columns=names), y)
+    stretchy.save(model, "m.stretchy", **keywords)
+    return model, X
+
+
+def test_real_program(folder):
+    model, X = saved()
+    done = run("inspect", "m.stretchy", "--json", cwd=folder)
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert (found["a"], found["k"], found["c"], found["density"]) == (
+        model.a_,
+        model.k_,
+        model.c_,
+        model.density_,
+    )
+    assert found["class"] == "StretchyRegressorCV"
+    assert found["score"] == model.best_score_
+    assert found["bytes"] == (folder / "m.stretchy").stat().st_size
+    assert found["versions"]["stretchy"] == stretchy.__version__
+    effects = model.slope_ * X.std(axis=0)
+    order = np.argsort(-abs(effects))
+    assert [row["feature"] for row in found["top"]] == [NAMES[j] for j in order]
+    np.testing.assert_allclose([row["effect"] for row in found["top"]], effects[order], rtol=1e-9)
+    np.testing.assert_allclose([row["slope"] for row in found["top"]], model.slope_[order])
+
+
+def test_page(call):
+    model, _ = saved(intervals=True)
+    done = call("inspect", "m.stretchy", "--top", "3")
+    assert (done.code, done.err) == (0, "")
+    words = " ".join(done.out.split())
+    assert "StretchyRegressorCV (regression)" in words
+    assert "120 rows, 10 features" in words
+    assert "intervals exact jackknife+" in words
+    assert f"{-model.best_score_:,.0f}" in words
+    assert max(map(len, done.out.splitlines())) <= 120
+    listed = done.out.split("strongest features")[1].splitlines()[2:]
+    assert len(listed) == 3
+
+
+def test_intervals_that_a_file_can_give(call):
+    saved()
+    assert "from leave-one-out residuals" in call("inspect", "m.stretchy").out
+
+
+def test_two_classes_say_which_an_effect_speaks_for(call):
+    X, y = tumours()
+    stretchy.save(stretchy.StretchyClassifier().fit(X, y), "c.stretchy")
+    found = json.loads(call("inspect", "c.stretchy", "--json").out)
+    assert {row["of"] for row in found["top"]} == {"good"}
+    assert found["classes"] == ["bad", "good"]
+    assert found["top"][0]["feature"].isdigit()
+
+
+def test_names_are_shown_as_they_are_and_cannot_act_on_the_terminal(call):
+    saved(["<script>", "[red]x[/red]", "\x1b[2Jz", *NAMES[3:]])
+    out = call("inspect", "m.stretchy").out
+    assert "<script>" in out
+    assert "[red]x[/red]" in out
+    assert "\\x1b[2Jz" in out
+    assert "\x1b" not in out
+
+
+def test_mistakes(call, folder):
+    done = call("inspect", "diabetes.csv")
+    assert done.code == 2
+    assert done.err.startswith("error: 'diabetes.csv' is not a sound model file: ")
+    assert call("inspect", "none.stretchy").err == "error: there is no file 'none.stretchy'.\n"

@@ -1,0 +1,82 @@
+"""`stretchy version`, the help pages, and the program without its extra."""
+
+import json
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+import stretchy
+from stretchy.cli.app import COMMANDS
+from tests.cli.program import environment, run
+
+
+def test_real_program(folder):
+    done = run("version", "--json", cwd=folder)
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert found["stretchy"] == stretchy.__version__
+    assert found["numpy"] == metadata.version("numpy")
+    assert found["python"] == sys.version.split()[0]
+
+
+def test_page_and_option(call):
+    assert stretchy.__version__ in call("version").out.splitlines()[0]
+    assert call("--version").out == f"{stretchy.__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(call, command):
+    done = call(command, "--help")
+    assert done.code == 0
+    assert "Examples:" in done.out
+    for line in COMMANDS[command].EXAMPLES:
+        assert line.split()[1] == command or "|" in line
+        assert line[:50] in done.out
+
+
+def test_examples_use_options_that_exist(call):
+    for command, module in COMMANDS.items():
+        page = call(command, "--help").out
+        for line in module.EXAMPLES:
+            for word in line.split("stretchy ", 1)[1].split():
+                if word.startswith("--"):
+                    assert word in page, f"{line}: {word}"
+
+
+def test_the_first_page_lists_all_commands(call):
+    done = call("--help")
+    assert done.code == 0
+    assert all(f"│ {name} " in done.out for name in COMMANDS)
+    assert "stretchy fit train.csv --target y -o model.stretchy" in done.out
+
+
+def test_unknown_commands_and_options(call):
+    done = call("fitt")
+    assert done.code == 2
+    assert "No such command 'fitt'" in done.err
+    done = call("fit", "x.csv", "--tagret", "y", "-o", "m")
+    assert done.code == 2
+    assert "No such option" in done.err
+    assert done.out == ""
+
+
+def test_completion_knows_the_columns(call, monkeypatch):
+    monkeypatch.setenv("_STRETCHY_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "stretchy fit diabetes.csv --target prog")
+    monkeypatch.setenv("COMP_CWORD", "4")
+    assert call().out.split() == ["progression"]
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_without_the_extra(package):
+    code = f"import sys; sys.modules[{package!r}] = None; from stretchy.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "fit"], capture_output=True, text=True, env=environment()
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == (
+        f"error: the command line needs {package}: pip install 'stretchy[cli]'\n"
+    )

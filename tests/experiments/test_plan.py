@@ -1,0 +1,69 @@
+"""What a piece needs, and in which order."""
+
+import pytest
+
+from stretchy.experiments.plan import PIECES, SLOW, CurveTask, make_plan
+from stretchy.experiments.progress import Progress
+from stretchy.experiments.sets import DEFAULT, SETS, choose_sets
+from stretchy.experiments.settings import FULL, QUICK
+
+ALL = choose_sets(DEFAULT)
+
+
+def families(plan):
+    return {(unit.dataset, unit.family) for unit in plan.units}
+
+
+def test_all_has_every_figure_and_set():
+    plan = make_plan(["all"], ALL, FULL)
+    assert plan.figures == (*(f"fig{i}" for i in range(1, 13)), "projection")
+    assert {name for name, _ in families(plan)} == set(DEFAULT)
+    assert ("madelon", "RPN") in families(plan)
+    assert sum(family == "RPN" for _, family in families(plan)) == 1
+    assert len(plan.units) == len({unit.key for unit in plan.units})
+
+
+def test_figures_ask_for_their_own_sets():
+    assert families(make_plan(["fig11"], ALL, QUICK)) == {(name, "SR") for name in DEFAULT}
+    regression = families(make_plan(["fig9"], ALL, QUICK))
+    assert {name for name, _ in regression} == {"prostate", "diabetes", "corn"}
+    assert make_plan(["fig4"], ALL, QUICK).units == ()
+    assert make_plan(["fig4"], ALL, QUICK).curves == (CurveTask("fig4"),)
+    assert families(make_plan(["madelon"], ALL, QUICK)) == {("madelon", "SR"), ("madelon", "RPN")}
+
+
+def test_slow_families_come_last_trial_by_trial():
+    units = make_plan(["all"], ALL, FULL).units
+    first = next(i for i, unit in enumerate(units) if unit.family in SLOW)
+    assert all(unit.family in SLOW for unit in units[first:])
+    trials = [unit.trial for unit in units[first:]]
+    assert trials == sorted(trials)
+    assert {unit.dataset for unit in units[first:] if unit.trial == 0} == set(DEFAULT)
+
+
+def test_every_piece_has_a_plan():
+    for piece in PIECES:
+        make_plan([piece], ALL, QUICK)
+
+
+def test_unknown_names_suggest_the_nearest():
+    with pytest.raises(ValueError, match=r"unknown piece 'fig21'.* Did you mean 'fig2'"):
+        make_plan(["fig21"], ALL, QUICK)
+    with pytest.raises(ValueError, match=r"unknown data set 'dorotea'.* Did you mean 'dorothea'"):
+        choose_sets(["dorotea"])
+
+
+def test_stand_ins_say_so():
+    for name, entry in SETS.items():
+        assert entry.standin == name.endswith("-standin") == ("stand-in" in entry.title)
+    assert SETS["gaze-standin"].quadrant == SETS["gaze"].quadrant == "identity"
+    assert SETS["corn"].measure == "rmse"
+
+
+def test_progress_learns_the_pace():
+    units = make_plan(["fig11"], choose_sets(["diabetes"]), FULL).units
+    said = []
+    progress = Progress(len(units), units, 2, said.append)
+    progress.finished(units[0], "the first", 10.0)
+    assert progress.seconds_left() == pytest.approx(10.0 * (len(units) - 1) / 2)
+    assert said[-1] == "[1/20] the first: 10.0 s; about 95 s left".replace("95 s", "2 min")

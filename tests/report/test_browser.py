@@ -1,0 +1,272 @@
+"""The report in a real browser: nothing goes wrong, nothing is asked for, cells can be chosen."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from stretchy import StretchyRegressorCV
+from stretchy.report import write_report
+from tests.report.samples import (
+    EVIL,
+    data_of,
+    quietly,
+    regression,
+    spectra,
+    text_of,
+    three_classes,
+    three_targets,
+    two_classes,
+)  # fmt: skip
+
+ARGUMENTS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+SAMPLES = [regression, spectra, two_classes, three_classes, three_targets]
+STEPS = {"ArrowUp": (-1, 0), "ArrowDown": (1, 0), "ArrowLeft": (0, -1), "ArrowRight": (0, 1)}
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if path is None:
+        pytest.skip(
+            "needs Chromium: apt-get install chromium (Debian), or put chromium or google-chrome "
+            "on the PATH"
+        )
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs pip install playwright")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page that was opened, and everything that it said and asked for."""
+
+    def __init__(self, browser, path, timed=False, **options):
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        if timed:
+            self.session = self.context.new_cdp_session(self.page)
+            self.session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        self.said, self.asked = [], []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.context.route(lambda url: url != path.as_uri(), lambda route: route.abort())
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]", timeout=20_000)
+        self.first = [path.as_uri()]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.context.close()
+        if error[0] is None:
+            assert self.said == []
+            assert self.asked == self.first
+
+    def chart(self, name):
+        """What a chart draws, in no order: its texts, and the shapes and places of its marks."""
+        return self.page.eval_on_selector_all(
+            f"#chart-{name} svg :is(text, path, line)",
+            """all => all.map(one => [one.textContent, one.getAttribute("d"),
+                one.getAttribute("transform")].join("|")).sort()""",
+        )
+
+    def panels(self):
+        """What the linked panels draw and say."""
+        names = [
+            name
+            for name in ("fit", "roc", "confusion", "top", "profile")
+            if self.page.locator(f"#chart-{name}").count()
+        ]
+        texts = [self.page.inner_text(f"#{name}") for name in ("live", "cell-text", "cell-name")]
+        return [*map(self.chart, names), *texts]
+
+    def wait_for(self, cell):
+        self.page.wait_for_selector(f'html[data-cell="{cell}"]', timeout=10_000)
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    def opened(sample, **options):
+        path = tmp_path / "report.html"
+        path.write_text(text_of(sample), "utf-8")
+        return Visit(browser, path, **options)
+
+    return opened
+
+
+def other_cell(page):
+    """A linked cell that is not the chosen one."""
+    values = page.eval_on_selector_all("#pick-cell option", "all => all.map(one => one.value)")
+    return values[-1]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_goes_wrong(visit, sample, scheme):
+    with visit(sample, color_scheme=scheme) as opened:
+        drawn = opened.page.locator(".chart svg")
+        assert drawn.count() == opened.page.locator(".chart").count() > 2
+        for i in range(drawn.count()):
+            assert "NaN" not in drawn.nth(i).inner_html()
+        paper = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_charts_follow_the_colour_scheme(visit):
+    with visit(regression, color_scheme="light") as opened:
+        ask = """() => [...document.querySelectorAll("#chart-fit svg [fill], #chart-fit svg text")]
+            .map(node => getComputedStyle(node).fill).join()"""
+        light = opened.page.evaluate(ask)
+        opened.page.emulate_media(color_scheme="dark")
+        dark = opened.page.evaluate(ask)
+        assert light != dark
+        opened.page.emulate_media(media="print")
+        assert opened.page.evaluate(ask) == light
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+def test_a_click_on_a_cell_changes_the_panels(visit, sample):
+    with visit(sample) as opened:
+        page = opened.page
+        before = opened.panels()
+        chosen = page.get_attribute("html", "data-cell")
+        cell = other_cell(page)
+        boxes = page.locator("#chart-surface svg .mark-rect").first.locator("path")
+        order = page.evaluate(
+            """() => JSON.parse(document.getElementById("report-data").textContent)
+                .cells.map(one => String(one.cell))"""
+        )
+        boxes.nth(order.index(cell)).click(force=True)
+        opened.wait_for(cell)
+        assert all(old != new for old, new in zip(before, opened.panels(), strict=True))
+        assert page.input_value("#pick-cell") == cell
+        page.click("#back")
+        opened.wait_for(chosen)
+        assert opened.panels() == before
+
+
+def test_cells_can_be_chosen_by_keyboard_alone(visit):
+    with visit(regression) as opened:
+        page = opened.page
+        before, chosen = opened.panels(), page.get_attribute("html", "data-cell")
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.id") == "chart-surface":
+                break
+        assert page.evaluate("document.activeElement.id") == "chart-surface"
+        places = {tuple(one["at"]): one["cell"] for one in data_of(text_of(regression))["cells"]}
+        at = next(place for place, cell in places.items() if str(cell) == chosen)
+        for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowDown"):
+            down, right = STEPS[key]
+            there = (at[0] + down, at[1] + right)
+            at = there if there in places else at  # the edge stops
+            page.keyboard.press(key)
+            opened.wait_for(places[at])
+        page.keyboard.press("Home")
+        opened.wait_for(chosen)
+        assert opened.panels() == before
+        page.focus("#pick-cell")
+        page.keyboard.press("ArrowDown")
+        page.wait_for_function(f"document.documentElement.dataset.cell !== '{chosen}'")
+        assert opened.panels() != before
+        assert page.get_attribute("#live", "aria-live") == "polite"
+
+
+def test_table_and_text_alternative_follow_the_cell(visit):
+    with visit(spectra) as opened:
+        page = opened.page
+
+        def ask():
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+            labels = [page.get_attribute(f"#chart-{n}", "aria-label") for n in ("fit", "top")]
+            return [page.inner_text("#top-table tbody"), *labels]
+
+        before, cell = ask(), other_cell(page)
+        page.select_option("#pick-cell", cell)
+        opened.wait_for(cell)
+        assert all(old != new for old, new in zip(before, ask(), strict=True))
+
+
+@pytest.mark.parametrize("sample", [three_targets, three_classes])
+def test_outputs_can_be_chosen(visit, sample):
+    with visit(sample) as opened:
+        before = opened.page.text_content("#chart-top svg")
+        opened.page.select_option("#pick-output", "2")
+        opened.page.wait_for_function(
+            "before => document.querySelector('#chart-top svg').textContent !== before", arg=before
+        )
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+def test_phone_needs_no_sideways_scrolling(visit, sample):
+    with visit(sample, **PHONE) as opened:
+        page = opened.page
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        widths = page.eval_on_selector_all(
+            ".chart svg", "all => all.map(one => one.getBoundingClientRect().right)"
+        )
+        assert max(widths) <= 360
+
+
+def test_paper_has_charts_and_no_controls(visit):
+    with visit(spectra) as opened:
+        page = opened.page
+        page.emulate_media(media="print")
+        assert not page.is_visible("#pick-cell")
+        assert page.is_visible("#chart-profile svg")
+        assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_names_are_text_on_the_page(visit):
+    with visit(regression) as opened:
+        page = opened.page
+        assert EVIL in page.inner_text("h1")
+        assert page.locator("main script, main b:not(.legend b), main img").count() == 0
+        drawn = page.locator("#chart-top svg text").all_text_contents()
+        assert any("alert(1)" in text for text in drawn)
+        box = page.locator("#chart-top svg .mark-rect path").first
+        box.hover(force=True)
+        page.wait_for_selector("#vg-tooltip-element.visible")
+        assert page.locator("#vg-tooltip-element :is(script, b, img)").count() == 0
+
+
+def test_foreign_scripts_are_blocked(visit):
+    with visit(regression) as opened:
+        blocked = opened.page.evaluate(
+            """() => new Promise((done) => {
+                const tell = (event) => done(event.effectiveDirective);
+                document.addEventListener("securitypolicyviolation", tell);
+                const script = document.createElement("script");
+                script.textContent = "window.evil = 1";
+                document.body.append(script);
+                setTimeout(() => done("nothing"), 2000);
+            })"""
+        )
+        assert blocked.startswith("script-src")
+        assert opened.page.evaluate("window.evil") is None
+        opened.said.clear()  # the browser has said that it blocked it
+
+
+def test_large_report_opens_within_two_seconds(browser, tmp_path):
+    """Two seconds of the processor, so that a busy machine does not matter."""
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(30, 10_000))
+    y = X[:, :5].sum(axis=1)
+    model = quietly(StretchyRegressorCV(c_grid=np.logspace(-5, 1, 25)), X, y)
+    path = write_report(model, tmp_path / "large.html", X=X, y=y)
+    assert len(data_of(path.read_text("utf-8"))["fits"]) > 50
+    with Visit(browser, path, timed=True) as opened:
+        found = opened.session.send("Performance.getMetrics")["metrics"]
+        spent = next(one["value"] for one in found if one["name"] == "TaskDuration")
+        assert 0.01 < spent < 2.0

@@ -1,0 +1,82 @@
+"""ROC, confusion and reliability of out-of-fold scores."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import auc, confusion_matrix, roc_auc_score
+
+from stretchy.core.classes import decided
+from stretchy.report.classes import (
+    CURVE_POINTS,
+    confusion,
+    crossfit_probabilities,
+    reliability,
+    roc,
+    wilson,
+)  # fmt: skip
+from stretchy.report.quality import class_quality, regression_quality
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, size=800)
+    return (2 * codes - 1 + 1.5 * rng.normal(size=800))[:, None], codes
+
+
+def test_roc_of_two(scores):
+    outputs, codes = scores
+    (curve,) = roc(outputs, codes)
+    assert curve["label"] == 1
+    assert curve["area"] == roc_auc_score(codes, outputs[:, 0])
+    assert curve["x"].size <= CURVE_POINTS
+    assert (curve["x"][0], curve["y"][0], curve["x"][-1], curve["y"][-1]) == (0, 0, 1, 1)
+    assert abs(auc(curve["x"], curve["y"]) - curve["area"]) < 0.01  # thinned
+
+
+def test_confusion_and_quality(scores):
+    outputs, codes = scores
+    np.testing.assert_array_equal(
+        confusion(outputs, codes, 2), confusion_matrix(codes, outputs[:, 0] > 0)
+    )
+    outputs = outputs.copy()
+    outputs[:3] = np.nan  # samples that no fold has tested
+    found = class_quality(outputs, codes, 2)
+    right = decided(outputs[3:]) == codes[3:]
+    assert found.right == right.mean()
+    by_class = [right[codes[3:] == c].mean() for c in (0, 1)]
+    assert found.balanced_error == pytest.approx(1 - np.mean(by_class))
+
+
+def test_probabilities_are_calibrated_on_scores_of_a_logistic_model():
+    rng = np.random.default_rng(1)
+    score = rng.normal(size=(4000, 1))
+    codes = (rng.random(4000) < 1 / (1 + np.exp(-3 * score[:, 0]))).astype(int)
+    for kind in ("sigmoid", "isotonic"):
+        probability = crossfit_probabilities(score, codes, 2, kind)
+        np.testing.assert_allclose(probability.sum(axis=1), 1)
+        points = reliability(probability[:, 1], codes == 1)
+        assert sum(point["n"] for point in points) == 4000
+        assert max(abs(point["said"] - point["seen"]) for point in points) < 0.05
+
+
+def test_too_few_samples_for_a_curve():
+    assert crossfit_probabilities(np.zeros((12, 1)), np.arange(12) % 2, 2, "sigmoid") is None
+
+
+def test_wilson_interval_stays_in_range():
+    low, high = wilson(1.0, 20)
+    assert 0.85 < low < 1
+    assert high == 1
+    low, high = wilson(0.5, 100)
+    assert low + high == pytest.approx(1)
+    assert high - low == pytest.approx(2 * 1.645 * np.sqrt(0.25 / 102.706), rel=1e-3)
+
+
+def test_regression_beside_the_mean_of_the_others():
+    y = np.array([1.0, 2.0, 3.0, 6.0])
+    means = np.array([np.delete(y, i).mean() for i in range(4)])
+    found = regression_quality(y, means)
+    assert found.error == pytest.approx(found.baseline)
+    assert found.gain == pytest.approx(0, abs=1e-12)
+    perfect = regression_quality(y, y)
+    assert (perfect.gain, perfect.r2) == (1.0, 1.0)
