@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from stretchy.features import FirstQuadrant as FirstQuadrant
     from stretchy.features import GaussianBasis as GaussianBasis
     from stretchy.features import RandomNetwork as RandomNetwork
-    from stretchy.io import load as load
-    from stretchy.io import save as save
+    from stretchy.io.load import load as load
+    from stretchy.io.save import save as save
 
 __version__ = "0.1.0"
 
