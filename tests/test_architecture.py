@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "io": {"core", "designs", "features", "estimators"},
     "export": {"core", "features", "estimators"},
     "datasets": {"io"},
-    "report": {ROOT, "core", "estimators", "plots"},
+    "report": {ROOT, "core", "estimators", "plots", "io"},
     "experiments": {ROOT, "core", "plots", "datasets", "io"},
     "cli": {
         ROOT, "features", "estimators", "plots", "report", "export", "io", "datasets", "experiments"

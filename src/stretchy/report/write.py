@@ -1,10 +1,10 @@
 """From a fitted model to a file that a browser opens."""
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
+from stretchy.io.atomic import replacing
 from stretchy.report.contents import contents_of
 from stretchy.report.data import chart_data
 from stretchy.report.page import render
@@ -74,19 +74,7 @@ def write_report(
     subject = checked_subject(model, X, y, source, seconds)
     contents = contents_of(subject)
     data = chart_data(contents)
-    return _replace(path, render(page_context(contents, data), data))
-
-
-def _replace(path: Path, text: str) -> Path:
-    """Write under another name in the same folder, then rename."""
-    target = Path(os.path.realpath(path))  # a link keeps pointing at the new file
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    page = render(page_context(contents, data), data)
+    with replacing(path) as file:
+        file.write(page.encode("utf-8"))
     return path
