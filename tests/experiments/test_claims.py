@@ -59,6 +59,15 @@ def test_comparable_with_lasso_but_one(sr, others, one, expected):
     assert verdict("Diabetes: comparable MSE", lines) is NONE
 
 
+def test_methods_are_compared_on_the_same_trials():
+    """SR errs less in the first trial, the only one that LASSOCV has."""
+    lines = methods("prostate", LASSO1=9.0, LASSO2=1.5, LASSO100=1.5)
+    for line in methods("prostate", SR1_0=0.0):
+        lines.append({**line, "error": 1.0 if line["trial"] == 0 else 2.0})
+    lines += [line for line in methods("prostate", LASSOCV=1.0) if line["trial"] == 0]
+    assert verdict("Prostate: comparable MSE", lines) is YES
+
+
 @pytest.mark.parametrize(
     ("errors", "expected"),
     [
@@ -86,6 +95,15 @@ def test_better_than_lasso_but_the_sparsest(dense, sparse, lasso, expected):
     lassos = dict.fromkeys(("LASSO1", "LASSO2", "LASSO100", "LASSOCV"), lasso)
     lines = methods("arcene", **levels, SR0_01=sparse, **lassos)
     assert verdict("Arcene: better than LASSO", lines) is expected
+
+
+def test_a_mean_does_not_hide_a_better_setting():
+    levels = dict.fromkeys(("SR1_0", "SR0_5", "SR0_1", "SR0_01", "LASSO1", "LASSO2"), 0.2)
+    one_good = [0.5, 0.5, 0.5, 0.5, 0.1]
+    lines = methods("dorothea", **{**levels, "SR0_01": 0.15}, LASSO100=one_good)
+    assert verdict("Dorothea: SR0.01 best", lines) is PARTLY
+    lines = methods("arcene", **{**levels, "SR0_01": 0.6}, LASSO100=one_good)
+    assert verdict("Arcene: better than LASSO", lines) is NO
 
 
 def test_the_other_reading_of_lasso_is_told():

@@ -106,3 +106,14 @@ def test_features_are_chosen_on_the_training_half_alone():
     assert network.coef.shape == (200,)
     np.testing.assert_array_equal(network.predict(X), again.predict(X))
     assert balanced_error_rate(y, network.predict(X)) < 0.1
+
+
+def test_sparse_and_dense_features_give_the_same_error(data_dir, monkeypatch):
+    unit = units_of("dexter", "SR", replace(SMALL, powers=(1.25,)), large=True)[0]
+    found = {}
+    for sparse in (True, False):
+        monkeypatch.setattr(study, "SPARSE", sparse)
+        rows = study.run_unit(unit, SMALL)
+        found[sparse] = [(row["error"], row["nonzero"]) for row in rows]
+    assert len(found[True]) == 3
+    np.testing.assert_allclose(found[True], found[False], rtol=1e-12)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .claims_accuracy import ACCURACY_CLAIMS
+from .claims_classes import CLASS_CLAIMS
+from .claims_compression import COMPRESSION_CLAIMS
 from .claims_speed import RANK_CLAIMS, SPEED_CLAIMS
 from .claims_synthetic import SYNTHETIC_CLAIMS
 from .evidence import Evidence
@@ -10,7 +12,14 @@ from .verdicts import Claim, Finding
 
 __all__ = ["CLAIMS", "judge_all"]
 
-CLAIMS = (*SYNTHETIC_CLAIMS, *ACCURACY_CLAIMS, *SPEED_CLAIMS, *RANK_CLAIMS)
+CLAIMS = (
+    *SYNTHETIC_CLAIMS,
+    *COMPRESSION_CLAIMS,
+    *ACCURACY_CLAIMS,
+    *CLASS_CLAIMS,
+    *SPEED_CLAIMS,
+    *RANK_CLAIMS,
+)
 
 
 def judge_all(evidence: Evidence) -> list[tuple[Claim, Finding]]:

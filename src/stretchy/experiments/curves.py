@@ -61,7 +61,7 @@ def read_curves(path: Path) -> pd.DataFrame:
         }
         return pd.DataFrame(empty)
     # An empty panel name is a name; an empty number breaks a line.
-    table = pd.read_csv(path, dtype=dict.fromkeys(TEXT, str), keep_default_na=False, na_values=[])
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(table.columns) != list(COLUMNS):
         raise ValueError(
             f"{path} has the columns {list(table.columns)}, not {list(COLUMNS)}: move the file "

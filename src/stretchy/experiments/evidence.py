@@ -20,6 +20,7 @@ __all__ = ["LASSOS", "SEARCHING", "Evidence"]
 SR = "SR1.0"
 LASSOS = ("LASSO1", "LASSO2", "LASSO100", "LASSOCV")
 SEARCHING = LASSOS[1:]
+FOLD = ["trial", "fold"]
 
 
 @dataclass(frozen=True)
@@ -38,27 +39,31 @@ class Evidence:
         """The results of Fig. 9 and 10 with `name` and `place`."""
         return placed(self.results)
 
-    @cached_property
-    def _means(self) -> pd.DataFrame:
-        return self.rows.groupby(["dataset", "name", "place"])[["error", "cpu"]].mean()
+    def along(
+        self, dataset: str, name: str, value: str = "error", like: str | None = None
+    ) -> dict[float, float]:
+        """Mean of a method at each of its places: k for SR, the place itself for LASSO.
 
-    def along(self, dataset: str, name: str, value: str = "error") -> dict[float, float]:
-        """Mean of a method at each of its places: k for SR, the place itself for LASSO."""
-        try:
-            part = self._means.loc[(dataset, name), value]
-        except KeyError:
-            return {}
+        With `like`, over those trials and folds alone that this other method has as well.
+        """
+        rows = self.rows[self.rows["dataset"] == dataset]
+        part = rows[rows["name"] == name]
+        if like is not None:
+            other = rows.loc[rows["name"] == like, FOLD].drop_duplicates()
+            part = part.merge(other, on=FOLD)
         key = (lambda i: KS[int(i)]) if name.startswith("SR") else float
-        return {key(i): float(v) for i, v in part.items()}
+        return {key(i): float(v) for i, v in part.groupby("place")[value].mean().items()}
 
-    def level(self, dataset: str, name: str, value: str = "error") -> float:
+    def level(
+        self, dataset: str, name: str, value: str = "error", like: str | None = None
+    ) -> float:
         """Mean over all k or mixing values, NaN where nothing was measured."""
-        values = list(self.along(dataset, name, value).values())
+        values = list(self.along(dataset, name, value, like).values())
         return float(np.mean(values)) if values else float("nan")
 
-    def best(self, dataset: str, name: str) -> float:
+    def best(self, dataset: str, name: str, like: str | None = None) -> float:
         """The least mean error over k or mixing values, NaN where nothing was measured."""
-        return min(self.along(dataset, name).values(), default=float("nan"))
+        return min(self.along(dataset, name, like=like).values(), default=float("nan"))
 
     def has(self, dataset: str, names: Sequence[str] = ()) -> bool:
         """Whether the set has rows of all these methods."""

@@ -40,13 +40,19 @@ def _cuts(evidence: Evidence) -> list[str]:
     """Methods with fewer trials than the others on the same set."""
     rows = evidence.results[evidence.results["piece"] == "study"]
     trials = rows.groupby(["dataset", "method"])["trial"].nunique()
+    few = [
+        f"{SETS[name].title} {method} {n} of {trials[name].max()}"
+        for name in SETS
+        if name in set(rows["dataset"])
+        for method, n in trials[name].items()
+        if n < trials[name].max()
+    ]
     said = []
-    for name in [name for name in SETS if name in set(rows["dataset"])]:
-        most = trials[name].max()
-        few = {method: n for method, n in trials[name].items() if n < most}
-        if few:
-            listed = ", ".join(f"{method} {n}" for method, n in few.items())
-            said.append(f"{SETS[name].title}: {listed} of {most} trials, to save time.")
+    if few:
+        said.append(
+            f"Fewer trials than the other methods, because of their time: {'; '.join(few)}. "
+            "Claims compare two methods on the trials that both have; figures and tables show all."
+        )
     large = [SETS[n].title for n in SETS if SETS[n].large and n in set(rows["dataset"])]
     if large:
         said.append(
