@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour reproduce test test-slow check format bench arena rules coverage accuracy clean
+.PHONY: help demo tour reproduce test test-slow check format bench arena rules scaling coverage accuracy clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -74,6 +74,9 @@ arena: $(VENV)/.experiments ## compare with other methods on real data
 
 rules: $(VENV)/.dev ## study which rule and grid should be the default, write docs/rules.md
 	$(PY) -m benchmarks.rules
+
+scaling: $(VENV)/.dev ## measure Dask on two workers, rewrite the figures of docs/scaling.md
+	$(PY) -m benchmarks.dask
 
 coverage: $(VENV)/.dev ## measure how often intervals cover, write docs/coverage.md
 	$(PY) -m benchmarks.coverage

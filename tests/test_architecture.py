@@ -56,7 +56,8 @@ OPTIONAL = {
     "altair": "report", "vl_convert": "report", "jinja2": "report",
     "typer": "cli", "rich": "cli",
     "dask": None, "distributed": None, "glmnet": None, "matplotlib": None, "onnx": None,
-    "onnxruntime": None, "pandas": None, "polars": None, "pooch": None, "pyarrow": None, "h5py": None, "zarr": None,
+    "onnxruntime": None, "pandas": None, "polars": None, "pooch": None,
+    "pyarrow": None, "h5py": None, "zarr": None,
 }  # fmt: skip
 
 

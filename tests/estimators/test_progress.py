@@ -96,7 +96,9 @@ def plan_of(capfd, model, X, y):
 def test_plan_of_a_single_fit(capfd):
     X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
     plan = plan_of(capfd, StretchyRegressor(), X, y)
-    assert plan.startswith("stretchy: 12 x 40 float64, in memory; dual form by LU, a 12 x 12 system")
+    assert plan.startswith(
+        "stretchy: 12 x 40 float64, in memory; dual form by LU, a 12 x 12 system"
+    )
     assert "1 cell; 3 walks over the data, 12 kB; about " in plan
     assert plan.endswith(" of memory and less than a second\n")
 

@@ -46,7 +46,7 @@ class DualSystem:
     ========  =============================================================
     """
 
-    gram: DualGram
+    gram: DualGram  # without K
     lam: Array
     intercept: Intercept
     factor: Factor
@@ -91,7 +91,8 @@ class DualSystem:
     @property
     def dof(self) -> float:
         """``M - sum_i lam_i G_ii``, the free intercept included."""
-        return float(self.gram.n_samples - self.lam @ self.inverse.diagonal())
+        diagonal = self.factor.inverse_diagonal[: self.gram.n_samples]
+        return float(self.gram.n_samples - self.lam @ diagonal)
 
 
 def dual_system(gram: DualGram, lam: Array, intercept: Intercept) -> DualSystem:
@@ -103,7 +104,8 @@ def dual_system(gram: DualGram, lam: Array, intercept: Intercept) -> DualSystem:
         gram = _rescaled(gram, log_rows)
         lam = scaled_penalty(lam, (1.0 + gram.r) * log_rows)
         A = _scaled_matrix(gram, lam, intercept)
-    return DualSystem(gram, lam, intercept, factorise(A))
+    # K is in A now: a system that outlives the Gram matrix does not hold on to it
+    return DualSystem(replace(gram, K=gram.K[:, :0].copy()), lam, intercept, factorise(A))
 
 
 def _rescaled(gram: DualGram, log_rows: Array) -> DualGram:
@@ -119,10 +121,17 @@ def _row_scale(gram: DualGram) -> Array:
     return np.ones(gram.n_samples) if gram.log_rows is None else np.exp(-gram.log_rows)
 
 
+def _with_borders(K: Array, borders: int) -> Array:
+    """K with some rows and columns of zeros at its end, in the column order that LAPACK wants."""
+    M = K.shape[0]
+    A = np.zeros((M + borders, M + borders), order="F")
+    A[:M, :M] = K
+    return A
+
+
 def _centred_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> Array:
     M = gram.n_samples
-    A = np.zeros((M + 1, M + 1) if intercept is Intercept.FREE else (M + 2, M + 2))
-    A[:M, :M] = gram.K
+    A = _with_borders(gram.K, 1 if intercept is Intercept.FREE else 2)
     A[:M, :M].flat[:: M + 1] += lam
     if intercept is Intercept.FREE:
         A[:M, M] = A[M, :M] = 1.0
@@ -137,8 +146,7 @@ def _centred_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> Array:
 def _scaled_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> Array:
     assert gram.log_rows is not None
     M, log_rows = gram.n_samples, gram.log_rows
-    A = np.zeros((M + 1, M + 1) if intercept is Intercept.FREE else (M, M))
-    A[:M, :M] = gram.K
+    A = _with_borders(gram.K, 1 if intercept is Intercept.FREE else 0)
     A[:M, :M].flat[:: M + 1] += lam
     if intercept is Intercept.COLUMN:
         A += np.outer(np.exp(-log_rows), np.exp(-gram.r * log_rows))

@@ -24,6 +24,8 @@ class Fit:
     log_beta : array of shape (M,) or None
     rcond : float
         Reciprocal condition number of the solve: ``eps / rcond`` bounds the relative error.
+    n_iter, residual : int, float or None
+        Steps and relative residual of an iterative solve; None for a direct one.
     """
 
     coef: Array
@@ -32,6 +34,8 @@ class Fit:
     beta: Array | None
     log_beta: Array | None
     rcond: float
+    n_iter: int | None = None
+    residual: float | None = None
 
     def is_finite(self) -> bool:
         """Whether every number that a prediction needs is finite."""

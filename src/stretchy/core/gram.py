@@ -56,11 +56,17 @@ def combined(plus: DualGram, other: DualGram, sign: float) -> DualGram:
     """The Gram matrix of more (sign 1) or fewer (sign -1) features of the same samples."""
     return replace(
         plus,
-        K=plus.K + sign * other.K,
+        K=plus.K + other.K if sign == 1.0 else plus.K + sign * other.K,
         Pq=plus.Pq + sign * other.Pq,
         Qp=plus.Qp + sign * other.Qp,
         pq=plus.pq + sign * other.pq,
     )
+
+
+def accumulated(total: DualGram, more: DualGram) -> DualGram:
+    """The Gram matrix of more features; the K of `total` is overwritten, so that one is enough."""
+    total.K[...] += more.K
+    return replace(total, Pq=total.Pq + more.Pq, Qp=total.Qp + more.Qp, pq=total.pq + more.pq)
 
 
 def joined(parts: Sequence[DualGram]) -> DualGram:

@@ -8,12 +8,10 @@ import numpy as np
 from scipy.linalg import lapack
 
 from stretchy.core.dual import DualSolution, DualSystem, dual_system
+from stretchy.core.factors import WHOLE_INVERSE, permutation
 from stretchy.core.gram import DualGram, Frame
 from stretchy.core.intercept import Intercept
 from stretchy.core.types import Array, Index
-
-# samples up to which LAPACK inverts faster than two triangles (measured)
-WHOLE_INVERSE = 400
 
 
 class Inverse(Protocol):
@@ -66,7 +64,7 @@ class LUInverse:
 
     @property
     def dof(self) -> float:
-        return float(self.system.lam.size - self.system.lam @ self.diagonal())
+        return self.system.dof
 
     def solve(self, Y: Array) -> DualSolution:
         return self.system.solve(Y)
@@ -81,7 +79,7 @@ class LUInverse:
         left = np.tril(upper.T)
         left /= factor.columns
         right = np.empty(lower.shape)
-        order = _permutation(factor.pivots)
+        order = permutation(factor.pivots)
         right[:, order] = np.tril(lower, -1)
         right[np.arange(order.size), order] = 1.0
         right /= factor.rows
@@ -90,16 +88,11 @@ class LUInverse:
     @property
     def _whole(self) -> Array | None:
         """All of the inverse, where that is less work than its parts."""
-        small = self.system.gram.n_samples <= WHOLE_INVERSE
+        small = self.system.factor.lu.shape[0] <= WHOLE_INVERSE
         return self.system.factor.inverse if small else None
 
     def diagonal(self) -> Array:
-        M = self.system.gram.n_samples
-        if self._whole is not None:
-            return self._whole.diagonal()[:M]
-        left, right = self._triangles
-        # both factors of the sum are read along their rows
-        return np.asarray(np.einsum("ji,ji->i", left.T[:, :M], right[:, :M]))
+        return self.system.factor.inverse_diagonal[: self.system.gram.n_samples]
 
     def block(self, rows: Index) -> Array:
         if self._whole is not None:
@@ -113,14 +106,6 @@ class LUInverse:
             return self._whole[:M, rows]
         left, right = self._triangles
         return np.asarray(left[:M] @ right[:, rows])
-
-
-def _permutation(pivots: Array) -> Index:
-    """The row order that LAPACK's sequence of swaps leads to: ``A[order] = L U``."""
-    order = list(range(pivots.size))
-    for i, j in enumerate(pivots.tolist()):
-        order[i], order[j] = order[j], order[i]
-    return np.array(order)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
 """Moments of columns whose rows come in blocks."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from stretchy.core.quadrant import SMALLEST_SCALE, Moments
 from stretchy.core.types import Array, Mask
+
+# relative difference up to which two numbers may be the rounded mean of the same column
+SAME_VALUE = 1e-6
 
 
 class MergedMoments:
@@ -48,3 +53,32 @@ class MergedMoments:
             low, high = (smallest - mean) / scale, (largest - mean) / scale
         high = np.where(constant, 0.0, high)
         return Moments(mean, scale, smallest.copy(), low, high, constant), extreme
+
+
+def fixed_moments(mean: Array, scale: Array) -> Moments:
+    """Moments that are given, before any row was seen; a scale of zero marks a constant column."""
+    constant = scale == 0.0
+    unseen = np.where(constant, 0.0, np.inf)
+    smallest = np.where(constant, mean, np.inf)
+    return Moments(mean, np.where(constant, 1.0, scale), smallest, unseen, -unseen, constant)
+
+
+def widened(moments: Moments, rows: Moments) -> Moments:
+    """Fixed means and scales, with the range of more rows: `rows` are their own moments."""
+    mean, scale = moments.mean, moments.scale
+    largest = rows.mean + rows.high * rows.scale
+    with np.errstate(over="ignore"):
+        low, high = (rows.smallest - mean) / scale, (largest - mean) / scale
+    return replace(
+        moments,
+        smallest=np.minimum(moments.smallest, rows.smallest),
+        low=np.where(moments.constant, 0.0, np.minimum(moments.low, low)),
+        high=np.where(moments.constant, 0.0, np.maximum(moments.high, high)),
+    )
+
+
+def awakened(moments: Moments, rows: Moments) -> Mask:
+    """Columns that count as constant and yet vary in `rows`, or from what they were."""
+    size = np.maximum(np.abs(rows.smallest), np.abs(moments.mean))
+    moved = np.abs(rows.smallest - moments.mean) > SAME_VALUE * size
+    return np.asarray(moments.constant & (moved | ~rows.constant))

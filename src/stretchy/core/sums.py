@@ -72,6 +72,8 @@ def start_sums(
     log_columns: Sequence[Array | None],
 ) -> list[PrimalSums]:
     """Empty sums for every exponent, with the means of these rows as provisional centre."""
+    # any centre will do: rows that weigh nothing still tell where the data lies
+    weights = weights if weights.any() else np.ones(weights.size)
     share = weights / weights.sum()
     centre, y_centre = share @ features.excess(1.0), share @ Y
     D, t = centre.size, y_centre.size

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from stretchy.core.quadrant import Moments, Quadrant
 from stretchy.core.types import Array, Index
+from stretchy.designs.dask_array import DaskArray, cut, is_dask
 from stretchy.designs.dense import DenseDesign, dense_moments
 from stretchy.designs.protocol import Design
 from stretchy.designs.source import Source, is_source
@@ -18,6 +19,8 @@ from stretchy.designs.survey import Ready
 
 def tidy(X: Any, names: Any = None) -> Any:
     """X as the designs want it: read in blocks, or sparse by columns without duplicate entries."""
+    if is_dask(X):
+        return cut(X)
     if is_source(X):
         return X if isinstance(X, Source) else Source(X, names)
     if not sparse.issparse(X):
@@ -31,6 +34,10 @@ def tidy(X: Any, names: Any = None) -> Any:
 
 def measure(X: Any, weights: Array) -> Moments:
     """Weighted moments of every column of X."""
+    if isinstance(X, DaskArray):
+        from stretchy.designs.dask_survey import dask_moments
+
+        return dask_moments(X, weights)
     if isinstance(X, Source):
         return dense_moments(X, weights)
     moments = sparse_moments if sparse.issparse(X) else dense_moments
@@ -53,7 +60,7 @@ def as_design(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix, Source or DaskArray of shape (n, d)
     quadrant : Quadrant
         The transform of all d columns.
     rows, columns : increasing index arrays or None
@@ -66,6 +73,10 @@ def as_design(
     """
     if rows is not None and rows.size == X.shape[0]:
         rows = None
+    if isinstance(X, DaskArray):
+        from stretchy.designs.dask_design import dask_design
+
+        return dask_design(X, quadrant, rows, columns, bounded, ready)
     design: SparseDesign | DenseDesign
     if sparse.issparse(X):
         X = tidy(X)

@@ -105,12 +105,12 @@ class Source:
 
     def _check_file(self) -> None:
         """A map of a file that has shrunk would end the process at the first read."""
-        if not isinstance(self.array, np.memmap) or self.array.filename is None:
+        if not isinstance(self.array, np.memmap):
             return
-        size, need = os.path.getsize(self.array.filename), _end_of_map(self.array)
-        if size < need:
+        size, need = _size_of_file(self.array), _end_of_map(self.array)
+        if size is not None and size < need:
             raise ValueError(
-                f"the file {os.fspath(self.array.filename)!r} behind X has {size:,} bytes, and "
+                f"the file {str(self.array.filename)!r} behind X has {size:,} bytes, and "
                 f"{need:,} are mapped: it was cut short after it was opened."
             )
 
@@ -127,6 +127,15 @@ class Source:
             f"X contains {value} in column {column}{name}, row {row}: fill or drop such values "
             "first, for instance with sklearn.impute.SimpleImputer."
         )
+
+
+def _size_of_file(array: np.memmap[Any, Any]) -> int | None:
+    """Bytes of the file that is mapped, even if its name is gone or another file's by now."""
+    mapped = getattr(array, "_mmap", None)
+    if mapped is not None:
+        return int(mapped.size())
+    name = array.filename
+    return os.path.getsize(name) if name is not None and os.path.exists(name) else None
 
 
 def _end_of_map(array: np.memmap[Any, Any]) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stretchy.core.features import Features
-from stretchy.core.gram import DualGram, Frame, PrimalGram, combined, primal_grams
+from stretchy.core.gram import DualGram, Frame, PrimalGram, accumulated, primal_grams
 from stretchy.core.quadrant import Quadrant
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
@@ -90,8 +90,8 @@ class SparseDesign:
     @cached_property
     def log_blank(self) -> float:
         """The largest log-feature of a zero; minus infinity where all of them are zero."""
-        everything = np.arange(self.shape[1])
-        blank = self.quadrant.features(np.zeros(everything.size), everything, self.bounded)
+        gaps = np.flatnonzero(self._counts < self.shape[0])
+        blank = self.quadrant.features(np.zeros(gaps.size), gaps, self.bounded)
         return float(np.max(log_sizes(blank), initial=-np.inf))
 
     def gram(
@@ -106,8 +106,11 @@ class SparseDesign:
         total: list[DualGram] = []
         for columns, grams in self._parts(frequent, rare, exponents, weights, log_rows, borders):
             centre[columns] = grams[0].centre
-            pairs = zip(total, grams, strict=True)
-            total = [combined(old, new, 1.0) for old, new in pairs] if total else grams
+            if total:
+                total = [accumulated(old, new) for old, new in zip(total, grams, strict=True)]
+            else:
+                total = grams
+            del grams
         return [replace(gram, centre=centre) for gram in total]
 
     def _parts(

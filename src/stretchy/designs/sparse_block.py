@@ -1,7 +1,9 @@
 """Some columns of a sparse matrix as features: a rank-one part plus a matrix of X's own pattern.
 
 A zero of X maps to the same feature in all rows of a column, so ``P**r = 1 u' + S`` where ``u_j``
-is the feature of a zero (the *blank*) and S is zero wherever X is.
+is the feature of a zero (the *blank*) and S is zero wherever X is. A column that is stored in full
+has no zero; any blank will do, and that of its mean is of the size of its features, where that of a
+zero may be far outside (a column of years) and bury them.
 """
 
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from scipy import sparse
 
 from stretchy.core.features import ExpFeatures, PlainFeatures
 from stretchy.core.quadrant import Quadrant
-from stretchy.core.types import Array, Index
+from stretchy.core.types import Array, Index, Mask
 from stretchy.designs.blocks import working_bytes
 
 # bytes of a sparse product that are held at a time, as a share of the working memory
@@ -25,7 +27,10 @@ ENTRY_BYTES = 24
 
 @dataclass(frozen=True)
 class SparseBlock:
-    """Columns `X` (CSC), their features at stored entries (nnz,) and at a zero (d,)."""
+    """Columns `X` (CSC), their features at stored entries (nnz,) and at a zero (d,).
+
+    In columns that are stored in `full`, `blank` holds the features at the mean.
+    """
 
     X: Any
     stored: ExpFeatures | PlainFeatures
@@ -40,6 +45,11 @@ class SparseBlock:
         """Stored entries of every column."""
         return np.asarray(np.diff(self.X.indptr), dtype=np.intp)
 
+    @property
+    def full(self) -> Mask:
+        """Columns without a zero."""
+        return np.asarray(self.counts == self.X.shape[0])
+
     def excess(self, r: float) -> tuple[Any, Array]:
         """``(S, u)`` with ``P**r - offset = 1 u' + S``."""
         u = self.blank.excess(r)
@@ -51,13 +61,14 @@ class SparseBlock:
         """``(S, u)`` with rows of ``P**r`` divided by ``exp(r log_rows)``: ``g**r u' + S``.
 
         ``g = exp(log_blank - log_rows)``, and u is divided by ``exp(r log_blank)``; minus infinity
-        where every blank is zero.
+        where every blank is zero. Full columns have no part in g: their u is zero.
         """
         shifts = log_rows[self.X.indices]
         values = self.stored.power(r, r * shifts)
         if np.isneginf(log_blank):
             return self._like(values), np.zeros(self.counts.size)
-        u = self.blank.power(r, np.full(1, r * log_blank))
+        with np.errstate(over="ignore"):
+            u = np.where(self.full, 0.0, self.blank.power(r, np.full(1, r * log_blank)))
         values -= np.repeat(u, self.counts) * np.exp(r * (log_blank - shifts))
         return self._like(values), u
 
@@ -79,8 +90,13 @@ def sparse_block(X: Any, quadrant: Quadrant, columns: Index, bounded: bool) -> S
     """Features of columns X (CSC) whose places in the quadrant are `columns`."""
     counts = np.diff(X.indptr)
     stored = quadrant.features(X.data, np.repeat(columns, counts), bounded)
-    blank = quadrant.features(np.zeros(columns.size), columns, bounded)
+    blank = quadrant.features(blank_values(X.shape[0], counts, quadrant, columns), columns, bounded)
     return SparseBlock(X, stored, blank)
+
+
+def blank_values(n_rows: int, counts: Index, quadrant: Quadrant, columns: Index) -> Array:
+    """What stands for an entry that is not stored: zero, or the mean where all are."""
+    return np.where(counts == n_rows, quadrant.moments.mean[columns], 0.0)
 
 
 def log_sizes(features: ExpFeatures | PlainFeatures) -> Array:

@@ -28,7 +28,7 @@ def sparse_moments(X: Any, weights: Array) -> Moments:
     constant = half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest))
     extreme = ~constant & ~(np.isfinite(scale) & (scale >= SMALLEST_SCALE))
     mean, scale = np.where(constant, smallest, mean), np.where(constant, 1.0, scale)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         low, high = (smallest - mean) / scale, np.where(constant, 0.0, (largest - mean) / scale)
     moments = Moments(mean, scale, smallest, low, high, constant)
     _mend(moments, np.flatnonzero(extreme), X, weights, eps)

@@ -16,7 +16,7 @@ class Storage:
 
     Attributes
     ----------
-    kind : {"in memory", "sparse", "read in blocks", "Dask"}
+    kind : {"in memory", "sparse", "read in blocks"}
     shape : (int, int)
     dtype : str
     nbytes : int
@@ -48,6 +48,4 @@ def storage_of(X: Any) -> Storage:
             dense = min(dense, SPARSE_COST * float(X.nnz) ** 2 / n_rows)
     elif is_source(X):
         kind = "read in blocks"
-    elif hasattr(X, "__dask_graph__"):
-        kind = "Dask"
     return Storage(kind, (n_rows, n_columns), str(X.dtype), int(nbytes), dense)

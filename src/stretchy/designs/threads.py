@@ -112,3 +112,13 @@ def _results(futures: Sequence[Future[Result]]) -> list[Result]:
         if error is not None and not isinstance(error, HaltedError):
             raise error
     return [future.result() for future in futures]
+
+
+@contextmanager
+def lone_thread() -> Iterator[None]:
+    """Work of which a scheduler runs several at a time: each keeps to its own thread."""
+    token = _outer_threads.set(1)
+    try:
+        yield
+    finally:
+        _outer_threads.reset(token)

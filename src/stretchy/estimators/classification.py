@@ -1,6 +1,7 @@
 """What the two classifiers share: labels in, cuts, labels and probabilities out."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from stretchy.core.calibration import (
 )
 from stretchy.core.classes import class_weights, decided, signed_targets
 from stretchy.core.types import Array, Index
+from stretchy.designs import lazily
 from stretchy.estimators.model import StretchyModel
 
 THRESHOLDS = ("zero", "balanced", "auto")
@@ -110,9 +112,9 @@ class Classification(ClassifierMixin, StretchyModel):
         return outputs[:, 0] if self._single else outputs
 
     def predict(self, X: Any) -> Any:
-        """The class of every sample: positive score, or largest."""
-        codes = decided(self._cut_outputs(X))
-        return self.classes_[codes]
+        """The class of every sample: positive score, or largest; lazy for a Dask array."""
+        outputs = self._cut_outputs(X)
+        return lazily(partial(_named, self.classes_), outputs)
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n_samples, n_classes); their argmax is `predict`.
@@ -124,10 +126,18 @@ class Classification(ClassifierMixin, StretchyModel):
         if self._factor is None:
             raise ValueError(
                 "there are no finite out-of-fold scores of every class to calibrate "
-                "probabilities on: use a smaller c, or another cv."
+                "probabilities on: use a smaller c, another cv, or fit in place of partial_fit."
             )
-        if self._isotonic is None:
-            return probabilities(outputs, self._factor)
-        raw = self._isotonic.predict(outputs[:, 0])
-        positive = np.where(outputs[:, 0] > 0, np.maximum(raw, 0.5 + 1e-9), np.minimum(raw, 0.5))
-        return np.column_stack([1.0 - positive, positive])
+        return lazily(partial(_probable, self._factor, self._isotonic), outputs)
+
+
+def _named(classes: Any, outputs: Array) -> Any:
+    return classes[decided(outputs)]
+
+
+def _probable(factor: float, isotonic: Any, outputs: Array) -> Array:
+    if isotonic is None:
+        return probabilities(outputs, factor)
+    raw = isotonic.predict(outputs[:, 0])
+    positive = np.where(outputs[:, 0] > 0, np.maximum(raw, 0.5 + 1e-9), np.minimum(raw, 0.5))
+    return np.column_stack([1.0 - positive, positive])

@@ -2,15 +2,20 @@
 
 from typing import Any
 
+import numpy as np
+
 from stretchy.core.density import keep_count
+from stretchy.estimators.batch_labels import batch_labels, check_streamable, known_classes
 from stretchy.estimators.classification import Classification, check_choices, read_labels
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
+from stretchy.estimators.partial import add_rows, has_rows, or_as_before
 from stretchy.estimators.planned import planned
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.splits import make_folds
 from stretchy.estimators.validation import checked_X_y
 from stretchy.search import crossfit
+from stretchy.solve import iteration_line
 
 
 class StretchyClassifier(Classification):
@@ -32,7 +37,9 @@ class StretchyClassifier(Classification):
         cross-fitted comparison favours it by more than one standard error.
     cv : None, int, splitter or list of splits, default=None
         Which out-of-fold scores; None is leave one out, or ten folds with ``density < 1``, where
-        every fold selects its own features.
+        every fold selects its own features. Krylov has no inverse to leave single samples out
+        with: ``cv=None`` then cuts at zero and gives no probabilities, and with folds every fold
+        is fitted on its own.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How scores become probabilities; isotonic for two classes only.
 
@@ -42,7 +49,8 @@ class StretchyClassifier(Classification):
     threshold_ : float, or array of shape (n_classes,)
         The cut that `decision_function` subtracts.
     coef_ : array of shape (n_features,) for two classes, else (n_classes, n_features)
-    intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_, n_features_in_
+    intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_, n_iter_, residual_
+    n_features_in_, n_samples_seen_
         As in `StretchyRegressor`, with one target for two classes.
 
     Examples
@@ -97,17 +105,60 @@ class StretchyClassifier(Classification):
         X, y = checked_X_y(self, X, y)
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         count = keep_count(self.density, X.shape[1])
-        with planned(self, X, compressed=count < X.shape[1]) as X:
+        compressed = count < X.shape[1]
+        with planned(self, X, compressed=compressed) as X, iteration_line(self.verbose) as report:
             prepared = prepare(self, X, labels.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
             rows, compressed = prepared.rows, count < view.columns.size
             folds = make_folds(self.cv, X, y, rows, classifier=True, compressed=compressed)
             Y, weights = labels.Y[rows], prepared.weights
-            fitted = crossfit(view.design, Y, weights, spec, count, folds, self.n_jobs)
+            fitted = crossfit(view.design, Y, weights, spec, count, folds, self.n_jobs, report)
         self.classes_ = labels.classes
         self._single = self.classes_.size == 2
         tested = rows[folds.tested]
         self._calibrate(fitted.outputs, labels.codes[tested], labels.sample_weights[tested])
         self._store(prepared, view, fitted.model)
+        return self
+
+    @or_as_before
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        classes: Any = None,
+        moments: Any = None,
+    ) -> "StretchyClassifier":
+        """Add a batch of rows to those seen so far; equal to one `fit` with the same moments.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; a batch need not have every class.
+        classes : array of shape (n_classes,)
+            All classes, needed in the first call.
+        moments
+            As in `StretchyRegressor.partial_fit`, where all else is told too.
+
+        Returns
+        -------
+        self : StretchyClassifier
+
+        Notes
+        -----
+        Rows are not kept, so there are no out-of-fold scores: scores are cut at zero
+        (``threshold="balanced"`` is an error), and `predict_proba` is an error.
+        ``class_weight="balanced"`` needs all labels and is an error too; a dict works.
+        """
+        check_choices(self.threshold, self.calibration)
+        check_streamable(self.threshold, self.class_weight)
+        X, y = checked_X_y(self, X, y, reset=not has_rows(self))
+        self.classes_ = known_classes(self, classes)
+        weights = checked_weights(sample_weight, X)
+        labels = batch_labels(y, weights, self.classes_, self.class_weight)
+        self._single = self.classes_.size == 2
+        self._cuts, self._factor, self._isotonic = np.zeros(labels.Y.shape[1]), None, None
+        add_rows(self, X, labels.Y, labels.weights, moments)
         return self

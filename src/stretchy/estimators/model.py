@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from stretchy.core.types import Array
-from stretchy.designs import Design, as_design
+from stretchy.designs import Design, as_design, is_dask, lazy_outputs
+from stretchy.estimators.lazy import lazy_coefficients
 from stretchy.estimators.parameters import check_outputs
 from stretchy.estimators.prepared import Prepared, View
 from stretchy.estimators.validation import checked_X
@@ -19,6 +20,7 @@ from stretchy.solve import FittedModel, coefficient_path
 PRIVATE = frozenset(
     [
         "_model",
+        "_seen",
         "_quadrant",
         "_columns",
         "_rows",
@@ -86,6 +88,8 @@ class StretchyModel(BaseEstimator):
         self.solver_ = _common([s.solver for s in solutions])
         self.rcond_ = _common([s.fit.rcond for s in solutions])
         self.dof_ = _common([s.dof for s in solutions])
+        self.n_iter_ = _common([s.fit.n_iter for s in solutions])
+        self.residual_ = _common([s.fit.residual for s in solutions])
         self._quadrant, self._columns = view.quadrant, view.columns
         self._rows, self._n_samples = prepared.rows, X.shape[0]
         self._model = model
@@ -98,9 +102,16 @@ class StretchyModel(BaseEstimator):
         """Linear outputs of shape (n, t) for new data."""
         check_is_fitted(self)
         X = checked_X(self, X)
+        if is_dask(X):
+            return self._lazy_outputs(X)
         outputs = self._linear(X)
         check_outputs(outputs)
         return outputs.astype(self.coef_.dtype, copy=False)
+
+    def _lazy_outputs(self, X: Any) -> Any:
+        """Outputs as a Dask array, in the row chunks of X."""
+        coef, level = np.atleast_2d(self.coef_), self._model.level
+        return lazy_outputs(X, self._quadrant, coef, level, coef.dtype, check_outputs)
 
     def _linear(self, X: Any) -> Array:
         coef = np.atleast_2d(self.coef_)
@@ -112,6 +123,23 @@ class StretchyModel(BaseEstimator):
     def _new_design(self, X: Any) -> Design:
         """New data seen as the training data was, z-scores bounded."""
         return as_design(X, self._quadrant, columns=self._columns, bounded=True)
+
+    def lazy_coef(self) -> Any:
+        """``coef_`` as a Dask array in the column chunks of the data, made when it is computed.
+
+        For models that were fitted in the dual form to a wide Dask array with ``density=1.0``:
+        ``alpha = Q' beta`` is one walk over the blocks, and no worker needs more than its own. Use
+        it to store more coefficients than should travel, ``model.lazy_coef().to_zarr(...)``.
+        """
+        check_is_fitted(self)
+        coef = lazy_coefficients(self._model)
+        if coef is None:
+            raise ValueError(
+                "lazy_coef() is for a wide Dask array, the dual form and density=1.0; here "
+                "dask.array.from_array(model.coef_) does the same."
+            )
+        coef = coef.astype(self.coef_.dtype).T
+        return coef[0] if self._single else coef
 
     @property
     def slope_(self) -> Array:

@@ -118,11 +118,11 @@ def check_range(quadrant: Quadrant, names: Any, first: int = 0) -> None:
         )
 
 
-def check_outputs(outputs: Array) -> None:
-    """Refuse to hand out predictions that are not finite."""
+def check_outputs(outputs: Array, first_row: int = 0) -> None:
+    """Refuse to hand out predictions that are not finite; their rows count from `first_row`."""
     finite = np.isfinite(outputs).all(axis=1)
     if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
+        row = int(np.flatnonzero(~finite)[0]) + first_row
         raise ValueError(
             f"the prediction for row {row} is beyond the range of float64: its features lie far "
             "outside the training data. Use a smaller |a|, or look at that row."

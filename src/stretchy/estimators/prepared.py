@@ -1,7 +1,7 @@
 """Checked data, ready to be seen through any transform."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,17 @@ import numpy as np
 from stretchy.core.intercept import Intercept
 from stretchy.core.quadrant import Moments, Quadrant
 from stretchy.core.types import Array, Index
-from stretchy.designs import Design, Ready, Wanted, as_design, is_source, measure, survey
+from stretchy.designs import (
+    DaskArray,
+    Design,
+    Ready,
+    Wanted,
+    as_design,
+    dask_survey,
+    is_source,
+    measure,
+    survey,
+)
 from stretchy.estimators.parameters import (
     active_columns,
     check_range,
@@ -17,7 +27,7 @@ from stretchy.estimators.parameters import (
     checked_quadrant,
     checked_spec,
 )
-from stretchy.solve.fit import crossfit_space
+from stretchy.solve.fit import crossfit_space, is_large
 
 # pairs of an a and the k that will be asked for there
 Powers = Sequence[tuple[Any, Sequence[Any]]]
@@ -60,12 +70,18 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
     """Measure validated X for an estimator with `quadrant`, `b` and `fit_intercept`.
 
     `powers` tells which k will be asked for at each a: wide data that is read in blocks is then
-    measured and multiplied in one walk.
+    measured and multiplied in one walk, unless the fit does without the product.
     """
     rows = np.flatnonzero(weights > 0)
     intercept = Intercept.of(estimator.fit_intercept)
     ready: dict[Any, Ready] = {}
-    if powers and is_source(X) and crossfit_space(rows.size, X.shape[1], intercept) == "dual":
+    solver = getattr(estimator, "solver", None)
+    matrix_free = solver == "krylov" or (solver == "auto" and is_large(rows.size, X.shape[1]))
+    wide = crossfit_space(rows.size, X.shape[1], intercept) == "dual"
+    in_blocks = is_source(X)
+    if isinstance(X, DaskArray):
+        X, in_blocks = replace(X, weights=weights), X.is_wide
+    if powers and in_blocks and wide and not matrix_free:
         moments, found = _surveyed(estimator, X, rows, weights[rows], intercept, powers)
         ready = {a: grams for (a, _), grams in zip(powers, found, strict=True)}
     else:
@@ -85,19 +101,39 @@ def _surveyed(
     powers: Powers,
 ) -> tuple[Moments, list[Ready]]:
     """Moments and Gram matrices in one walk."""
-    offsets = np.broadcast_to(checked_offsets(estimator.b, X.shape[1]), (X.shape[1],))
-
-    def wanted(a: Any, ks: Sequence[Any]) -> Wanted:
+    offsets = checked_offsets(estimator.b, X.shape[1])
+    names = getattr(estimator, "feature_names_in_", None)
+    transforms = []
+    for a, ks in powers:
         specs = [checked_spec(k, 1.0, a, estimator.fit_intercept, "auto") for k in ks]
-
-        def block(moments: Moments, columns: slice) -> tuple[Quadrant, Index]:
-            quadrant = checked_quadrant(estimator.quadrant, a, offsets[columns], moments)
-            check_range(quadrant, getattr(estimator, "feature_names_in_", None), columns.start)
-            active = active_columns(quadrant, intercept)
-            return quadrant.take(active), active
-
-        return Wanted(block, sorted({spec.r for spec in specs}))
-
+        exponents = sorted({spec.r for spec in specs})
+        transforms.append(Transform(estimator.quadrant, a, offsets, intercept, names, exponents))
     borders = intercept is not Intercept.FREE
-    wants = [wanted(a, ks) for a, ks in powers]
+    if isinstance(X, DaskArray):
+        return dask_survey(X, transforms, borders)
+    wants = [Wanted(transform.block, transform.exponents) for transform in transforms]
     return survey(X, rows if rows.size < X.shape[0] else None, weights, wants, borders)
+
+
+@dataclass(frozen=True)
+class Transform:
+    """The transform at one a, for the moments of any slice of columns; `b` one or one for each."""
+
+    quadrant: Any
+    a: Any
+    b: Array
+    intercept: Intercept
+    names: Any
+    exponents: Sequence[float]
+
+    def whole(self, moments: Moments, columns: slice) -> tuple[Quadrant, Index]:
+        """The transform of these columns, and the places of those that take part."""
+        b = self.b if self.b.ndim == 0 else self.b[columns]
+        quadrant = checked_quadrant(self.quadrant, self.a, b, moments)
+        check_range(quadrant, self.names, columns.start)
+        return quadrant, active_columns(quadrant, self.intercept)
+
+    def block(self, moments: Moments, columns: slice) -> tuple[Quadrant, Index]:
+        """The transform of those columns that take part, and their places."""
+        quadrant, active = self.whole(moments, columns)
+        return quadrant.take(active), active

@@ -8,6 +8,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from stretchy.core.types import Array
+from stretchy.designs import computed_rows, is_dask
 from stretchy.estimators.model import StretchyModel
 from stretchy.estimators.parameters import checked_noise, checked_number
 from stretchy.estimators.validation import checked_X
@@ -23,7 +24,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
     """Predictions, intervals and the spread of the coefficients."""
 
     def predict(self, X: Any) -> Array:
-        """Predictions of shape (n_samples,) or (n_samples, n_targets)."""
+        """Predictions of shape (n_samples,) or (n_samples, n_targets); lazy for a Dask array."""
         outputs = self._outputs(X)
         return outputs[:, 0] if self._single else outputs
 
@@ -35,6 +36,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+            A Dask array is computed at once, one row chunk at a time.
         coverage : float, default=0.9
         method : {"plus", "residual"}, default="plus"
             ``"plus"``: exact jackknife+, from the predictions of all leave-one-out models.
@@ -60,6 +62,10 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         if method not in ("plus", "residual"):
             raise ValueError(f'method={method!r} is not known: use "plus" or "residual".')
         X = checked_X(self, X)
+        if is_dask(X):
+            parts = [self.predict_interval(part, coverage, method) for part in computed_rows(X)]
+            lower, upper = (np.concatenate(side) for side in zip(*parts, strict=True))
+            return lower, upper
         bounds = interval_bounds(self._model, self._new_design(X), coverage, method)
         lower, upper = (side.astype(self.coef_.dtype, copy=False) for side in bounds)
         return (lower[:, 0], upper[:, 0]) if self._single else (lower, upper)

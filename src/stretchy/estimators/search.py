@@ -122,13 +122,14 @@ class StretchySearch(Routing, StretchyModel):
         """The plan of the search, and X with a meter."""
         n_features = X.shape[1]
         grid = self._checked_grid(n_features)
+        small = sum(count < n_features for count in grid.counts)
         return planned(
             self,
             X,
             n_maps=len(grid.a),
             n_transforms=sum(len(grid.ks(a)) for a in grid.a),
             n_cells=grid.n_cells,
-            compressed=self._compresses(n_features),
+            n_selections=grid.n_cells * small // len(grid.counts),
         )
 
     def _powers(self, n_features: int) -> list[tuple[Any, Any]]:

@@ -73,7 +73,8 @@ def take_apart(estimator: Any) -> Parts:
     used[estimator._rows] = True
     solutions = [p.solution for p in model.passes]
     fits = [solution.fit for solution in solutions]
-    (M, t), D = model.Y.shape, estimator.n_features_in_
+    # a model of batches has rows that it does not keep
+    M, t, D = estimator._rows.size, model.Y.shape[1], estimator.n_features_in_
     coef, support = np.zeros((t, D)), np.zeros((t, D), dtype=bool)
     coef[:, columns], support[:, columns] = model.coef, model.support
     beta, log_beta = np.zeros((M, t)), np.zeros((len(fits), M))

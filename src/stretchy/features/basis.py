@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stretchy.core.types import Array
+from stretchy.features.lazy import by_rows, checked_lazy, computed, is_lazy
 
 
 class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -47,13 +48,16 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def fit(self, X: Any, y: Any = None) -> "GaussianBasis":
         """Draw the centres and set the width; y is ignored."""
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=True)
+        else:
+            X = validate_data(self, X, dtype=(np.float64, np.float32))
         if not isinstance(self.n_centers, (int, np.integer)) or self.n_centers < 1:
             raise ValueError(f"n_centers={self.n_centers!r} must be an int of at least 1.")
         rng = check_random_state(self.random_state)
         count = min(self.n_centers, X.shape[0])
         chosen = np.sort(rng.choice(X.shape[0], size=count, replace=False))
-        self.centers_ = X[chosen]
+        (self.centers_,) = computed(X[chosen])
         self.width_ = self._checked_width()
         self._n_features_out = count
         return self
@@ -76,8 +80,11 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return np.asarray(euclidean_distances(X - middle, self.centers_ - middle, squared=squared))
 
     def transform(self, X: Any) -> Array:
-        """Values of the basis functions, shape (n_samples, n_centers), in [0, 1]."""
+        """Values of the basis functions, (n_samples, n_centers), in [0, 1]; lazy for Dask."""
         check_is_fitted(self)
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=False)
+            return by_rows(self.transform, X, self.centers_.shape[0])
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         distances = self._distances(X, squared=True)
         distances /= -2.0 * self.width_**2

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stretchy.core.types import Array
+from stretchy.features.lazy import by_rows, checked_lazy, computed, is_lazy
 
 
 class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -51,13 +52,16 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def fit(self, X: Any, y: Any = None) -> "RandomNetwork":
         """Draw the weights and learn mean and scale of the columns; y is ignored."""
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=True)
+        else:
+            X = validate_data(self, X, dtype=(np.float64, np.float32))
         if not isinstance(self.n_units, (int, np.integer)) or self.n_units < 1:
             raise ValueError(f"n_units={self.n_units!r} must be an int of at least 1.")
         if not isinstance(self.scale, Real) or not 0 < float(self.scale) < np.inf:
             raise ValueError(f"scale={self.scale!r} must be positive and finite.")
         rng = check_random_state(self.random_state)
-        self.mean_, deviation = X.mean(axis=0), X.std(axis=0)
+        self.mean_, deviation = computed(X.mean(axis=0), X.std(axis=0))
         self.scale_ = np.where(deviation > 0, deviation, 1).astype(X.dtype)
         weights = rng.standard_normal((X.shape[1], self.n_units)) / np.sqrt(X.shape[1])
         self.weights_ = weights.astype(X.dtype)
@@ -66,8 +70,11 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def transform(self, X: Any) -> Array:
-        """Outputs of the units, shape (n_samples, n_units), in (0, 1)."""
+        """Outputs of the units, (n_samples, n_units), in (0, 1); lazy for a Dask array."""
         check_is_fitted(self)
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=False)
+            return by_rows(self.transform, X, self.n_units)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         activity = ((X - self.mean_) / self.scale_) @ self.weights_
         activity += self.biases_

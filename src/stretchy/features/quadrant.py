@@ -1,5 +1,6 @@
 """The first-quadrant transform as a scikit-learn transformer."""
 
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stretchy.core.quadrant import Quadrant, column_moments
 from stretchy.core.types import Array
+from stretchy.features.lazy import by_blocks, checked_lazy, is_lazy, lazy_moments
 
 
 class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -47,31 +49,32 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "FirstQuadrant":
         """Learn mean, scale and range of every column; y is ignored."""
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=True)
+        else:
+            X = validate_data(self, X, dtype=(np.float64, np.float32))
         weights = _checked_weights(sample_weight, X.shape[0])
         a, b = _checked_map(self.a, self.b, X.shape[1])
-        used = weights > 0
-        moments = column_moments(
-            X[used].astype(np.float64), weights[used], float(np.finfo(X.dtype).eps)
-        )
+        if is_lazy(X):
+            moments = lazy_moments(X, weights)
+        else:
+            used = weights > 0
+            moments = column_moments(
+                X[used].astype(np.float64), weights[used], float(np.finfo(X.dtype).eps)
+            )
         self._quadrant = Quadrant("exp", moments, a, b)
         self.mean_, self.scale_ = moments.mean, moments.scale
         return self
 
     def transform(self, X: Any) -> Array:
-        """``exp(a z + b)``, positive, of the shape and float type of X."""
+        """``exp(a z + b)``, positive, of the shape and float type of X; lazy for a Dask array."""
         check_is_fitted(self)
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=False)
+            return by_blocks(partial(_transformed, self._quadrant, self.bound), X)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        features = self._quadrant.features(X, slice(None), self.bound)
-        with np.errstate(over="ignore"):
-            P = features.power(1.0, np.zeros(1)).astype(X.dtype, copy=False)
-        if not np.isfinite(P).all():
-            row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(P)))
-            raise ValueError(
-                f"exp(a z + b) overflows at row {row}, column {column}: use a smaller |a|, or "
-                "bound=True."
-            )
-        return P
+        everything = (slice(0, n) for n in X.shape)
+        return _transformed(self._quadrant, self.bound, X, *everything)
 
     def inverse_transform(self, X: Any) -> Array:
         """Raw columns from transformed ones, where z was within its bound."""
@@ -82,6 +85,21 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not (X > 0).all():
             raise ValueError(f"X has an entry {X.min():g}: transformed data is positive.")
         return self._quadrant.inverse(X).astype(X.dtype, copy=False)
+
+
+def _transformed(quadrant: Quadrant, bound: bool, X: Any, rows: slice, columns: slice) -> Array:
+    """Features of the part of the data that lies in these rows and columns."""
+    X = np.asarray(X)
+    features = quadrant.features(X, columns, bound)
+    with np.errstate(over="ignore"):
+        P = features.power(1.0, np.zeros(1)).astype(X.dtype, copy=False)
+    if not np.isfinite(P).all():
+        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(P)))
+        place = f"row {row + rows.start}, column {column + columns.start}"
+        if not np.isfinite(X[row, column]):
+            raise ValueError(f"X contains NaN or infinity at {place}.")
+        raise ValueError(f"exp(a z + b) overflows at {place}: use a smaller |a|, or bound=True.")
+    return P
 
 
 def _checked_weights(sample_weight: Any, n_samples: int) -> Array:

@@ -45,7 +45,9 @@ def contents_of(model: Any, intervals: bool) -> Contents:
     if not classifier:
         _add_residuals(out, model._model)
     # where no column is kept, intervals need no features, and the rest is small
-    out.header["intervals"] = intervals or (not classifier and parts.kept.size == 0)
+    out.header["intervals"] = intervals or (
+        not classifier and parts.kept.size == 0 and parts.used.size > 0
+    )
     if out.header["intervals"]:
         out.arrays["features"] = training_features(model._model, parts)
         out.arrays["targets"], out.arrays["weights"] = model._model.Y, model._model.weights
@@ -58,6 +60,9 @@ def _add_summary(out: Contents, model: Any, parts: Parts) -> None:
         value = getattr(model, f"{name}_", getattr(model, name, None))
         out.header[name] = encode_or_repr(value)[0]
     out.header["n_samples"] = parts.used.size
+    if hasattr(model, "n_samples_seen_"):
+        # rows that were summed up batch by batch: there is nothing to store of each
+        out.header["n_samples"] = out.header["n_samples_seen"] = model.n_samples_seen_
     out.header["n_features"] = parts.quadrant.b.size
     out.header["n_targets"] = parts.level.size
 

@@ -67,7 +67,8 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
     spaces, solvers = field_list(header, "spaces", str), field_list(header, "solvers", str)
     has_dual = field_list(header, "has_dual", bool)
     p = len(spaces)
-    if p not in (1, t) or min(t, D, M) < 1 or not len(solvers) == len(has_dual) == p:
+    rows = _rows(header, used)
+    if p not in (1, t) or min(t, D, rows) < 1 or not len(solvers) == len(has_dual) == p:
         raise ModelFileError(f"it has {p} fits of {t} targets on {M} samples of {D} features.")
     k, c, intercept, solver = field(header, "spec", list)
     k, c = decode(k), decode(c)
@@ -100,6 +101,13 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
     )
     _check_support(parts)
     return parts
+
+
+def _rows(header: dict[str, Any], used: Any) -> int:
+    """Samples of positive weight; those of batches are only counted."""
+    if "n_samples_seen" not in header:
+        return int(used.sum())
+    return 0 if used.size else field(header, "n_samples_seen", int)
 
 
 def _quadrant(header: dict[str, Any], arrays: Arrays) -> Quadrant:
@@ -181,7 +189,7 @@ def _set_search(model: Any, header: dict[str, Any], arrays: Arrays, shape: tuple
 
 
 def _set_model(model: Any, header: dict[str, Any], arrays: Arrays, parts: Parts) -> None:
-    (D,), M, U = parts.columns.shape, int(parts.used.sum()), parts.kept.size
+    (D,), M, U = parts.columns.shape, _rows(header, parts.used), parts.kept.size
     t, offset = parts.level.size, 1.0 if parts.quadrant.kind == "exp" else 0.0
     whole: Design = AbsentDesign((M, D), offset)
     kept: Design = AbsentDesign((M, U), offset)
@@ -195,6 +203,8 @@ def _set_model(model: Any, header: dict[str, Any], arrays: Arrays, parts: Parts)
         kept = stored_design(features, parts)
         whole = kept if D == U else whole
     fitted = put_together(model, parts, whole, kept, Y, weights)
+    if "n_samples_seen" in header:
+        model.n_samples_seen_ = M
     if "residuals" in arrays:
         # where the cached property would put it
         vars(fitted)["loo_residuals"] = arrays.take("residuals", Rule((M, t)))

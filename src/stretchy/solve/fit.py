@@ -9,16 +9,21 @@ from stretchy.core.factors import SingularSystemError
 from stretchy.core.features import Features
 from stretchy.core.fit import Fit
 from stretchy.core.intercept import Intercept
+from stretchy.core.krylov import Report
 from stretchy.core.types import Array
 from stretchy.designs.protocol import Design
 from stretchy.designs.threads import calm_blas
 from stretchy.exceptions import IllConditionedWarning
+from stretchy.solve.krylov import NeedsInverseError, krylov_system
 from stretchy.solve.lu import DualLU, PrimalLU
+from stretchy.solve.memory import direct_budget, direct_bytes
 from stretchy.solve.qr import TallQR, WideQR
 from stretchy.solve.spec import Space, Spec, System
 
 # digits that LU may lose before the accurate solution takes over
 TOLERATED_ERROR = 1e-11
+# the side of a system from which LU and the trace of the inverse (2 n**3) take longer than walks
+COSTLY_SIDE = 30_000
 
 
 def choose_space(n_samples: int, n_features: int, intercept: Intercept) -> Space:
@@ -46,9 +51,43 @@ def loses_digits(rcond: float) -> bool:
     return float(np.finfo(np.float64).eps) > TOLERATED_ERROR * rcond
 
 
-def build_system(design: Design, weights: Array, spec: Spec) -> System:
-    """Factor the model; ``solver="auto"`` goes on to QR where LU loses digits and Q fits."""
+def is_large(n_samples: int, n_features: int) -> bool:
+    """Whether K would be too large for the machine, or too slow to factor.
+
+    Three matrices of the smaller side would take more than half of the machine's memory (and more
+    than scikit-learn's working_memory), or that side exceeds `COSTLY_SIDE`.
+    """
+    side = min(n_samples, n_features)
+    return side > COSTLY_SIDE or direct_bytes(side) > direct_budget()
+
+
+def is_matrix_free(design: Design, spec: Spec) -> bool:
+    """Whether the model is solved without K: as asked, or by ``"auto"`` where K `is_large`.
+
+    Elsewhere ``"auto"`` prefers the direct solution, which is exact and tells its condition, its
+    degrees of freedom and its leave-one-out residuals; so it does where powers need scaled rows.
+    """
+    if spec.solver != "auto":
+        return spec.solver == "krylov"
+    return is_large(*design.shape) and design.row_peaks(spec.r) is None
+
+
+def check_invertible(design: Design, spec: Spec, what: str) -> None:
+    """Refuse what only a factorised system can tell."""
+    if is_matrix_free(design, spec):
+        raise NeedsInverseError(what)
+
+
+def build_system(
+    design: Design, weights: Array, spec: Spec, report: Report | None = None
+) -> System:
+    """Factor the model; ``solver="auto"`` goes on to QR where LU loses digits and Q fits.
+
+    A matrix-free system has nothing to factor; it tells its steps to `report`.
+    """
     space = choose_space(*design.shape, spec.intercept)
+    if is_matrix_free(design, spec):
+        return krylov_system(design, weights, spec, space, report)
     if spec.solver == "qr":
         features = design.in_memory()
         if features is None:
@@ -57,7 +96,7 @@ def build_system(design: Design, weights: Array, spec: Spec) -> System:
                 'solver="auto", or raise sklearn.set_config(working_memory=...).'
             )
         return _accurate(features, weights, spec, space)
-    if spec.solver != "auto":
+    if spec.solver == "dual" or spec.solver == "primal":
         space = spec.solver
     plain = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
     if spec.solver == "auto" and loses_digits(plain.rcond):
@@ -94,12 +133,14 @@ class Solution:
     solver: str
 
 
-def fit_stretchy(design: Design, Y: Array, weights: Array, spec: Spec) -> Solution:
+def fit_stretchy(
+    design: Design, Y: Array, weights: Array, spec: Spec, report: Report | None = None
+) -> Solution:
     """Fit targets Y of shape (M, t) with positive weights of shape (M,)."""
     if design.shape[1] == 0:
         return _constant_solution(Y, weights, spec)
     with calm_blas(min(design.shape)):
-        system = build_system(design, weights, spec)
+        system = build_system(design, weights, spec, report)
         fit, dof = system.fit(Y), system.dof
     if not fit.is_finite():
         raise FloatingPointError(

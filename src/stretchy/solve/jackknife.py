@@ -13,7 +13,7 @@ from stretchy.core.primal import PrimalSystem
 from stretchy.core.types import Array, Index
 from stretchy.designs.protocol import Design
 from stretchy.exceptions import IllConditionedWarning
-from stretchy.solve.fit import POOR_RCOND, crossfit_space
+from stretchy.solve.fit import POOR_RCOND, check_invertible, crossfit_space
 from stretchy.solve.lu import DualLU, PrimalLU
 from stretchy.solve.spec import Spec
 
@@ -140,6 +140,7 @@ def make_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Jack
     """All leave-one-out models, in the space that the fit would choose."""
     if design.shape[1] == 0:
         return constant_jackknife(Y, weights, spec)
+    check_invertible(design, spec, "a leave-one-out residual or interval")
     space = spec.solver
     if space not in ("dual", "primal"):
         space = crossfit_space(*design.shape, spec.intercept)

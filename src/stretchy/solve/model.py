@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from stretchy.core.density import strongest
+from stretchy.core.krylov import Report
 from stretchy.core.types import Array, Index, Mask
 from stretchy.designs.protocol import Design
 from stretchy.solve.fit import Solution, fit_stretchy
@@ -115,11 +116,21 @@ class FittedModel:
 
 
 def fit_model(
-    design: Design, Y: Array, weights: Array, spec: Spec, count: int, n_jobs: int | None = None
+    design: Design,
+    Y: Array,
+    weights: Array,
+    spec: Spec,
+    count: int,
+    n_jobs: int | None = None,
+    report: Report | None = None,
 ) -> FittedModel:
-    """Fit on all columns; where `count` is smaller, fit each target again on its strongest."""
+    """Fit on all columns; where `count` is smaller, fit each target again on its strongest.
+
+    A matrix-free fit on all columns tells its steps to `report`.
+    """
     D, t = design.shape[1], Y.shape[1]
-    first = Pass(np.arange(t), np.arange(D), design, fit_stretchy(design, Y, weights, spec))
+    whole = fit_stretchy(design, Y, weights, spec, report)
+    first = Pass(np.arange(t), np.arange(D), design, whole)
     if count >= D:
         return FittedModel(design, Y, weights, spec, [first])
 

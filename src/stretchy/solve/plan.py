@@ -9,10 +9,13 @@ import numpy as np
 from stretchy.core.intercept import Intercept
 from stretchy.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, working_bytes
 from stretchy.designs.storage import Storage
-from stretchy.solve.fit import choose_space
+from stretchy.solve.fit import choose_space, is_large
+from stretchy.solve.memory import DIRECT_COPIES
 
 # bytes a second that a disk gives without effort
 READ_RATE = 5e8
+# vectors that an iteration keeps, and walks over the data that it usually takes
+KRYLOV_VECTORS, KRYLOV_WALKS = 500, 100
 
 
 @dataclass(frozen=True)
@@ -42,22 +45,29 @@ class Plan:
         n_rows, n_columns = self.storage.shape
         each = 8 * n_rows * max(BLOCK_LENGTH, BLOCK_BYTES // (8 * n_rows))
         block = min(6 * each, working_bytes())
-        return 8 * self.side**2 * (self.n_transforms + 4) + block + 10 * 8 * n_columns
+        if self.solver == "Krylov":
+            square = 8 * self.side * KRYLOV_VECTORS
+        else:
+            square = 8 * self.side**2 * (self.n_transforms + DIRECT_COPIES - 1)
+        return square + block + 10 * 8 * n_columns
 
     @property
     def seconds(self) -> float:
         """Products at the measured rate of BLAS, plus reading."""
-        system = float(self.side) ** 3 * self.n_cells
-        products = self.storage.products * (self.n_transforms + 0.2) + system
+        if self.solver == "Krylov":
+            products = float(self.walks) * self.storage.nbytes
+        else:
+            system = float(self.side) ** 3 * self.n_cells
+            products = self.storage.products * (self.n_transforms + 0.2) + system
         reading = self.nbytes / READ_RATE if self.storage.kind == "read in blocks" else 0.0
         return products / product_rate() + reading
 
     def __str__(self) -> str:
         n_rows, n_columns = self.storage.shape
         cells = "1 cell" if self.n_cells == 1 else f"{self.n_cells:,} cells"
-        walks = "1 walk" if self.walks == 1 else f"{self.walks} walks"
+        walks = f"{'about ' if self.solver == 'Krylov' else ''}{self.walks} walks"
         return (
-            f"stretchy: {n_rows:,} x {n_columns:,} {self.storage.dtype}, {self.storage.kind}; "
+            f"{n_rows:,} x {n_columns:,} {self.storage.dtype}, {self.storage.kind}; "
             f"{self.space} form by {self.solver}, a {self.side:,} x {self.side:,} system, {cells}; "
             f"{walks} over the data, {_size(self.nbytes)}; about {_size(self.memory)} of memory "
             f"and {_duration(self.seconds)}"
@@ -71,7 +81,9 @@ def make_plan(
     space = choose_space(*storage.shape, intercept)
     if solver in ("dual", "primal"):
         space = solver  # type: ignore[assignment]
-    name = "LU" if solver in ("auto", "dual", "primal") else solver
+    if solver == "krylov" or (solver == "auto" and is_large(*storage.shape)):
+        return Plan(storage, space, "Krylov", n_transforms, n_cells, KRYLOV_WALKS)
+    name = "QR" if solver == "qr" else "LU"
     return Plan(storage, space, name, n_transforms, n_cells, walks)
 
 

@@ -9,8 +9,8 @@ from stretchy.core.stretch import penalty, stretch_exponent
 from stretchy.core.types import Array
 
 Space = Literal["dual", "primal"]
-Solver = Literal["auto", "dual", "primal", "qr"]
-SOLVERS: tuple[Solver, ...] = ("auto", "dual", "primal", "qr")
+Solver = Literal["auto", "dual", "primal", "qr", "krylov"]
+SOLVERS: tuple[Solver, ...] = ("auto", "dual", "primal", "qr", "krylov")
 
 
 @dataclass(frozen=True)

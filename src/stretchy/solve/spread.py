@@ -5,7 +5,7 @@ import numpy as np
 from stretchy.core.fit import Fit
 from stretchy.core.types import Array
 from stretchy.designs.protocol import Design
-from stretchy.solve.fit import build_system
+from stretchy.solve.fit import build_system, check_invertible
 from stretchy.solve.spec import Spec, System
 
 
@@ -30,6 +30,7 @@ def coefficient_variance(
     """The variance of every coefficient, shape (t, D), for noise of variance ``noise / w``."""
     if design.shape[1] == 0:
         return np.zeros((Y.shape[1], 0))
+    check_invertible(design, spec, "the spread of the coefficients")
     system = build_system(design, weights, spec)
     if noise is None:
         noise = noise_variance(design, system.fit(Y), system, Y, weights)
@@ -42,6 +43,7 @@ def coefficient_covariance(
     """The covariance of the coefficients of every target, shape (t, D, D)."""
     if design.shape[1] == 0:
         return np.zeros((Y.shape[1], 0, 0))
+    check_invertible(design, spec, "the spread of the coefficients")
     system = build_system(design, weights, spec)
     if noise is None:
         noise = noise_variance(design, system.fit(Y), system, Y, weights)

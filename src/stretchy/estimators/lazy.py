@@ -1,0 +1,25 @@
+"""Coefficients that stay where the data is."""
+
+from typing import Any
+
+import numpy as np
+
+from stretchy.core.gram import Frame
+from stretchy.core.intercept import Intercept
+from stretchy.designs import WideDesign
+from stretchy.solve import FittedModel
+
+
+def lazy_coefficients(model: FittedModel) -> Any:
+    """``alpha = Q' beta`` of all columns as a Dask array (d, t); None where it has no such form."""
+    only, spec = model.passes[0], model.spec
+    fit = only.solution.fit
+    if len(model.passes) > 1 or not isinstance(only.design, WideDesign):
+        return None
+    if fit.beta is None or fit.log_beta is None:
+        return None
+    scaled = bool(fit.log_beta.any())
+    frame = Frame(spec.r, np.zeros(0), fit.log_beta / spec.r if scaled else None)
+    free = spec.intercept is Intercept.FREE
+    total = np.zeros(fit.beta.shape[1]) if free else fit.beta.sum(axis=0)
+    return only.design.lazy_coefficients(frame, fit.beta, total, model.weights)

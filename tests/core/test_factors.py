@@ -1,0 +1,51 @@
+"""LU factors: solutions, inverses and their diagonal against numpy's, in either memory order."""
+
+import numpy as np
+import pytest
+
+from stretchy.core.factors import WHOLE_INVERSE, SingularSystemError, factorise
+
+
+def matrix(n, seed=0):
+    """Rows that need swapping, and a condition number of at most 1e5."""
+    return np.random.default_rng(seed).standard_normal((n, n))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("n", [1, 7, 64, 65, WHOLE_INVERSE, WHOLE_INVERSE + 1, 530])
+def test_inverse_and_diagonal(n, graded, order):
+    """Rows and columns may span ten orders of magnitude: ``(R B C)^-1 = C^-1 B^-1 R^-1``."""
+    B = matrix(n)
+    inverse = np.linalg.inv(B)
+    rows, columns = 10.0 ** np.random.default_rng(1).uniform(-5, 5, (2, n)) ** int(graded)
+    factor = factorise(np.array(rows[:, None] * B * columns, order=order))
+    size = 1e-10 * np.abs(inverse).max()
+    found = columns[:, None] * factor.inverse * rows
+    np.testing.assert_allclose(found, inverse, rtol=0, atol=size)
+    diagonal = columns * factor.inverse_diagonal * rows
+    np.testing.assert_allclose(diagonal, inverse.diagonal(), rtol=0, atol=size)
+    np.testing.assert_allclose(diagonal, found.diagonal(), rtol=0, atol=size)
+    X = columns[:, None] * factor.solve(rows[:, None] * np.eye(n)[:, :1])
+    np.testing.assert_allclose(X[:, 0], inverse[:, 0], rtol=0, atol=size)
+
+
+def test_column_order_is_factored_in_place():
+    A = np.asfortranarray(matrix(50))
+    assert np.shares_memory(factorise(A).lu, A)
+
+
+@pytest.mark.parametrize("n", [3, WHOLE_INVERSE + 5])
+def test_singular_has_no_diagonal(n):
+    A = np.ones((n, n))
+    assert factorise(A).rcond == 0.0
+    with pytest.raises(SingularSystemError):
+        _ = factorise(np.ones((n, n))).inverse_diagonal
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_entries_out_of_range(bad):
+    A = np.eye(4)
+    A[2, 1] = bad
+    with pytest.raises(FloatingPointError, match="range of float64"):
+        factorise(A)

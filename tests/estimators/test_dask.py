@@ -1,0 +1,399 @@
+"""Estimators on Dask arrays against the same estimators on data in memory."""
+
+import pickle
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold
+
+from stretchy import (
+    StretchyClassifier,
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
+from stretchy.designs import dask_plan, tidy
+from tests.dask_arrays import as_dask, tall, wide
+
+# two values of c are enough here, and one of them is always at the edge
+pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+KINDS = [(kind, shape) for kind in ("dense", "sparse") for shape in ("wide", "tall")]
+GRID = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0)}
+
+
+def data(kind, shape):
+    """X in memory, X in blocks, y, and weights with zeros among them."""
+    X = wide(kind) if shape == "wide" else tall(kind)
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal(X.shape[0])
+    y = np.asarray(X[:, [0, 1, 2]].sum(axis=1)).ravel() + 0.3 * noise
+    weights = rng.integers(0, 3, X.shape[0]).astype(float)
+    return X, as_dask(X, (-1, 37) if shape == "wide" else (41, -1)), y, weights
+
+
+@pytest.fixture(params=KINDS, ids="-".join)
+def case(request):
+    return data(*request.param)
+
+
+def same(here, there, X, blocks):
+    """Coefficients, predictions (to 1e-10) and lazy predictions are those of the fit in memory."""
+    size = np.abs(here.coef_).max()
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10 * size)
+    assert (there.space_, there.solver_) == (here.space_, here.solver_)
+    np.testing.assert_allclose(there.dof_, here.dof_, rtol=1e-9)
+    outputs = "predict" if hasattr(here, "predict_interval") else "decision_function"
+    expected = getattr(here, outputs)(X)
+    np.testing.assert_allclose(getattr(there, outputs)(X), expected, rtol=0, atol=1e-10)
+    lazy = getattr(there, outputs)(blocks)
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == expected.shape
+    assert lazy.dtype == expected.dtype
+    np.testing.assert_allclose(lazy.compute(), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"k": 1.05, "c": 1.0},
+        {"fit_intercept": "column"},
+        {"fit_intercept": False},
+        {"a": 0.0},
+        {"density": 0.4},
+        {"density": 3, "b": 0.1},
+        {"a": -6.0, "k": 1.02, "c": 1.0},
+    ],
+    ids=str,
+)
+def test_regressor(case, parameters):
+    X, blocks, y, _ = case
+    here = StretchyRegressor(**parameters).fit(X, y)
+    same(here, StretchyRegressor(**parameters).fit(blocks, y), X, blocks)
+
+
+def test_weights_of_zero_leave_rows_out(case):
+    X, blocks, y, weights = case
+    here = StretchyRegressor().fit(X, y, sample_weight=weights)
+    there = StretchyRegressor().fit(blocks, y, sample_weight=da.from_array(weights))
+    same(here, there, X, blocks)
+    np.testing.assert_allclose(there.dual_coef_, here.dual_coef_, atol=1e-10)
+
+
+def test_targets_may_be_dask_and_several(case):
+    X, blocks, y, _ = case
+    Y = np.column_stack([y, y**2])
+    here = StretchyRegressor().fit(X, Y)
+    there = StretchyRegressor().fit(blocks, da.from_array(Y, chunks=(11, 1)))
+    same(here, there, X, blocks)
+
+
+@pytest.mark.parametrize("cv", [None, KFold(3)])
+def test_search(case, cv):
+    X, blocks, y, weights = case
+    here = StretchyRegressorCV(**GRID, cv=cv, rule="best").fit(X, y, sample_weight=weights)
+    there = StretchyRegressorCV(**GRID, cv=cv, rule="best").fit(blocks, y, sample_weight=weights)
+    assert (here.a_, here.k_, here.c_) == (there.a_, there.k_, there.c_)
+    np.testing.assert_allclose(
+        there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"], rtol=1e-9
+    )
+    np.testing.assert_allclose(there.cv_predictions_, here.cv_predictions_, atol=1e-10)
+    same(here, there, X, blocks)
+
+
+@pytest.mark.parametrize("memory", [1024, 0.01])
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+def test_search_over_densities(shape, memory):
+    X, blocks, y, _ = data("dense", shape)
+    parameters = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (0.1, 1.0), "cv": 3}
+    densities = (0.05, 0.5, 1.0) if shape == "wide" else (0.3, 1.0)
+    with sklearn.config_context(working_memory=memory):
+        here = StretchyRegressorCV(density_grid=densities, **parameters).fit(X, y)
+        there = StretchyRegressorCV(density_grid=densities, **parameters).fit(blocks, y)
+    np.testing.assert_allclose(
+        there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"], rtol=1e-9
+    )
+    assert np.array_equal(here.support_, there.support_)
+    same(here, there, X, blocks)
+
+
+def test_classifiers(case):
+    X, blocks, y, _ = case
+    labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.6]))]
+    for make in (StretchyClassifier, lambda: StretchyClassifierCV(**GRID)):
+        for target in (labels, labels == "low"):
+            here, there = make().fit(X, target), make().fit(blocks, target)
+            same(here, there, X, blocks)
+            lazy = there.predict(blocks)
+            assert isinstance(lazy, da.Array)
+            assert np.array_equal(lazy.compute(), here.predict(X))
+            proba = there.predict_proba(blocks)
+            assert proba.shape == here.predict_proba(X).shape
+            np.testing.assert_allclose(proba.compute(), here.predict_proba(X), atol=1e-10)
+
+
+def test_isotonic_probabilities_are_lazy_too():
+    X, blocks, y, _ = data("dense", "wide")
+    model = StretchyClassifier(calibration="isotonic").fit(blocks, y > 0)
+    assert np.array_equal(model.predict_proba(blocks).compute(), model.predict_proba(X))
+
+
+def test_intervals_and_spread(case):
+    X, blocks, y, _ = case
+    here, there = StretchyRegressor(c=0.01).fit(X, y), StretchyRegressor(c=0.01).fit(blocks, y)
+    for method in ("plus", "residual"):
+        expected = here.predict_interval(X[:7], method=method)
+        for new in (X[:7], as_dask(X[:7], (4, 50))):
+            bounds = there.predict_interval(new, method=method)
+            np.testing.assert_allclose(bounds, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(there.coef_std(), here.coef_std(), rtol=1e-8)
+    np.testing.assert_allclose(
+        there.effect_path(values=[0.1, 1.0])[1], here.effect_path(values=[0.1, 1.0])[1], atol=1e-10
+    )
+
+
+def test_krylov(case):
+    X, blocks, y, weights = case
+    here = StretchyRegressor(c=1.0).fit(X, y, sample_weight=weights)
+    there = StretchyRegressor(c=1.0, solver="krylov").fit(blocks, y, sample_weight=weights)
+    assert there.solver_ == "krylov"
+    np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=0, atol=1e-7)
+
+
+def test_float32_stays_float32(case):
+    X, _, y, _ = case
+    X = X.astype(np.float32)
+    chunks = (-1, 37) if X.shape[0] < X.shape[1] else (41, -1)
+    model = StretchyRegressor().fit(as_dask(X, chunks), y)
+    assert model.coef_.dtype == np.float32
+    assert model.predict(as_dask(X, chunks)).dtype == np.float32
+    np.testing.assert_allclose(model.coef_, StretchyRegressor().fit(X, y).coef_, atol=1e-5)
+    model = StretchyClassifier().fit(X, y > 0)
+    lazy = model.predict_proba(as_dask(X, chunks))
+    assert lazy.dtype == lazy.compute().dtype == model.predict_proba(X).dtype
+
+
+@pytest.mark.parametrize("chunks", [(-1, -1), (10, 37), (7, -1), (-1, 50)])
+def test_predict_takes_any_chunks(chunks):
+    X, blocks, y, _ = data("dense", "wide")
+    model = StretchyRegressor(density=0.1).fit(blocks, y)
+    lazy = model.predict(as_dask(X, chunks))
+    np.testing.assert_allclose(lazy.compute(), model.predict(X), rtol=0, atol=1e-12)
+    assert model.score(as_dask(X, chunks), y) == pytest.approx(model.score(X, y))
+
+
+def test_predict_computes_nothing_and_keeps_no_training_data():
+    X, blocks, y, _ = data("dense", "wide")
+    model = StretchyRegressor().fit(blocks, y)
+
+    def never(chunk):
+        raise AssertionError("computed too early")
+
+    lazy = model.predict(as_dask(X, (10, 37)).map_blocks(never, dtype=float, meta=np.empty((0, 0))))
+    assert isinstance(lazy, da.Array)
+    with pytest.raises(AssertionError, match="too early"):
+        lazy.compute()
+    graph = model.predict(da.zeros((10**6, 200), chunks=(10**5, 200))).dask.to_dict()
+    import cloudpickle
+
+    assert len(cloudpickle.dumps(graph)) < 100_000
+
+
+@pytest.mark.parametrize("parameters", [{}, {"fit_intercept": "column"}, {"a": -6.0, "k": 1.02}])
+def test_coefficients_as_a_dask_array(parameters):
+    _, blocks, y, _ = data("dense", "wide")
+    model = StretchyRegressor(c=1.0, **parameters).fit(blocks, y)
+    lazy = model.lazy_coef()
+    assert lazy.chunks == (blocks.chunks[1],)
+    size = np.abs(model.coef_).max()
+    np.testing.assert_allclose(lazy.compute(), model.coef_, rtol=0, atol=1e-13 * size)
+    model = StretchyRegressor().fit(*data("dense", "tall")[1:3])
+    with pytest.raises(ValueError, match="from_array"):
+        model.lazy_coef()
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_repeated_fits_are_bitwise_equal_whichever_scheduler(case, scheduler):
+    _, blocks, y, _ = case
+    first = StretchyRegressor().fit(blocks, y)
+    with dask.config.set(scheduler=scheduler):
+        second = StretchyRegressor().fit(blocks, y)
+    assert np.array_equal(first.coef_, second.coef_)
+    assert np.array_equal(first.intercept_, second.intercept_)
+
+
+def test_data_read_from_files(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    X, _, y, _ = data("dense", "wide")
+    expected = StretchyRegressor().fit(X, y)
+    store = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, dtype="f8", chunks=(30, 37))
+    store[:] = X
+    da.to_npy_stack(str(tmp_path / "X"), da.from_array(X.T, chunks=(37, -1)))
+    lazies = [
+        da.from_zarr(str(tmp_path / "X.zarr")),
+        da.from_npy_stack(str(tmp_path / "X")).T,
+    ]
+    for lazy in lazies:
+        model = StretchyRegressor().fit(lazy, y)
+        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_a_block_that_cannot_be_read_is_named(scheduler):
+    _, blocks, y, _ = data("dense", "wide")
+
+    def broken(chunk, block_info=None):
+        if block_info[0]["chunk-location"][1] == 2:
+            raise OSError("part-2.npy is damaged")
+        return chunk
+
+    bad = blocks.map_blocks(broken, dtype=float, meta=np.empty((0, 0)))
+    model = StretchyRegressor()
+    expected = r"feature block 2 of 6 \(columns 74 to 110 of X\).*OSError: part-2.npy is damaged"
+    with dask.config.set(scheduler=scheduler), pytest.raises(RuntimeError, match=expected):
+        model.fit(bad, y)
+    with pytest.raises(NotFittedError):
+        model.predict(blocks)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_numbers_that_are_not_finite_are_found_where_they_are(kind, shape, value, name):
+    X, _, y, _ = data(kind, shape)
+    row, column = (5, 123) if shape == "wide" else (97, 4)
+    if kind == "sparse":
+        X = X.tolil()
+        X[row, column] = value
+        X = X.tocsr()
+    else:
+        X[row, column] = value
+    blocks = as_dask(X, (-1, 37) if shape == "wide" else (41, -1))
+    with pytest.raises(ValueError, match=f"{name} in column {column}, row {row}"):
+        StretchyRegressor().fit(blocks, y)
+
+
+def test_chunks_that_are_not_what_they_say_are_refused():
+    _, blocks, y, _ = data("dense", "wide")
+    short = blocks.map_blocks(lambda chunk: chunk[:-1], dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match=r"feature block \d of 6 .* has shape \(29, \d+\)"):
+        StretchyRegressor().fit(short, y)
+
+
+def test_errors_of_fit_name_the_way_out():
+    X, blocks, y, _ = data("dense", "wide")
+    with pytest.raises(ValueError, match=r"X.rechunk\(\{0: -1, 1: 'auto'\}\)"):
+        StretchyRegressor().fit(as_dask(X, (10, 50)), y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        StretchyRegressor().fit(blocks, y[:-1])
+    with pytest.raises(ValueError, match="2D"):
+        StretchyRegressor().fit(blocks[0], y)
+    with pytest.raises(ValueError, match="complex"):
+        StretchyRegressor().fit(blocks.astype(complex), y)
+    model = StretchyRegressor().fit(blocks, y)
+    with pytest.raises(ValueError, match="199 features"):
+        model.predict(blocks[:, 1:])
+    with pytest.raises(ValueError, match="negative value"):
+        StretchyRegressor(quadrant="identity").fit(blocks, y)
+
+
+def test_identity_and_offsets_by_column():
+    X, _, y, _ = data("dense", "wide")
+    X = np.abs(X)
+    blocks = as_dask(X, (-1, 37))
+    same(StretchyRegressor(quadrant="identity", c=1.0).fit(X, y),
+         StretchyRegressor(quadrant="identity", c=1.0).fit(blocks, y), X, blocks)  # fmt: skip
+    b = np.linspace(-0.2, 0.2, X.shape[1])
+    same(StretchyRegressor(b=b).fit(X, y), StretchyRegressor(b=b).fit(blocks, y), X, blocks)
+
+
+def test_a_fitted_model_pickles_and_saves(tmp_path):
+    import stretchy
+
+    X, blocks, y, _ = data("dense", "wide")
+    model = StretchyRegressor().fit(blocks, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    stretchy.save(model, tmp_path / "model.stretchy")
+    loaded = stretchy.load(tmp_path / "model.stretchy")
+    np.testing.assert_allclose(loaded.predict(X), model.predict(X), rtol=0, atol=1e-12)
+
+
+def test_sparse_chunks_stay_sparse(monkeypatch):
+    _, blocks, y, _ = data("sparse", "wide")
+    assert sparse.issparse(blocks.blocks[0, 0].compute())
+    from stretchy.designs import dask_walk
+
+    seen = []
+    opened = dask_walk.opened
+    monkeypatch.setattr(dask_walk, "opened", lambda *args: seen.append(opened(*args)) or seen[-1])
+    StretchyRegressor().fit(blocks, y)
+    assert seen
+    assert all(sparse.issparse(chunk) for chunk in seen)
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("memory", [1024, 0.005])
+@pytest.mark.parametrize(
+    ("make", "plan"),
+    [
+        (StretchyRegressor, {}),
+        (lambda: StretchyRegressor(density=0.5), {"n_selections": 1}),
+        (lambda: StretchyRegressorCV(**GRID), {"n_maps": 2, "n_transforms": 3, "n_cells": 6}),
+        (
+            lambda: StretchyRegressorCV(**GRID, density_grid=(0.2, 1.0), cv=3),
+            {"n_maps": 2, "n_transforms": 3, "n_cells": 12, "n_selections": 6, "n_folds": 3},
+        ),
+    ],
+    ids=["fit", "density", "search", "densities"],
+)
+def test_the_blocks_are_read_as_often_as_the_plan_says(monkeypatch, shape, memory, make, plan):
+    _, blocks, y, _ = data("dense", shape)
+    read = []
+
+    def counted(chunk):
+        read.append(1)
+        return chunk
+
+    counting = blocks.map_blocks(counted, dtype=float, meta=np.empty((0, 0)))
+    with sklearn.config_context(working_memory=memory), dask.config.set(scheduler="synchronous"):
+        expected = dask_plan(tidy(counting), **plan)
+        make().fit(counting, y)
+    walks = len(read) / expected.n_blocks
+    assert walks <= expected.n_walks
+    if "n_selections" not in plan:
+        assert walks == expected.n_walks
+
+
+@pytest.mark.parametrize("shape", [(20, 20), (20, 19), (20, 21)])
+@pytest.mark.parametrize("dtype", [float, int, bool])
+def test_nearly_square_data_of_any_dtype(shape, dtype):
+    X = np.random.default_rng(0).integers(0, 2 if dtype is bool else 9, shape).astype(dtype)
+    y = np.random.default_rng(1).standard_normal(shape[0])
+    blocks = as_dask(X, (-1, 7) if shape[0] <= shape[1] else (7, -1))
+    same(StretchyRegressor(c=1.0).fit(X, y), StretchyRegressor(c=1.0).fit(blocks, y), X, blocks)
+    here, there = (
+        StretchyClassifier(c=1.0).fit(X, y > 0),
+        StretchyClassifier(c=1.0).fit(blocks, y > 0),
+    )
+    np.testing.assert_allclose(there.decision_function(X), here.decision_function(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(20, 50), (50, 6)])
+def test_columns_that_do_not_vary_leave_the_mean(shape):
+    X, y = np.ones(shape), np.arange(float(shape[0]))
+    blocks = as_dask(X, (-1, 7) if shape[0] <= shape[1] else (7, -1))
+    model = StretchyRegressor().fit(blocks, y)
+    np.testing.assert_allclose(model.predict(blocks).compute(), np.full(shape[0], y.mean()))
+
+
+def test_columns_whose_squares_leave_float64():
+    X = np.random.default_rng(0).standard_normal((60, 4)) * [1.0, 1e200, 1e-200, 1.0]
+    y = np.random.default_rng(1).standard_normal(60)
+    blocks = as_dask(X, (13, -1))
+    same(StretchyRegressor().fit(X, y), StretchyRegressor().fit(blocks, y), X, blocks)

@@ -1,0 +1,244 @@
+"""Estimators on a cluster of real processes, and what happens when some of it breaks."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from stretchy import StretchyRegressor, StretchyRegressorCV
+from stretchy.designs import dask_run
+from stretchy.designs.dask_array import cut
+from stretchy.designs.dask_plan import gram_bytes, worker_bytes
+from stretchy.designs.dask_run import BlockError, InterruptedWalkError
+from tests.dask_arrays import tall
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+SHAPE, WIDTH = (40, 1200), 100
+N_BLOCKS = SHAPE[1] // WIDTH
+
+
+@contextmanager
+def cluster_of(folder, **options):
+    """Real worker processes that leave nothing behind."""
+    quiet = {
+        "temporary-directory": str(folder),
+        "distributed.comm.timeouts.connect": "30s",
+        "distributed.scheduler.allowed-failures": 1,
+    }
+    with (
+        dask.config.set(quiet),
+        distributed.LocalCluster(
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            local_directory=str(folder),
+            silence_logs=50,
+            **options,
+        ) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dask")
+    with cluster_of(folder, n_workers=2, memory_limit=0) as cluster:
+        pids = [worker.pid for worker in cluster.workers.values()]
+        yield cluster
+        pids += [worker.pid for worker in cluster.workers.values()]
+    assert not [pid for pid in pids if alive(pid)]
+    left = [*folder.rglob("worker-*"), *folder.rglob("scheduler-*")]
+    assert not [path for path in left if path.is_dir()]
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
+        yield client
+
+
+def make(pause=0.0, broken=None, fatal=None, shape=SHAPE, width=WIDTH):
+    """A wide array whose blocks are made by the workers; some of them badly."""
+
+    def block(block_info=None):
+        number = block_info[None]["chunk-location"][1]
+        time.sleep(pause)
+        if number == broken:
+            raise OSError("part-5.npy is damaged")
+        if number == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        rng = np.random.default_rng(number)
+        return rng.standard_normal(block_info[None]["chunk-shape"])
+
+    widths = (width,) * (shape[1] // width)
+    return da.map_blocks(block, chunks=((shape[0],), widths), dtype=float, meta=np.empty((0, 0)))
+
+
+@pytest.fixture(scope="module")
+def y():
+    return np.random.default_rng(0).standard_normal(SHAPE[0])
+
+
+@pytest.fixture(scope="module")
+def here(y):
+    """The fit by threads of this process."""
+    with dask.config.set(scheduler="threads"):
+        return StretchyRegressor().fit(make(), y)
+
+
+def after(seconds, action):
+    timer = threading.Timer(seconds, action)
+    timer.start()
+    return timer
+
+
+def test_a_current_client_gives_the_same_bits(client, here, y):
+    X = make()
+    for lazy in (X, X.persist()):
+        model = StretchyRegressor().fit(lazy, y)
+        assert np.array_equal(model.coef_, here.coef_)
+    assert isinstance(model.predict(X), da.Array)
+    np.testing.assert_allclose(model.predict(X).compute(), model.predict(X.compute()), atol=1e-12)
+
+
+def test_a_client_that_is_passed_is_used(cluster, here, y):
+    with distributed.Client(cluster, set_as_default=False) as other:
+        before = other.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+        with dask.config.set(scheduler=other):
+            model = StretchyRegressor().fit(make(), y)
+        after = other.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+    assert after > before
+    assert np.array_equal(model.coef_, here.coef_)
+
+
+def test_search_tall_data_and_krylov(client):
+    X = tall()
+    y = np.asarray(X[:, 0]) + np.linspace(0, 1, len(X))
+    blocks = da.from_array(X, chunks=(41, -1))
+    grid = {"k_grid": (1.5, 2.0), "c_grid": (1.0, 10.0)}
+    model = StretchyRegressorCV(**grid).fit(blocks, da.from_array(y, chunks=50))
+    expected = StretchyRegressorCV(**grid).fit(X, y)
+    np.testing.assert_allclose(model.cv_predictions_, expected.cv_predictions_, atol=1e-10)
+    krylov = StretchyRegressor(solver="krylov", c=1.0).fit(blocks, y)
+    direct = StretchyRegressor(c=1.0).fit(X, y)
+    np.testing.assert_allclose(krylov.predict(X), direct.predict(X), rtol=0, atol=1e-7)
+
+
+def test_a_block_that_raises_is_named(client, y):
+    model = StretchyRegressor()
+    expected = r"feature block 5 of 12 \(columns 500 to 599 of X\).*part-5.npy is damaged"
+    with pytest.raises(BlockError, match=expected):
+        model.fit(make(broken=5), y)
+    with pytest.raises(NotFittedError):
+        model.predict(np.zeros(SHAPE))
+
+
+def test_a_worker_killed_in_the_middle_changes_no_bit(cluster, client, here, y):
+    first = next(iter(cluster.workers.values()))
+    pid = first.pid
+    timer = after(0.5, lambda: os.kill(pid, signal.SIGKILL))
+    model = StretchyRegressor().fit(make(pause=0.15), y)
+    timer.join()
+    assert not alive(pid)
+    assert np.array_equal(model.coef_, here.coef_)
+    assert np.array_equal(model.dual_coef_, here.dual_coef_)
+    client.wait_for_workers(2)
+
+
+def test_a_client_closed_in_the_middle_is_said_and_leaves_no_model(cluster, y):
+    other = distributed.Client(cluster, set_as_default=False)
+    timer = after(0.7, other.close)
+    model = StretchyRegressor()
+    start = time.monotonic()
+    with (
+        dask.config.set(scheduler=other),
+        pytest.raises(InterruptedWalkError, match="client was closed"),
+    ):
+        model.fit(make(pause=0.3), y)
+    timer.join()
+    assert time.monotonic() - start < 15
+    assert not hasattr(model, "coef_")
+    with pytest.raises(NotFittedError):
+        model.predict(np.zeros(SHAPE))
+
+
+def test_a_block_that_kills_its_workers_is_named_within_bounded_time(client, y):
+    start = time.monotonic()
+    with pytest.raises(BlockError, match=r"workers died .* feature block 5 of 12"):
+        StretchyRegressor().fit(make(fatal=5), y)
+    assert time.monotonic() - start < 60
+    client.wait_for_workers(2)
+
+
+def tight():
+    """An array whose walk over K needs far more than an idle worker has."""
+    X = make(shape=(700, 8400), width=700)
+    array = cut(X)
+    return X, worker_bytes(array, gram_bytes(array, 6), 1)
+
+
+@pytest.fixture(scope="module")
+def tight_client(tmp_path_factory):
+    limit = int(1.02 * tight()[1])
+    folder = tmp_path_factory.mktemp("tight")
+    with (
+        cluster_of(folder, n_workers=1, memory_limit=limit) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_a_memory_limit_just_above_the_formula_is_enough(tight_client):
+    X, need = tight()
+    [worker] = tight_client.scheduler_info()["workers"].values()
+    assert need < worker["memory_limit"] < 1.05 * need
+    y = np.random.default_rng(0).standard_normal(700)
+    with dask.config.set(scheduler=tight_client):
+        model = StretchyRegressorCV(c_grid=(1.0, 10.0)).fit(X, y)
+    [again] = tight_client.scheduler_info()["workers"].values()
+    assert again["name"] == worker["name"]
+    assert again["id"] == worker["id"]
+    assert np.isfinite(model.best_score_)
+
+
+def test_a_memory_limit_far_below_the_formula_is_refused_at_once(tight_client):
+    X = make(shape=(3000, 12_000), width=1000)
+    y = np.random.default_rng(0).standard_normal(3000)
+    start = time.monotonic()
+    model = StretchyRegressor()
+    with (
+        dask.config.set(scheduler=tight_client),
+        pytest.raises(MemoryError, match=r"needs [\d,]+ MiB .* and has [\d,]+ MiB"),
+    ):
+        model.fit(X, y)
+    assert time.monotonic() - start < 10
+    assert not hasattr(model, "coef_")
+
+
+def test_a_cluster_without_workers_left_is_no_hang(tight_client, monkeypatch, y):
+    monkeypatch.setattr(dask_run, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(dask_run, "PATIENCE_SECONDS", 1.0)
+    timer = after(0.7, lambda: tight_client.cluster.scale(0))
+    with (
+        dask.config.set(scheduler=tight_client),
+        pytest.raises(InterruptedWalkError, match="no worker left"),
+    ):
+        StretchyRegressor().fit(make(pause=0.3), y)
+    timer.join()

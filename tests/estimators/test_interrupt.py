@@ -1,0 +1,78 @@
+"""Ctrl-C in the middle of long work: a prompt stop, nothing fitted, nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    os.name != "posix", reason="the test sends SIGINT, which only POSIX systems have"
+)
+PROGRAM = """
+import sys, threading, time
+import numpy as np
+from stretchy import StretchyRegressor, StretchyRegressorCV
+from stretchy.designs import dense, threads
+
+work, rows, columns, n_threads = sys.argv[1], *(int(word) for word in sys.argv[2:])
+threads.available_threads = dense.available_threads = lambda: n_threads
+
+
+class Slow:
+    '''Hundreds of blocks, each of which takes a while: the whole would take minutes.'''
+
+    shape, dtype, reads, rng = (rows, columns), np.dtype(float), 0, np.random.default_rng(0)
+
+    def __getitem__(self, key):
+        Slow.reads += 1
+        if Slow.reads == 6:
+            print("reading", flush=True)
+        time.sleep(0.1)
+        return self.rng.random([part.stop - part.start for part in key])
+
+
+model = StretchyRegressorCV() if work == "search" else StretchyRegressor()
+if work == "partial_fit":
+    model.partial_fit(np.random.default_rng(0).random((50, columns)), np.arange(50.0))
+before = dict(vars(model))
+try:
+    (model.partial_fit if work == "partial_fit" else model.fit)(Slow(), np.arange(rows) % 5.0)
+    print("finished", flush=True)
+except KeyboardInterrupt:
+    print("stopped", vars(model) == before, threading.active_count(), flush=True)
+"""
+CASES = [
+    ("fit", 100, 2_000_000, 1),
+    ("search", 100, 2_000_000, 2),
+    ("fit", 10_000_000, 20, 1),
+    ("partial_fit", 10_000_000, 20, 1),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_interrupt(case, tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *map(str, case)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+    )
+    with process:
+        assert process.stdout.readline() == "reading\n", process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        begin = time.perf_counter()
+        said = process.stdout.readline()
+        waited = time.perf_counter() - begin
+        process.wait(timeout=60)
+        error = process.stderr.read()
+    assert said == "stopped True 1\n", error
+    assert waited < 2.0
+    assert process.returncode == 0, error
+    assert list(Path(tmp_path).iterdir()) == []

@@ -1,0 +1,215 @@
+"""Every design gives the model of the dense one: predictions, intervals, spread, out-of-fold."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn import config_context
+
+from stretchy import (
+    StretchyClassifier,
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
+from tests.zoo import (
+    CONTAINERS,
+    SHAPES,
+    SPARSE,
+    TOLERANCE,
+    contained,
+    numbers,
+    targets,
+    weights,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+
+# c is small enough for LU to keep its digits: rounding must not decide the comparison
+MODELS = {
+    "exp": {"c": 10.0},
+    "column": {"c": 10.0, "fit_intercept": "column"},
+    "none": {"c": 10.0, "fit_intercept": False},
+    "identity": {"c": 1e-2, "quadrant": "identity"},
+    "linear": {"c": 1.0, "a": 0.0},
+}
+CELLS = [
+    {"k": k, "density": density, "weighted": weighted}
+    for k, density, weighted in product((1.1, 1.5, 2.0), (1.0, 0.4), (False, True))
+]
+# float64 through the default transform sees every cell, the others half of them
+HALF = [number for number in range(len(CELLS)) if number.bit_count() % 2]
+# how a number is stored and how it is transformed have little to do with each other
+PAIRS = [("float64", model) for model in MODELS]
+PAIRS += [("float32", "exp"), ("uint8", "exp"), ("uint8", "identity")]
+GRID = {"a_grid": (-0.2, 0.0), "k_grid": (1.1, 1.5, 2.0), "c_grid": (0.1, 10.0)}
+# a few columns or rows at a time, and few entries of a sparse matrix
+MEMORY = 0.02
+
+containers = pytest.mark.parametrize("container", CONTAINERS)
+shapes = pytest.mark.parametrize("shape", SHAPES)
+
+
+def regressor(model, cell):
+    return StretchyRegressor(k=cell["k"], density=cell["density"], **MODELS[model])
+
+
+def sample_weight(X, weighted):
+    return weights(X.shape[0]) if weighted else None
+
+
+def new_numbers(shape, dtype):
+    """Rows of which some lie outside the training range."""
+    X = numbers(shape, dtype)[::-1]
+    return X if dtype == "uint8" else (1.3 * X).astype(dtype)
+
+
+def answers(fitted, new):
+    """What a user may ask of a fitted regressor."""
+    lower, upper = fitted.predict_interval(new, coverage=0.7)
+    return {
+        "predict": fitted.predict(new),
+        "lower": lower,
+        "upper": upper,
+        "coef": fitted.coef_,
+        "slope": fitted.slope_,
+        "dual": fitted.dual_coef_,
+        "coef_std": fitted.coef_std(1.0),
+    }
+
+
+@cache
+def expected(shape, dtype, model, number):
+    """The answers of float64 numbers in an ordinary array, with all the memory there is."""
+    X, cell = numbers(shape, dtype).astype(np.float64), CELLS[number]
+    fitted = regressor(model, cell).fit(X, targets(X), sample_weight(X, cell["weighted"]))
+    assert np.min(fitted.rcond_) > 1e-5, "too ill-conditioned to compare to ten digits"
+    return answers(fitted, new_numbers(shape, dtype).astype(np.float64))
+
+
+def assert_alike(found, true, tolerance):
+    assert set(found) == set(true)
+    for name in true:
+        finite = np.isfinite(true[name])
+        np.testing.assert_array_equal(np.isfinite(found[name]), finite, err_msg=name)
+        size = np.abs(true[name][finite]).max()
+        np.testing.assert_allclose(
+            found[name][finite], true[name][finite], rtol=0, atol=tolerance * size, err_msg=name
+        )
+
+
+@containers
+@shapes
+@pytest.mark.parametrize(("dtype", "model"), PAIRS)
+def test_regressor(container, shape, dtype, model, tmp_path):
+    X, new = numbers(shape, dtype), new_numbers(shape, dtype)
+    held = contained(container, X, tmp_path)
+    held_new = contained(container, new, tmp_path)
+    y = targets(X.astype(np.float64))
+    cells = range(len(CELLS)) if (dtype, model) == PAIRS[0] else HALF
+    for number, cell in ((number, CELLS[number]) for number in cells):
+        with config_context(working_memory=MEMORY):
+            fitted = regressor(model, cell).fit(held, y, sample_weight(X, cell["weighted"]))
+            found = answers(fitted, held_new)
+        assert fitted.coef_.dtype == (np.float32 if dtype == "float32" else np.float64)
+        assert_alike(found, expected(shape, dtype, model, number), TOLERANCE[dtype])
+
+
+@containers
+@shapes
+def test_new_data_in_another_container(container, shape, tmp_path):
+    """Training and new data need not be stored alike."""
+    X, new = numbers(shape), new_numbers(shape, "float64")
+    fitted = regressor("exp", CELLS[0]).fit(contained(container, X, tmp_path), targets(X))
+    true = expected(shape, "float64", "exp", 0)
+    for other in CONTAINERS:
+        assert_alike(answers(fitted, contained(other, new, tmp_path)), true, 1e-10)
+
+
+@cache
+def expected_search(shape, dtype, density, weighted):
+    X = numbers(shape, dtype).astype(np.float64)
+    return searched(X, X, density, weighted)
+
+
+def searched(X, held, density, weighted):
+    search = StretchyRegressorCV(**GRID, density_grid=density, rule="best")
+    search.fit(held, targets(X), sample_weight=sample_weight(X, weighted))
+    chosen = np.array([search.a_, search.k_, search.c_, search.density_])
+    table = {
+        name: np.asarray(values, dtype=float)
+        for name, values in search.cv_results_.items()
+        if name.startswith(("mean_", "std_", "dof", "param_")) and "time" not in name
+    }
+    assert table
+    return table | {
+        "chosen": chosen,
+        "cv_predictions": search.cv_predictions_,
+        "predict": search.predict(held),
+        "upper": search.predict_interval(held, 0.7)[1],
+    }
+
+
+@containers
+@shapes
+@pytest.mark.parametrize("density", [(1.0,), (1.0, 0.4)], ids=["loo", "compressed"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+def test_search(container, shape, density, weighted, tmp_path):
+    dtype = "uint8" if weighted else "float64"
+    X = numbers(shape, dtype)
+    with config_context(working_memory=MEMORY):
+        found = searched(X.astype(np.float64), contained(container, X, tmp_path), density, weighted)
+    assert_alike(found, expected_search(shape, dtype, density, weighted), 1e-10)
+
+
+@containers
+@shapes
+def test_several_targets(container, shape, tmp_path):
+    X, new = numbers(shape), new_numbers(shape, "float64")
+    Y = targets(X, 3)
+    for density in (1.0, 0.4):
+        params = {"k": 1.25, "c": 1.0, "density": density}
+        true = answers(StretchyRegressor(**params).fit(X, Y), new)
+        held = contained(container, X, tmp_path)
+        with config_context(working_memory=MEMORY):
+            found = answers(StretchyRegressor(**params).fit(held, Y), new)
+        assert_alike(found, true, 1e-10)
+
+
+@containers
+@shapes
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("Classifier", [StretchyClassifier, StretchyClassifierCV])
+def test_classifier(container, shape, n_classes, Classifier, tmp_path):
+    X, new = numbers(shape), new_numbers(shape, "float64")
+    y = targets(X)
+    labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    params = GRID if Classifier is StretchyClassifierCV else {"c": 1.0}
+
+    def scores(held, held_new):
+        model = Classifier(**params).fit(held, labels)
+        return {
+            "decision": model.decision_function(held_new),
+            "probability": model.predict_proba(held_new),
+            "label": model.predict(held_new).astype(float) + 1,
+        }
+
+    with config_context(working_memory=MEMORY):
+        found = scores(contained(container, X, tmp_path), contained(container, new, tmp_path))
+    assert_alike(found, scores(X, new), 1e-10)
+
+
+@pytest.mark.parametrize("container", SPARSE)
+def test_sparse_matrix_class_of_scipy(container):
+    """The older matrix classes are as good as the array classes."""
+    from scipy import sparse
+
+    X = numbers("wide")
+    y = targets(X)
+    older = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix}[container](X)
+    newer = contained(container, X, None)
+    np.testing.assert_array_equal(
+        StretchyRegressor().fit(older, y).predict(older),
+        StretchyRegressor().fit(newer, y).predict(newer),
+    )

@@ -1,0 +1,58 @@
+"""Transformers on Dask arrays: lazy outputs, equal to those of data in memory."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from stretchy import FirstQuadrant, GaussianBasis, RandomNetwork
+from tests.dask_arrays import as_dask, tall, wide
+
+TRANSFORMERS = [
+    FirstQuadrant(),
+    RandomNetwork(7, random_state=0),
+    GaussianBasis(5, random_state=0),
+]
+
+
+@pytest.mark.parametrize("transformer", TRANSFORMERS, ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("X", "chunks"), [(wide(), (11, 37)), (tall(), (41, 4))])
+def test_fit_and_transform(transformer, X, chunks, dtype):
+    X = X.astype(dtype)
+    blocks = as_dask(X, chunks)
+    here, there = clone(transformer).fit(X), clone(transformer).fit(blocks)
+    lazy = there.transform(blocks)
+    assert isinstance(lazy, da.Array)
+    expected = here.transform(X)
+    assert lazy.shape == expected.shape
+    assert lazy.dtype == dtype
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(lazy.compute(), expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(there.transform(X), expected, rtol=0, atol=tolerance)
+
+
+def test_weights_and_numbers_that_are_not_finite():
+    X = tall()
+    weights = np.arange(len(X)) % 3.0
+    here = FirstQuadrant().fit(X, sample_weight=weights)
+    there = FirstQuadrant().fit(as_dask(X, (41, 4)), sample_weight=weights)
+    np.testing.assert_allclose(there.mean_, here.mean_, atol=1e-14)
+    X[60, 7] = np.nan
+    bad = as_dask(X, (41, 4))
+    for transformer in TRANSFORMERS[:2]:
+        with pytest.raises(ValueError, match="NaN"):
+            clone(transformer).fit(bad)
+    with pytest.raises(ValueError, match="row 60, column 7"):
+        here.transform(bad).compute()
+    with pytest.raises(ValueError, match="X has 8 features"):
+        here.transform(bad[:, 1:])
+
+
+def test_unknown_chunks_and_other_collections():
+    X = da.from_array(tall(), chunks=(41, -1))
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        FirstQuadrant().fit(X[X[:, 0] > 0])
+    fitted = FirstQuadrant().fit(X)
+    with pytest.raises(TypeError, match="to_dask_array"):
+        fitted.transform(X.to_delayed()[0, 0])

@@ -1,0 +1,336 @@
+"""The matrix-free solver: against the direct ones, and its residual against the literal system."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
+
+from stretchy import StretchyClassifier, StretchyRegressor
+from stretchy.core.factors import SingularSystemError
+from stretchy.core.krylov import gmres
+from stretchy.core.sketch import BLOCK, sketch
+from stretchy.solve import fit as fit_module
+from stretchy.solve import iteration, walks
+from stretchy.solve.iteration import TOLERANCE, IterationLine
+from stretchy.solve.walks import CentredWalks
+from tests.references import INTERCEPTS, exponential_features
+from tests.solve.samples import plain, raw_design, system
+
+intercepts = pytest.mark.parametrize("intercept", INTERCEPTS)
+shapes = pytest.mark.parametrize("shape", [(60, 200), (150, 30), (40, 60)])
+
+
+def close(found, expected, share):
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=share * size)
+
+
+def literal_residual(P, y, k, c, intercept, weights, model):
+    """What a solution leaves of the system ``P Q' + lam W^-1`` or ``Q'WP + lam I``, relative."""
+    r, lam = 1.0 / (k - 1.0), 1.0 / (c * k)
+    error = y - P @ model.coef_ - model.intercept_
+    root = np.sqrt(weights)
+    mean = weights @ y / weights.sum() if intercept is True else 0.0
+    if model.space_ == "dual":
+        left = root * error - lam * model.dual_coef_ / root
+        return np.linalg.norm(left) / np.linalg.norm(root * (y - mean))
+    Q = P**r
+    q, total = weights @ Q / weights.sum(), weights.sum()
+    if intercept == "column":  # with the equation of its weight taken in
+        mean = total / (total + lam) * (weights @ y) / total
+    left = Q.T @ (weights * error) - lam * model.coef_
+    whole = Q.T @ (weights * (y - mean))
+    assert np.abs(q).min() > 0
+    return np.linalg.norm(left) / np.linalg.norm(whole)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [1.1, 1.25, 1.5, 2.0])
+@shapes
+@intercepts
+def test_equals_the_formula(shape, k, intercept, weighted):
+    """A residual of 1e-10 is an error of at most 1e-10 times a condition number of 1e3."""
+    P, y = exponential_features(*shape, a=0.3)
+    Y = np.column_stack([y, np.cos(5 * y), y + 100.0])
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y)) if weighted else None
+    coef, constant = plain(P, Y, k, 3.0, intercept, weights)
+    fit = system(P, k, 3.0, intercept, "krylov", weights).fit(Y)
+    close(fit.coef, coef, 1e-7)
+    np.testing.assert_allclose(fit.intercept, constant, rtol=1e-7, atol=1e-7)
+    close(P @ fit.coef + fit.intercept, P @ coef + constant, 1e-8)
+    assert fit.n_iter >= 1
+    assert fit.residual <= TOLERANCE
+
+
+@pytest.mark.parametrize("k", [1.25, 2.0])
+@shapes
+@intercepts
+def test_residual_is_that_of_the_literal_system(shape, k, intercept):
+    P, y = exponential_features(*shape, a=0.3)
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
+    params = {"quadrant": "identity", "fit_intercept": intercept, "solver": "krylov"}
+    model = StretchyRegressor(k, 3.0, **params).fit(P, y, sample_weight=weights)
+    found = literal_residual(P, y, k, 3.0, intercept, weights, model)
+    assert found <= TOLERANCE
+    assert model.residual_ <= TOLERANCE
+    # a literal product rounds too: at a large residual the two are the same number
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iteration, "MAX_ITER", 2)
+        patch.setattr(iteration, "SKETCH_SIZE", 1)
+        with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
+            model.fit(P, y, sample_weight=weights)
+    assert model.n_iter_ == 2
+    assert model.residual_ > 1e-6
+    found = literal_residual(P, y, k, 3.0, intercept, weights, model)
+    assert model.residual_ == pytest.approx(found, rel=1e-4)
+
+
+def sparse_sample(M, D):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((M, D), density=0.1, format="csr", rng=rng)
+    return X, X @ rng.standard_normal(D) + 0.1 * rng.standard_normal(M)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "file"])
+@pytest.mark.parametrize("shape", [(80, 300), (300, 60)])
+@intercepts
+def test_equals_the_direct_estimator(kind, shape, intercept, tmp_path):
+    """Through the transform, from any storage, with several targets and weights of zero."""
+    X, y = sparse_sample(*shape)
+    if kind != "sparse":
+        X = X.toarray()
+    if kind == "file":
+        np.save(tmp_path / "X.npy", X)
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert sparse.issparse(X) == (kind == "sparse")
+    Y = np.column_stack([y, y**2])
+    weights = np.random.default_rng(1).uniform(0.0, 2.0, len(y)).round(1)
+    direct = StretchyRegressor(1.5, 1.0, fit_intercept=intercept).fit(X, Y, weights)
+    model = StretchyRegressor(1.5, 1.0, fit_intercept=intercept, solver="krylov")
+    model.fit(X, Y, weights)
+    assert (model.solver_, model.space_) == ("krylov", direct.space_)
+    assert direct.n_iter_ is None
+    assert direct.residual_ is None
+    close(model.coef_, direct.coef_, 1e-8)
+    close(model.intercept_, direct.intercept_, 1e-8)
+    close(model.predict(X), direct.predict(X), 1e-9)
+    close(model.dual_coef_, direct.dual_coef_, 1e-7)
+    assert np.isnan([model.rcond_, model.dof_]).all()
+
+
+def test_linear_limit():
+    X, y = sparse_sample(50, 120)
+    direct = StretchyRegressor(c=2.0, a=0).fit(X, y)
+    model = StretchyRegressor(c=2.0, a=0, solver="krylov").fit(X, y)
+    close(model.coef_, direct.coef_, 1e-8)
+
+
+def test_second_pass():
+    X, y = sparse_sample(60, 200)
+    Y = np.column_stack([y, -(y**2)])
+    direct = StretchyRegressor(1.5, 1.0, density=90).fit(X, Y)
+    model = StretchyRegressor(1.5, 1.0, density=90, solver="krylov").fit(X, Y)
+    np.testing.assert_array_equal(model.support_, direct.support_)
+    close(model.coef_, direct.coef_, 1e-8)
+    assert np.shape(model.n_iter_) in [(), (2,)]
+
+
+def test_constant_targets_take_no_iteration():
+    X, _ = sparse_sample(40, 90)
+    model = StretchyRegressor(solver="krylov").fit(X, np.full(40, 3.0))
+    assert (model.n_iter_, model.residual_) == (0, 0.0)
+    np.testing.assert_array_equal(model.coef_, 0.0)
+    np.testing.assert_allclose(model.predict(X), 3.0, rtol=1e-15)
+
+
+def test_small_memory_gives_the_same():
+    """Walks of a few columns at a time, short bases, few directions."""
+    X, y = sparse_sample(60, 200)
+    Y = np.column_stack([y, y**2])
+    whole = StretchyRegressor(1.5, 1.0, solver="krylov").fit(X, Y)
+    with config_context(working_memory=0.03):
+        small = StretchyRegressor(1.5, 1.0, solver="krylov").fit(X, Y)
+    close(small.coef_, whole.coef_, 1e-8)
+    assert small.residual_ <= TOLERANCE
+
+
+@pytest.mark.parametrize("width", [1, 3, 7, 100])
+def test_walks_by_width(width, monkeypatch):
+    """The same products, whatever number of columns a walk takes."""
+    P, _ = exponential_features(9, 14)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 9)
+    V = np.random.default_rng(2).standard_normal((9, 7))
+    products = CentredWalks(raw_design(P), weights, 4.0)
+    monkeypatch.setattr(walks, "working_bytes", lambda: width * 2 * 8 * 2 * (9 + 14))
+    Pc, Qc = (F - weights @ F / weights.sum() for F in (P, P**4.0))
+    np.testing.assert_allclose(products.back(V), Qc.T @ V, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(products.forward(Qc.T @ V), Pc @ (Qc.T @ V), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(products.q[:, 0], weights @ P**4.0 / weights.sum(), rtol=1e-14)
+
+
+def test_sketch_saves_iterations(monkeypatch):
+    """Twenty strong directions above a flat rest, as in spectra and images."""
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((200, 20)) * np.logspace(0, 3, 20)
+    X = scores @ rng.standard_normal((20, 400)) + rng.standard_normal((200, 400))
+    y = scores[:, 0] + rng.standard_normal(200)
+    with_sketch = StretchyRegressor(1.5, solver="krylov").fit(X, y)
+    monkeypatch.setattr(iteration, "SKETCH_SIZE", 1)
+    without = StretchyRegressor(1.5, solver="krylov").fit(X, y)
+    close(without.coef_, with_sketch.coef_, 1e-6)
+    assert with_sketch.n_iter_ < 0.6 * without.n_iter_
+
+
+def ill_conditioned():
+    """Samples that differ in the eighth digit, and hardly a penalty."""
+    P, y = exponential_features(20, 60, a=0.3)
+    return np.vstack([P, P * (1 + 1e-8 * np.arange(1, 21)[:, None])]), np.concatenate([y, -y])
+
+
+def test_warns_where_it_does_not_converge():
+    P, y = ill_conditioned()
+    expected = r"k=1.5, c=1e\+20.*relative residual of \S+, above 1e-10.*smaller c.*\"dual\""
+    with pytest.warns(ConvergenceWarning, match=expected):
+        model = StretchyRegressor(1.5, 1e20, quadrant="identity", solver="krylov").fit(P, y)
+    assert TOLERANCE < model.residual_ <= 1.0
+    literal = literal_residual(P, y, 1.5, 1e20, True, np.ones(40), model)
+    assert model.residual_ == pytest.approx(literal, rel=1e-2)
+
+
+def test_powers_that_need_scaled_rows_are_refused():
+    P, y = exponential_features(6, 15)
+    for scale in (2.0**120, 2.0**-120):
+        with pytest.raises(FloatingPointError, match=r'k=1.1.*scaled rows.*solver="dual"'):
+            StretchyRegressor(1.1, quadrant="identity", solver="krylov").fit(P * scale, y)
+
+
+def test_no_constant_part_and_no_penalty_is_singular():
+    """Centred features without an intercept cannot fit a mean, but for rounding."""
+    X, y = sparse_sample(30, 90)
+    params = {"a": 0, "c": np.inf, "fit_intercept": False, "solver": "krylov"}
+    with pytest.raises((SingularSystemError, ConvergenceWarning)):
+        StretchyRegressor(**params).fit(X, y + 1.0)
+
+
+def test_what_needs_an_inverse_says_so():
+    P, y = exponential_features(30, 60)
+    model = StretchyRegressor(solver="krylov").fit(P, y)
+    for call in (
+        lambda: model.predict_interval(P),
+        lambda: model.predict_interval(P, method="residual"),
+        model.coef_std,
+        lambda: model.coef_std(1.0),
+        model.coef_covariance,
+    ):
+        with pytest.raises(ValueError, match=r'needs the inverse.*solver="krylov".*solver="dual"'):
+            call()
+
+
+@pytest.mark.parametrize("solver", ["auto", "dual", "krylov"])
+@pytest.mark.parametrize("large", [False, True])
+def test_auto_turns_to_krylov_where_k_is_too_large(solver, large, monkeypatch):
+    monkeypatch.setattr(fit_module, "direct_budget", lambda: 3 * 8 * 30**2 - large)
+    P, y = exponential_features(30, 60)
+    model = StretchyRegressor(solver=solver).fit(P, y)
+    expected = "krylov" if solver == "krylov" or (solver == "auto" and large) else "dual"
+    assert model.solver_ == expected
+    assert (model.n_iter_ is None) == (expected == "dual")
+    if expected == "krylov":
+        with pytest.raises(ValueError, match="needs the inverse"):
+            model.predict_interval(P)
+    else:
+        model.predict_interval(P)
+
+
+def test_auto_turns_to_krylov_where_lu_takes_too_long(monkeypatch):
+    monkeypatch.setattr(fit_module, "COSTLY_SIDE", 29)
+    P, y = exponential_features(30, 60)
+    assert StretchyRegressor().fit(P, y).solver_ == "krylov"
+    assert StretchyRegressor().fit(P[:29], y[:29]).solver_ == "dual"
+    # powers that need scaled rows stay with LU
+    big = StretchyRegressor(1.1, quadrant="identity", fit_intercept=False)
+    assert big.fit(P * 2.0**120, y).solver_ in ("dual", "qr")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classifier_without_leave_one_out(n_classes):
+    X, y = sparse_sample(90, 200)
+    labels = np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
+    direct = StretchyClassifier(threshold="zero").fit(X, labels)
+    model = StretchyClassifier(solver="krylov").fit(X, labels)
+    close(model.coef_, direct.coef_, 1e-7)
+    np.testing.assert_array_equal(model.threshold_, direct.threshold_)
+    np.testing.assert_array_equal(model.predict(X), direct.predict(X))
+    with pytest.raises(ValueError, match=r"no finite out-of-fold scores.*another cv"):
+        model.predict_proba(X)
+    with pytest.raises(ValueError, match='threshold="balanced"'):
+        StretchyClassifier(solver="krylov", threshold="balanced").fit(X, labels)
+
+
+@pytest.mark.parametrize("density", [1.0, 0.5])
+def test_classifier_folds_are_fitted_one_by_one(density):
+    """The same cut and probabilities as from the exact folds of one inverse."""
+    X, y = sparse_sample(90, 200)
+    labels = y > np.quantile(y, 0.7)
+    params = {"cv": 4, "threshold": "balanced", "density": density}
+    direct = StretchyClassifier(**params).fit(X, labels)
+    model = StretchyClassifier(solver="krylov", **params).fit(X, labels)
+    assert model.threshold_ == pytest.approx(direct.threshold_, rel=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), direct.predict_proba(X), atol=1e-7)
+
+
+def test_iterations_are_shown():
+    P, y = exponential_features(30, 60)
+    line = IterationLine(io.StringIO())
+    model = fit_module.fit_stretchy(
+        raw_design(P), y[:, None], np.ones(30), fit_module.Spec(1.5, 10.0, solver="krylov"), line
+    )
+    line.close()
+    text = line.stream.getvalue()
+    assert text.endswith("\n")
+    last = re.findall(r"iteration (\d+), relative residual (\S+) ", text)[-1]
+    assert int(last[0]) == model.fit.n_iter
+    assert float(last[1]) <= TOLERANCE
+
+
+def test_estimator_shows_iterations(capfd):
+    P, y = exponential_features(30, 60)
+    StretchyRegressor(solver="krylov", verbose=1).fit(P, y)
+    assert "krylov: iteration" in capfd.readouterr().err
+    StretchyRegressor(solver="krylov").fit(P, y)
+    assert capfd.readouterr().err == ""
+
+
+def test_gmres_solves_each_column_in_its_own_steps():
+    """One column spans a space of dimension two, another is zero, the third needs them all."""
+    rng = np.random.default_rng(0)
+    A = np.eye(12) + 0.3 * rng.standard_normal((12, 12))
+    vectors = np.linalg.eigh(A + A.T)[1]
+    B = np.column_stack([vectors[:, 0] + vectors[:, 5], np.zeros(12), rng.standard_normal(12)])
+    calls = []
+
+    def product(V):
+        calls.append(V.shape[1])
+        return (A + A.T) @ V
+
+    found = gmres(product, lambda V: V, B, np.full(3, 1e-11), 30, 100)
+    np.testing.assert_allclose(found.X, np.linalg.solve(A + A.T, B), rtol=0, atol=1e-8)
+    assert found.n_iter <= 13
+    assert calls == [2] * found.n_iter + [3]
+
+
+def test_sketch_is_exact_on_its_span_and_grows_as_needed():
+    rng = np.random.default_rng(0)
+    n = 200
+    flat = np.diag(rng.uniform(1.0, 2.0, n))
+    assert sketch(lambda V: flat @ V, n, 100, 0.1).U.shape[1] == BLOCK
+    U = np.linalg.qr(rng.standard_normal((n, 50)))[0]
+    K = flat + (U * np.logspace(6, 3, 50)) @ (U.T + 1e-3 * rng.standard_normal((50, n)))
+    rough = sketch(lambda V: K @ V, n, 160, 0.1)
+    assert 3 * BLOCK <= rough.U.shape[1] <= 5 * BLOCK
+    V = (K + 0.1 * np.eye(n)) @ rough.U
+    np.testing.assert_allclose(rough.solve(V), rough.U, atol=1e-7)
