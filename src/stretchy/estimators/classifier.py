@@ -106,7 +106,10 @@ class StretchyClassifier(Classification):
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         count = keep_count(self.density, X.shape[1])
         compressed = count < X.shape[1]
-        with planned(self, X, compressed=compressed) as X, iteration_line(self.verbose) as report:
+        with (
+            planned(self, X, n_selections=int(compressed)) as X,
+            iteration_line(self.verbose) as report,
+        ):
             prepared = prepare(self, X, labels.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)

@@ -144,7 +144,10 @@ class StretchyRegressor(Regression):
         weights = checked_weights(sample_weight, X)
         count = keep_count(self.density, X.shape[1])
         compressed = count < X.shape[1]
-        with planned(self, X, compressed=compressed) as X, iteration_line(self.verbose) as report:
+        with (
+            planned(self, X, n_selections=int(compressed)) as X,
+            iteration_line(self.verbose) as report,
+        ):
             prepared = prepare(self, X, weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
