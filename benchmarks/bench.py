@@ -33,6 +33,7 @@ class Section:
     text: str
     measure: Callable[[], Any]
     table: Callable[[Any], list[str]]
+    verdict: Callable[[Any], str] | None = None
 
 
 SECTIONS = {
@@ -48,13 +49,15 @@ SECTIONS = {
     ),
     "sparse": Section(
         "Exact leave-one-out over 5 k x 6 c, sparse",
-        "Against python-glmnet's sparse 10-fold search over five mixing values (its own path, two "
-        "processes), scikit-learn's RidgeCV (100 penalties) and LassoCV (10 folds, two "
-        "processes), our own dense path, and the bare LAPACK calls: LU and two triangular "
-        "inverses for each cell, one eigendecomposition at k = 2. The limit is the flops of those "
-        "at the measured rate of BLAS.",
+        "Against python-glmnet's sparse 10-fold search over five mixing values (two processes; "
+        "with 100 penalties each, and on its own path, which stops earlier), scikit-learn's "
+        "RidgeCV (100 penalties) and LassoCV (10 folds, two processes), our own dense path, and "
+        "the bare LAPACK calls: LU and two triangular inverses for each cell, one "
+        "eigendecomposition at k = 2. The limit is the flops of those at the measured rate of "
+        "BLAS.",
         lambda: [sparse_search.measure(name) for name in ("dexter", "dorothea")],
         sparse_search.table,
+        sparse_search.verdict,
     ),
     "text": Section(
         "Text: one fit, generated",
@@ -63,6 +66,7 @@ SECTIONS = {
         "that product, at the rate of dense BLAS, which no sparse product reaches.",
         text.measure_part,
         text.part_table,
+        text.part_verdict,
     ),
     "whole": Section(
         "Text: all documents",
@@ -70,6 +74,7 @@ SECTIONS = {
         "which never forms it.",
         text.measure_whole,
         text.whole_table,
+        text.whole_verdict,
     ),
     "gaze": Section(
         "Images: 980 x 1,200,000 pixels from a memory map",
@@ -78,6 +83,7 @@ SECTIONS = {
         "adds two readings of the file at the measured rate.",
         blocked.measure_gaze,
         blocked.gaze_table,
+        blocked.gaze_verdict,
     ),
     "growth": Section(
         "Growth",
@@ -85,6 +91,7 @@ SECTIONS = {
         "(images/growth.png)",
         blocked.measure_growth,
         blocked.growth_table,
+        blocked.growth_verdict,
     ),
     "news": Section(
         "news20", "Real text, one fit each.", text.measure_news, text.news_table
@@ -130,6 +137,8 @@ def page(results: dict[str, Any]) -> list[str]:
         if name in results:
             one = results[name]
             lines += ["", f"## {section.title}", "", section.text, "", *section.table(one["found"])]
+            if section.verdict is not None:
+                lines += ["", section.verdict(one["found"])]
             lines += ["", f"Measured on {one['day']}: {one['machine']}."]
     return lines
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.limits import rates
+from benchmarks.limits import holds, rates
 from benchmarks.peak import with_peak
 from benchmarks.search import C_GRID, K_GRID
 from stretchy import StretchyRegressor, StretchyRegressorCV
@@ -46,6 +46,12 @@ def fit_once(path: str, n_rows: int, n_columns: int) -> float:
     return time.perf_counter() - start
 
 
+def fit_warm(path: str, n_rows: int, n_columns: int) -> float:
+    """Seconds of the faster of two fits, after a small one."""
+    fit_once(path, n_rows, min(n_columns, 5_000))
+    return min(fit_once(path, n_rows, n_columns) for _ in range(2))
+
+
 def fit_grid(path: str, n_rows: int, n_columns: int) -> float:
     """Seconds of an exact search over five k."""
     X, y = open_pixels(path, n_rows, n_columns)
@@ -80,10 +86,10 @@ def measure_gaze() -> dict[str, Any]:
         five, peak_five = with_peak("benchmarks.blocked", "fit_grid", path, *GAZE)
         bare = min(bare, bare_products(*GAZE, 1))
     M, D = GAZE
-    limit = rates().seconds(2.0 * M * M * D, 2.0 * M * D)
     return {
         "one": one, "five": five, "bare": bare, "peak": peak, "peak_five": peak_five,
-        "limit": limit,
+        "limit": rates().seconds(2.0 * M * M * D, 2.0 * M * D),
+        "limit_five": rates().seconds(5 * 2.0 * M * M * D, 2.0 * M * D),
     }  # fmt: skip
 
 
@@ -94,8 +100,7 @@ def measure_growth() -> dict[str, Any]:
         path = str(Path(folder) / "pixels")
         for D in GROWTH_COLUMNS:
             write_pixels(path, GROWTH_ROWS, D)
-            fit_once(path, GROWTH_ROWS, D)
-            seconds, peak = with_peak("benchmarks.blocked", "fit_once", path, GROWTH_ROWS, D)
+            seconds, peak = with_peak("benchmarks.blocked", "fit_warm", path, GROWTH_ROWS, D)
             limit = rates().seconds(2.0 * GROWTH_ROWS**2 * D, 2.0 * GROWTH_ROWS * D)
             columns.append({"D": D, "seconds": seconds, "peak": peak, "limit": limit})
         for M in GROWTH_SAMPLES:
@@ -116,9 +121,29 @@ def gaze_table(t: dict[str, Any]) -> list[str]:
         f"| one fit | {t['one']:.0f} | {t['bare']:.0f} | **{t['one'] / t['bare']:.2f}** | "
         f"{t['one'] / t['limit']:.2f} | {t['peak'] / 1e9:.2f} |",
         f"| five k, exact leave one out | {t['five']:.0f} | {5 * t['bare']:.0f} | "
-        f"**{t['five'] / (5 * t['bare']):.2f}** | {t['five'] / (5 * t['limit']):.2f} | "
+        f"**{t['five'] / (5 * t['bare']):.2f}** | {t['five'] / t['limit_five']:.2f} | "
         f"{t['peak_five'] / 1e9:.2f} |",
     ]
+
+
+def gaze_verdict(t: dict[str, Any]) -> str:
+    """What was asked for, and whether it holds."""
+    return (
+        f"Asked: one fit at most 1.6 times the bare product {holds(t['one'] <= 1.6 * t['bare'])}; "
+        f"five k at most 1.3 times five {holds(t['five'] <= 6.5 * t['bare'])}; at most 1 GB "
+        f"{holds(max(t['peak'], t['peak_five']) <= 1e9)}."
+    )
+
+
+def growth_verdict(t: dict[str, Any]) -> str:
+    """What was asked for, and whether it holds."""
+    # moments, means and coefficients: about ten numbers a feature grow with D whatever is done
+    rest = [row["peak"] - 80 * row["D"] for row in t["columns"]]
+    return (
+        f"Asked: an exponent of at most 1.05 {holds(t['exponent'] <= 1.05)}. Memory less ten "
+        f"numbers a feature (moments, coefficients): {min(rest) / 1e6:.0f} to "
+        f"{max(rest) / 1e6:.0f} MB."
+    )
 
 
 def growth_table(t: dict[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """Data read in blocks: the products of the dense design, and clear errors for what went wrong."""
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -303,3 +304,36 @@ def test_a_view_of_a_map_and_a_map_with_an_offset(tmp_path):
             StretchyRegressor().fit(true, y[: len(view)]).coef_,
             rtol=1e-9,
         )
+
+
+def test_a_copy_of_a_map_is_an_ordinary_array(tmp_path):
+    X = np.random.default_rng(0).random((12, 40))
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    expected = StretchyRegressor().fit(X, X[:, 0]).coef_
+    for copy in (mapped.copy(), mapped.astype("f8"), pickle.loads(pickle.dumps(mapped))):
+        assert isinstance(copy, np.memmap)
+        np.testing.assert_array_equal(StretchyRegressor().fit(copy, X[:, 0]).coef_, expected)
+
+
+def test_a_pickled_fit_on_a_map_still_knows_its_rows(tmp_path):
+    X = np.random.default_rng(0).random((12, 40))
+    np.save(tmp_path / "X.npy", X)
+    model = StretchyRegressor().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), X[:, 0])
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_allclose(again.coef_std(1.0), model.coef_std(1.0), rtol=1e-12)
+
+
+def test_infinities_of_both_signs_are_named(tmp_path):
+    X = np.random.default_rng(0).random((12, 40))
+    X[3, 5], X[4, 5] = np.inf, -np.inf
+    np.save(tmp_path / "X.npy", X)
+    with pytest.raises(ValueError, match="infinity in column 5, row 3"):
+        StretchyRegressor().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), np.arange(12.0))
+
+
+def test_other_byte_order_stays_single(tmp_path):
+    X = np.random.default_rng(0).random((12, 40)).astype(">f4")
+    np.save(tmp_path / "X.npy", X)
+    model = StretchyRegressor().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), X[:, 0])
+    assert model.coef_.dtype == np.float32

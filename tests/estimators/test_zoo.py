@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import config_context
 
 from stretchy import (
@@ -213,3 +214,14 @@ def test_sparse_matrix_class_of_scipy(container):
         StretchyRegressor().fit(older, y).predict(older),
         StretchyRegressor().fit(newer, y).predict(newer),
     )
+
+
+@pytest.mark.parametrize("seed", [7, 25, 31])
+def test_equal_rows_are_cut_alike_in_every_storage(seed):
+    rng = np.random.default_rng(seed)
+    X, y = (rng.random((150, 20)) < 0.08) * 1.0, np.arange(150) % 3
+    assert len(np.unique(X, axis=0)) < 120
+    dense = StretchyClassifier(density=0.3).fit(X, y)
+    other = StretchyClassifier(density=0.3).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(other.threshold_, dense.threshold_, atol=1e-8)
+    np.testing.assert_array_equal(other.predict(X), dense.predict(X))

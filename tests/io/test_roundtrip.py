@@ -291,3 +291,12 @@ def test_string_dtype(tmp_path):
     again = reloaded(model, tmp_path)
     assert again.classes_.dtype == model.classes_.dtype
     assert (again.predict(new) == model.predict(new)).all()
+
+
+def test_iterations_are_kept(tmp_path):
+    X = np.random.default_rng(0).random((30, 100))
+    model = stretchy.StretchyRegressor(solver="krylov").fit(X, X[:, 0])
+    stretchy.save(model, tmp_path / "m.stretchy")
+    loaded = stretchy.load(tmp_path / "m.stretchy")
+    assert loaded.n_iter_ == model.n_iter_ > 0
+    assert loaded.residual_ == model.residual_

@@ -12,6 +12,19 @@ from stretchy.core.types import Array, Index, Mask
 N_PARTS = 10
 
 
+def settled(scores: Array) -> Array:
+    """Scores rounded to ten digits of the largest.
+
+    Equal samples have equal scores but for rounding, which differs with the storage of the data
+    and the blocks it is read in; no cut may fall between them.
+    """
+    largest = float(np.max(np.abs(scores), initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return scores
+    unit = 2.0 ** (np.ceil(np.log2(largest)) - 34)
+    return np.asarray(np.round(scores / unit) * unit)
+
+
 def balanced_cut(scores: Array, positive: Mask, weights: Array) -> float:
     """The cut of least balanced error rate on the scores; nearest to zero among equals."""
     order = np.argsort(scores, kind="stable")

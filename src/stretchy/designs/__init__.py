@@ -21,3 +21,4 @@ from stretchy.designs.storage import storage_of as storage_of
 from stretchy.designs.survey import Ready as Ready
 from stretchy.designs.survey import Wanted as Wanted
 from stretchy.designs.survey import survey as survey
+from stretchy.designs.survey import with_one_sum as with_one_sum

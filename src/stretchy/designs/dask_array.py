@@ -14,7 +14,11 @@ from stretchy.designs.dask_block import Block
 
 def is_dask(X: Any) -> bool:
     """Whether X is a Dask collection, or one that is already cut into blocks."""
-    return isinstance(X, DaskArray) or hasattr(X, "__dask_graph__")
+    if isinstance(X, DaskArray):
+        return True
+    graph = getattr(X, "__dask_graph__", None)
+    # what can hold Dask arrays but does not has no graph
+    return graph is not None and graph() is not None
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from stretchy.core.quadrant import Quadrant
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
 from stretchy.designs.as_design import as_design
-from stretchy.designs.blocks import working_bytes
+from stretchy.designs.blocks import blocks_of, working_bytes
 from stretchy.designs.dask_array import DaskArray
 from stretchy.designs.dask_columns import SelectedColumns
 from stretchy.designs.dask_lens import Lens, Place, lens_for
@@ -174,7 +174,7 @@ class WideDesign:
         return beside(self._walk(RowFeatures(self.lens), owns))
 
     def row_slices(self) -> Iterator[slice]:
-        return self._gathered.row_slices()
+        return blocks_of(*self.shape)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         return self._gathered.column_grams(exponents, weights)

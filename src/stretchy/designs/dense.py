@@ -82,6 +82,10 @@ class DenseDesign:
 
     def dot(self, coef: Array) -> Array:
         out = np.zeros((self.shape[0], coef.shape[1]))
+        if self.shape[0] > self.shape[1]:
+            for rows, features in self.row_blocks():
+                out[rows] = features.excess(1.0) @ coef
+            return out
         for columns, features in self.column_blocks():
             out += features.excess(1.0) @ coef[columns]
         return out

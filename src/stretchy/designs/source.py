@@ -1,14 +1,15 @@
 """Data that is read in blocks: memory maps, and whatever slices like an array (zarr, h5py)."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stretchy.core.types import Index
+from stretchy.designs.chunks import ChunkReader
 from stretchy.designs.meter import Meter
 
 Raw = npt.NDArray[np.generic]
@@ -18,8 +19,11 @@ READ_BYTES = 1 << 24
 
 def is_source(X: Any) -> bool:
     """Whether X is a memory map, or an array that lives elsewhere and is read by slicing."""
-    if isinstance(X, Source | np.memmap):
+    if isinstance(X, Source):
         return True
+    if isinstance(X, np.memmap):
+        # a copy of a map is an ordinary array that has kept the name
+        return getattr(X, "_mmap", None) is not None
     if isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
         return False
     shape, dtype = getattr(X, "shape", None), getattr(X, "dtype", None)
@@ -42,7 +46,8 @@ class Source:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = np.dtype(self.array.dtype)
+        """The type of the numbers, in the byte order of this machine."""
+        dtype: np.dtype[Any] = np.dtype(self.array.dtype).newbyteorder("=")
         return dtype
 
     @property
@@ -64,8 +69,11 @@ class Source:
             block = np.concatenate(
                 [self._slice(rows, span)[:, pick] for span, pick in self._spans(columns)], axis=1
             )
-        if block.dtype.kind == "f" and not np.isfinite(block.sum(dtype=np.float64)):
-            self._check_finite(block, rows, columns)
+        if block.dtype.kind == "f":
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = block.sum(dtype=np.float64)
+            if not np.isfinite(total):
+                self._check_finite(block, rows, columns)
         if self.meter is not None:
             self.meter.add(block.nbytes)
         return block
@@ -81,17 +89,26 @@ class Source:
             first, last = rows.start, rows.stop
         elif rows is not None and rows.size:
             first, last = int(rows[0]), int(rows[-1]) + 1
-        block = np.asarray(self.array[first:last, columns.start : columns.stop])
-        expected = (last - first, columns.stop - columns.start)
-        if block.shape != expected or block.dtype != self.dtype:
-            raise ValueError(
-                f"columns {columns.start} to {columns.stop - 1} of X were read as {block.dtype} of "
-                f"shape {block.shape}, and {self.dtype} of shape {expected} was promised: the "
-                "file has changed or is damaged."
-            )
+        block = self._chunks.read(self._whole, slice(first, last), columns)
         if rows is None or isinstance(rows, slice) or rows.size == len(block):
             return block
         return block[rows - first]
+
+    @cached_property
+    def _chunks(self) -> ChunkReader:
+        return ChunkReader(self.shape, self.dtype.itemsize, getattr(self.array, "chunks", None))
+
+    def _whole(self, rows: slice, columns: slice) -> Raw:
+        """A slice as the storage gives it, of the type and shape that it promised."""
+        block = np.asarray(self.array[rows, columns])
+        expected = (rows.stop - rows.start, columns.stop - columns.start)
+        if block.shape != expected or block.dtype != np.dtype(self.array.dtype):
+            raise ValueError(
+                f"columns {columns.start} to {columns.stop - 1} of X were read as {block.dtype} of "
+                f"shape {block.shape}, and {self.array.dtype} of shape {expected} was promised: "
+                "the file has changed or is damaged."
+            )
+        return block
 
     def _spans(self, columns: Index) -> Iterator[tuple[slice, Index]]:
         """Slices that cover increasing columns, and what to pick from each."""
@@ -107,8 +124,11 @@ class Source:
         """A map of a file that has shrunk would end the process at the first read."""
         if not isinstance(self.array, np.memmap):
             return
-        size, need = _size_of_file(self.array), _end_of_map(self.array)
-        if size is not None and size < need:
+        size = _size_of_file(self.array)
+        if size is None:
+            return
+        need = _end_of_map(self.array)
+        if size < need:
             raise ValueError(
                 f"the file {str(self.array.filename)!r} behind X has {size:,} bytes, and "
                 f"{need:,} are mapped: it was cut short after it was opened."
@@ -132,10 +152,7 @@ class Source:
 def _size_of_file(array: np.memmap[Any, Any]) -> int | None:
     """Bytes of the file that is mapped, even if its name is gone or another file's by now."""
     mapped = getattr(array, "_mmap", None)
-    if mapped is not None:
-        return int(mapped.size())
-    name = array.filename
-    return os.path.getsize(name) if name is not None and os.path.exists(name) else None
+    return None if mapped is None else int(mapped.size())
 
 
 def _end_of_map(array: np.memmap[Any, Any]) -> int:
@@ -145,4 +162,4 @@ def _end_of_map(array: np.memmap[Any, Any]) -> int:
         base = base.base
     begin: int = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     extent: int = sum((n - 1) * max(s, 0) for n, s in zip(array.shape, array.strides, strict=True))
-    return int(getattr(base, "offset", 0)) + begin + extent + array.itemsize
+    return int(getattr(base, "offset", 0) or 0) + begin + extent + array.itemsize

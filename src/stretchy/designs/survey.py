@@ -5,7 +5,7 @@ Gram matrices of all (a, k) are summed while it is at hand.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from stretchy.core.quadrant import Moments, Quadrant, column_moments
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
 from stretchy.designs.blocks import blocks_of, shares
+from stretchy.designs.protocol import Design
 from stretchy.designs.source import Source
 from stretchy.designs.threads import in_threads, threads_for_rows
 
@@ -39,6 +40,10 @@ class Ready:
     borders: bool
     grams: dict[float, DualGram]
 
+    def __getstate__(self) -> dict[str, object]:
+        # sums can be made again: they stay out of pickles
+        return {"weights": self.weights, "borders": self.borders, "grams": {}}
+
     def find(
         self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> list[DualGram] | None:
@@ -47,6 +52,15 @@ class Ready:
         if known and np.array_equal(weights, self.weights) and {*exponents} <= self.grams.keys():
             return [self.grams[r] for r in exponents]
         return None
+
+
+def with_one_sum(design: Design, exponent: float) -> Design:
+    """The design of a finished fit: of the Gram matrices at hand only that of its own exponent."""
+    ready = vars(design).get("ready")
+    if ready is None:
+        return design
+    grams = {r: gram for r, gram in ready.grams.items() if r == exponent}
+    return replace(design, ready=replace(ready, grams=grams))  # type: ignore[type-var]
 
 
 def survey(

@@ -14,6 +14,7 @@ from stretchy.core.calibration import (
     balanced_cuts,
     favoured_cuts,
     probabilities,
+    settled,
     temperature,
 )
 from stretchy.core.classes import class_weights, decided, signed_targets
@@ -71,6 +72,7 @@ class Classification(ClassifierMixin, StretchyModel):
 
     def _calibrate(self, outputs: Array, codes: Index, weights: Array) -> None:
         """Learn cut and probabilities from out-of-fold outputs (n_tested, t)."""
+        outputs = settled(outputs)
         n_classes = self.classes_.size
         self._cuts = np.zeros(outputs.shape[1])
         self._factor, self._isotonic = None, None

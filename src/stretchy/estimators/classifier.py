@@ -10,7 +10,7 @@ from stretchy.estimators.classification import Classification, check_choices, re
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
 from stretchy.estimators.partial import add_rows, has_rows, or_as_before
-from stretchy.estimators.planned import planned
+from stretchy.estimators.planned import Size, fold_count, planned
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.splits import make_folds
 from stretchy.estimators.validation import checked_X_y
@@ -105,9 +105,11 @@ class StretchyClassifier(Classification):
         X, y = checked_X_y(self, X, y)
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         count = keep_count(self.density, X.shape[1])
-        compressed = count < X.shape[1]
+        n_folds = fold_count(self.cv) if count < X.shape[1] else 0
+        n_selections = labels.Y.shape[1] * (count < X.shape[1])
+        size = Size(n_selections=n_selections, n_folds=n_folds, held_out=True)
         with (
-            planned(self, X, n_selections=int(compressed)) as X,
+            planned(self, X, size) as X,
             iteration_line(self.verbose) as report,
         ):
             prepared = prepare(self, X, labels.weights, [(self.a, [self.k])])

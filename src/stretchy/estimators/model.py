@@ -14,7 +14,7 @@ from stretchy.estimators.lazy import lazy_coefficients
 from stretchy.estimators.parameters import check_outputs
 from stretchy.estimators.prepared import Prepared, View
 from stretchy.estimators.validation import checked_X
-from stretchy.solve import FittedModel, coefficient_path
+from stretchy.solve import FittedModel, coefficient_path, light_model
 
 # what a fit stores beside its public attributes
 PRIVATE = frozenset(
@@ -92,7 +92,7 @@ class StretchyModel(BaseEstimator):
         self.residual_ = _common([s.fit.residual for s in solutions])
         self._quadrant, self._columns = view.quadrant, view.columns
         self._rows, self._n_samples = prepared.rows, X.shape[0]
-        self._model = model
+        self._model = light_model(model)
 
     def _shaped(self, values: Any) -> Any:
         """Drop the axis of targets where there is one target and y said so."""

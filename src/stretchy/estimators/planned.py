@@ -8,45 +8,32 @@ from typing import Any
 
 from stretchy.core.intercept import Intercept
 from stretchy.designs import DaskArray, Meter, Source, dask_plan, storage_of
+from stretchy.estimators.splits import N_FOLDS
+from stretchy.solve.plan import Size as Size
 from stretchy.solve.plan import make_plan
 
 
 @contextmanager
-def planned(
-    estimator: Any,
-    X: Any,
-    *,
-    n_maps: int = 1,
-    n_transforms: int = 1,
-    n_cells: int = 1,
-    n_selections: int = 0,
-) -> Iterator[Any]:
-    """With ``verbose``, print the plan of a fit; the X to use instead shows what is read.
-
-    `n_maps` counts the a, `n_transforms` the pairs of a and k, `n_selections` the cells with a
-    density below one.
-    """
+def planned(estimator: Any, X: Any, size: Size) -> Iterator[Any]:
+    """With ``verbose``, print the plan of a fit; the X to use instead shows what is read."""
     if not getattr(estimator, "verbose", 0):
         yield X
         return
-    if isinstance(X, DaskArray):
+    # a search needs K, however large
+    solver = getattr(estimator, "solver", "dual or primal")
+    if isinstance(X, DaskArray) and solver != "krylov":
+        folds = max(1, size.n_folds)
         print(
-            f"stretchy: {dask_plan(X, n_maps, n_transforms, n_cells, n_selections)}",
+            "stretchy:",
+            dask_plan(X, size.n_maps, size.n_transforms, size.n_cells, size.n_selections, folds),
             file=sys.stderr,
             flush=True,
         )
         yield X
         return
-    storage, intercept = storage_of(X), Intercept.of(estimator.fit_intercept)
-    wide = storage.shape[0] <= storage.shape[1]
-    in_blocks = isinstance(X, Source)
-    # moments and K, then coefficients; tall: moments, products, projection; a second pass again
-    walks = (2 if wide else 3) if in_blocks else 2 + n_maps
-    walks *= 2 if n_selections else 1
-    # a search needs K, however large
-    solver = getattr(estimator, "solver", "dual or primal")
-    plan = make_plan(storage, intercept, solver, n_transforms, n_cells, walks)
-    print(f"stretchy: {plan}", file=sys.stderr, flush=True)
+    intercept = Intercept.of(estimator.fit_intercept)
+    plan = make_plan(storage_of(X), intercept, solver, size)
+    print("stretchy:", plan, file=sys.stderr, flush=True)
     if not isinstance(X, Source):
         yield X
         return
@@ -55,3 +42,10 @@ def planned(
         yield replace(X, meter=meter)
     finally:
         meter.close()
+
+
+def fold_count(cv: Any) -> int:
+    """Folds of a search that selects features; the default's where a splitter does not tell."""
+    if isinstance(cv, int):
+        return cv
+    return int(getattr(cv, "n_splits", N_FOLDS))

@@ -6,7 +6,7 @@ from stretchy.core.density import keep_count
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_spec, checked_weights
 from stretchy.estimators.partial import add_rows, check_targets, has_rows, or_as_before
-from stretchy.estimators.planned import planned
+from stretchy.estimators.planned import Size, planned
 from stretchy.estimators.prepared import prepare
 from stretchy.estimators.regression import Regression, float_targets
 from stretchy.estimators.validation import checked_X_y
@@ -143,9 +143,10 @@ class StretchyRegressor(Regression):
         X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
         weights = checked_weights(sample_weight, X)
         count = keep_count(self.density, X.shape[1])
-        compressed = count < X.shape[1]
+        n_targets = 1 if y.ndim == 1 else y.shape[1]
+        size = Size(n_selections=n_targets * (count < X.shape[1]))
         with (
-            planned(self, X, n_selections=int(compressed)) as X,
+            planned(self, X, size) as X,
             iteration_line(self.verbose) as report,
         ):
             prepared = prepare(self, X, weights, [(self.a, [self.k])])

@@ -13,7 +13,7 @@ from stretchy.designs.threads import calm_blas
 from stretchy.estimators.callbacks import HAS_CALLBACKS, Reporter
 from stretchy.estimators.model import StretchyModel
 from stretchy.estimators.parameters import checked_spec
-from stretchy.estimators.planned import planned
+from stretchy.estimators.planned import Size, fold_count, planned
 from stretchy.estimators.prepared import Prepared, View
 from stretchy.estimators.routing import Routing
 from stretchy.exceptions import GridEdgeWarning
@@ -44,6 +44,7 @@ class StretchySearch(Routing, StretchyModel):
     quadrant: Any
     fit_intercept: Any
     rule: Any
+    cv: Any
     n_jobs: Any
     verbose: Any
 
@@ -123,14 +124,15 @@ class StretchySearch(Routing, StretchyModel):
         n_features = X.shape[1]
         grid = self._checked_grid(n_features)
         small = sum(count < n_features for count in grid.counts)
-        return planned(
-            self,
-            X,
+        size = Size(
             n_maps=len(grid.a),
             n_transforms=sum(len(grid.ks(a)) for a in grid.a),
             n_cells=grid.n_cells,
             n_selections=grid.n_cells * small // len(grid.counts),
+            n_folds=fold_count(self.cv) if small else 0,
+            held_out=True,
         )
+        return planned(self, X, size)
 
     def _powers(self, n_features: int) -> list[tuple[Any, Any]]:
         """Every a with the k that the search will ask for."""

@@ -42,6 +42,8 @@ class Parts:
     has_dual: list[bool]  # p
     beta: Array  # (M, t), zeros where a pass has none
     log_beta: Array  # (p, M)
+    iterations: list[int | None]  # p, None for a direct solver
+    residuals: list[float | None]  # p
 
     @property
     def spec(self) -> Spec:
@@ -100,6 +102,8 @@ def take_apart(estimator: Any) -> Parts:
         has_dual=has_dual,
         beta=beta,
         log_beta=log_beta,
+        iterations=[fit.n_iter for fit in fits],
+        residuals=[fit.residual for fit in fits],
     )
 
 
@@ -127,7 +131,8 @@ def put_together(
     )
     estimator.n_features_in_ = n_features
     estimator._store(prepared, View(whole, parts.quadrant, parts.columns), model)
-    return model
+    stored: FittedModel = estimator._model
+    return stored
 
 
 def _pass(parts: Parts, number: int, kept: Design) -> Pass:
@@ -140,6 +145,8 @@ def _pass(parts: Parts, number: int, kept: Design) -> Pass:
         parts.beta[:, targets] if dual else None,
         parts.log_beta[number] if dual else None,
         float(parts.rcond[number]),
+        parts.iterations[number],
+        parts.residuals[number],
     )
     space, solver = cast(Any, parts.spaces[number]), parts.solvers[number]
     solution = Solution(fit, float(parts.dof[number]), space, solver)

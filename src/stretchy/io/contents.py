@@ -111,6 +111,11 @@ def _add_parts(out: Contents, parts: Parts) -> None:
         "solvers": parts.solvers,
         "has_dual": parts.has_dual,
     }
+    if any(count is not None for count in parts.iterations):
+        out.header["iterations"] = [
+            [count, encode(residual)]
+            for count, residual in zip(parts.iterations, parts.residuals, strict=True)
+        ]
     for name in ("used", "coef", "support", "level", "intercept", "rcond", "dof"):
         out.arrays[name] = getattr(parts, name)
     out.arrays["b"] = quadrant.b

@@ -77,6 +77,7 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
     if not sound or dtype not in ("float32", "float64") or {*spaces} - {"dual", "primal"}:
         raise ModelFileError("its header has values for k, c, solver or dtype that no model has.")
     zero: Any = np.zeros(())
+    steps = _steps(header, p)
     parts = Parts(
         k=k,
         c=c,
@@ -98,9 +99,29 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
         log_beta=arrays.take("log_beta", Rule((p, M)))
         if any(has_dual)
         else np.broadcast_to(zero, (p, M)),
+        iterations=[count for count, _ in steps],
+        residuals=[residual for _, residual in steps],
     )
     _check_support(parts)
     return parts
+
+
+def _steps(header: dict[str, Any], p: int) -> list[tuple[int | None, float | None]]:
+    """Iterations and residual of every fit; older files and direct fits have none."""
+    if "iterations" not in header:
+        return [(None, None)] * p
+    listed = [
+        (pair[0], decode(pair[1])) if isinstance(pair, list) and len(pair) == 2 else (False, None)
+        for pair in field(header, "iterations", list)
+    ]
+    sound = len(listed) == p and all(
+        (type(count) is int and count >= 0 and type(residual) is float)
+        or (count is None and residual is None)
+        for count, residual in listed
+    )
+    if not sound:
+        raise ModelFileError("its header has iterations that no model has.")
+    return listed
 
 
 def _rows(header: dict[str, Any], used: Any) -> int:

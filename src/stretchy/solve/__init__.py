@@ -11,6 +11,7 @@ from stretchy.solve.interval import interval_bounds as interval_bounds
 from stretchy.solve.iteration import iteration_line as iteration_line
 from stretchy.solve.model import FittedModel as FittedModel
 from stretchy.solve.model import fit_model as fit_model
+from stretchy.solve.model import light_model as light_model
 from stretchy.solve.path import coefficient_path as coefficient_path
 from stretchy.solve.spec import SOLVERS as SOLVERS
 from stretchy.solve.spec import Solver as Solver

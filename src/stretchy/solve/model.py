@@ -1,7 +1,7 @@
 """A fitted model: one pass over all features, or a second pass over each target's own choice."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 from stretchy.core.density import strongest
 from stretchy.core.krylov import Report
 from stretchy.core.types import Array, Index, Mask
+from stretchy.designs import with_one_sum
 from stretchy.designs.protocol import Design
 from stretchy.solve.fit import Solution, fit_stretchy
 from stretchy.solve.jackknife import Jackknife, make_jackknife
@@ -113,6 +114,16 @@ class FittedModel:
     def _with_noise(self, noise: Array | None) -> Iterator[tuple[Pass, Array | None]]:
         for p in self.passes:
             yield p, None if noise is None else noise[p.targets]
+
+
+def light_model(model: FittedModel) -> FittedModel:
+    """The model without Gram matrices that only its search needed."""
+    designs = {id(model.design): with_one_sum(model.design, model.spec.r)}
+    passes = []
+    for p in model.passes:
+        design = designs.setdefault(id(p.design), with_one_sum(p.design, model.spec.r))
+        passes.append(replace(p, design=design))
+    return replace(model, design=designs[id(model.design)], passes=passes)
 
 
 def fit_model(

@@ -15,7 +15,43 @@ from stretchy.solve.memory import DIRECT_COPIES
 # bytes a second that a disk gives without effort
 READ_RATE = 5e8
 # vectors that an iteration keeps, and walks over the data that it usually takes
-KRYLOV_VECTORS, KRYLOV_WALKS = 500, 100
+KRYLOV_VECTORS, KRYLOV_WALKS = 500, 50
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is to do.
+
+    Attributes
+    ----------
+    n_maps, n_transforms, n_cells : int
+        Values of a, pairs of a and k, and cells of the grid.
+    n_selections : int
+        Cells with a density below one, times the targets.
+    n_folds : int
+        Folds that select on their own; 0 where none is left out.
+    held_out : bool
+        Whether out-of-fold predictions are asked for.
+    """
+
+    n_maps: int = 1
+    n_transforms: int = 1
+    n_cells: int = 1
+    n_selections: int = 0
+    n_folds: int = 0
+    held_out: bool = False
+
+    def walks(self, kind: str, wide: bool) -> int:
+        """Walks over the data: exact without selections, about as many with them."""
+        if kind != "read in blocks":
+            first = 2 + self.n_maps
+        elif wide:
+            first = 2  # moments and all K, then coefficients
+        else:
+            # moments, all C of an a, the right-hand side of each, and held-out rows
+            first = 1 + self.n_maps + self.n_transforms * (1 + self.held_out)
+        each = 2 if not self.n_folds else 3 + 3 * self.n_folds if wide else 1 + 4 * self.n_folds
+        return first + self.n_selections * each
 
 
 @dataclass(frozen=True)
@@ -28,6 +64,7 @@ class Plan:
     n_transforms: int
     n_cells: int
     walks: int
+    exact: bool = True
 
     @property
     def side(self) -> int:
@@ -65,7 +102,7 @@ class Plan:
     def __str__(self) -> str:
         n_rows, n_columns = self.storage.shape
         cells = "1 cell" if self.n_cells == 1 else f"{self.n_cells:,} cells"
-        walks = f"{'about ' if self.solver == 'Krylov' else ''}{self.walks} walks"
+        walks = f"{'' if self.exact else 'about '}{self.walks:,} walks"
         return (
             f"{n_rows:,} x {n_columns:,} {self.storage.dtype}, {self.storage.kind}; "
             f"{self.space} form by {self.solver}, a {self.side:,} x {self.side:,} system, {cells}; "
@@ -74,17 +111,17 @@ class Plan:
         )
 
 
-def make_plan(
-    storage: Storage, intercept: Intercept, solver: str, n_transforms: int, n_cells: int, walks: int
-) -> Plan:
-    """The plan of a fit with `n_transforms` matrices K (pairs of a and k) and `n_cells` solves."""
+def make_plan(storage: Storage, intercept: Intercept, solver: str, size: Size) -> Plan:
+    """The plan of a fit."""
     space = choose_space(*storage.shape, intercept)
+    n_transforms, n_cells = size.n_transforms, size.n_cells
+    walks = size.walks(storage.kind, space == "dual")
     if solver in ("dual", "primal"):
         space = solver  # type: ignore[assignment]
     if solver == "krylov" or (solver == "auto" and is_large(*storage.shape)):
-        return Plan(storage, space, "Krylov", n_transforms, n_cells, KRYLOV_WALKS)
+        return Plan(storage, space, "Krylov", n_transforms, n_cells, KRYLOV_WALKS, False)
     name = "QR" if solver == "qr" else "LU"
-    return Plan(storage, space, name, n_transforms, n_cells, walks)
+    return Plan(storage, space, name, n_transforms, n_cells, walks, not size.n_selections)
 
 
 @cache
