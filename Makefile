@@ -37,10 +37,11 @@ demo: $(VENV)/.dev ## from a CSV to predictions with intervals and a report
 tour: $(VENV)/.dev ## the same in Python, and Table 1 of the paper (examples/demo.py)
 	$(PY) examples/demo.py
 
-# Quick by default; `make reproduce REPRODUCE=` is the full run (hours), `REPRODUCE=fig2` one piece.
+# Quick by default, into out/quick; `make reproduce REPRODUCE=` is the full run (hours), into
+# out/reproduction; `REPRODUCE=fig2` is one piece.
 REPRODUCE ?= --quick
-reproduce: $(VENV)/.experiments ## the paper's tables, figures and claims, into out/reproduction
-	$(VENV)/bin/stretchy reproduce $(REPRODUCE) --out out/reproduction
+reproduce: $(VENV)/.experiments ## the paper's tables, figures and claims
+	$(VENV)/bin/stretchy reproduce $(REPRODUCE)
 
 # The processes already fill the cores. If each also started one BLAS or OpenMP thread per core,
 # they would fight over them (several times slower), so every process gets a single thread.

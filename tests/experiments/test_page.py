@@ -45,7 +45,7 @@ def test_page_names_cuts_gaps_and_stand_ins():
     lines = method("prostate", "SR1.0", 0.5) + method("gisette-standin", "SR1.0", 0.1)
     lines += [line for line in method("prostate", "LASSOCV", 0.5) if line["trial"] == 0]
     page = page_text(evidence(lines), [])
-    assert "because of their time: Prostate LASSOCV 1 of 2." in page
+    assert "Not finished when this page was written: Prostate LASSOCV 1 of 2." in page
     assert "no evidence for any claim: Gisette (stand-in)" in page
     assert "Not measured: Diabetes, Corn, TFIDF" in page
     assert "`made-up`" in page

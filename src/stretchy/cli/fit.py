@@ -100,9 +100,9 @@ def fit(
 
     talk = Talk(quiet)
     plan = Plan.read(cv, k, c, a, density, keep, rule)
-    check_writable(output)
+    check_writable(output, "-o", data, target)
     if report is not None:
-        check_writable(report, "--report")
+        check_writable(report, "--report", data, target, output)
         import stretchy.report  # noqa: F401  says at once where its extra is missing
     form = Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
     request = Request(data, target, task, weights, groups, tuple(drop or ()), drop_missing, form)

@@ -6,10 +6,19 @@ from pathlib import Path
 from stretchy.cli.data.errors import DataError
 
 
-def check_writable(path: Path | None, option: str = "-o") -> None:
-    """Refuse a place where no file can be written, before any work is done."""
+def check_writable(path: Path | None, option: str = "-o", *others: object) -> None:
+    """Refuse a place where no file can be written, before any work is done.
+
+    `others` are files that the same command reads or writes: none of them may be replaced.
+    """
     if path is None:
         return
+    for other in others:
+        if other is not None and os.path.realpath(str(other)) == os.path.realpath(path):
+            raise DataError(
+                f"{option} {str(path)!r} would replace a file that this command also uses: choose "
+                "another name."
+            )
     if path.is_dir():
         raise DataError(f"{option} {str(path)!r} is a folder: add the name of a file.")
     folder = path.parent

@@ -65,7 +65,7 @@ def predict(
     from stretchy.cli.outputs import check_asked, predicted
 
     talk = Talk(quiet)
-    check_writable(output)
+    check_writable(output, "-o", data, model)
     if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
         raise DataError(f"-o {str(output)!r}: predictions are written as .csv or .tsv.")
     if interval is not None and not 0 < interval < 1:

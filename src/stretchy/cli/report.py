@@ -54,7 +54,7 @@ def report(
 
     talk = Talk(quiet)
     path = output or model.with_suffix(".html")
-    check_writable(path)
+    check_writable(path, "-o", model, data)
     loaded = load_model(model)
     X = y = None
     if data is not None:

@@ -26,8 +26,12 @@ def reproduce(
         typer.Option(metavar="NAMES", help="Data sets, parted by commas or given several times."),
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of results, figures and page.")
-    ] = Path("out/reproduction"),
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of results, figures and page: out/reproduction, or out/quick if quick.",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", help="Processes: one a core, four at most.")
     ] = None,
@@ -36,12 +40,12 @@ def reproduce(
     ] = False,
 ) -> None:
     """Reproduce the paper. A run that was stopped goes on where it was with the same command."""
-    from stretchy.experiments.command import execute, split_names, usual_jobs
+    from stretchy.experiments.command import execute, split_names, usual_folder, usual_jobs
     from stretchy.experiments.reproduction import Request
 
     request = Request(
         pieces=piece or ("all",),
-        out=out,
+        out=out or usual_folder(quick),
         quick=quick,
         trials=trials,
         datasets=split_names(datasets),

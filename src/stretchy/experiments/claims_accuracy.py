@@ -48,7 +48,7 @@ def _good_from(task: str, least: float) -> Callable[[Evidence], Finding]:
     """Errors at every k from `least` on against that at k = 2."""
 
     def judge(evidence: Evidence) -> Finding:
-        held, words = [], []
+        held, words, worse = [], [], []
         for dataset in evidence.sets(task):
             errors = evidence.along(dataset, SR)
             if 2.0 not in errors or len(errors) < 2:
@@ -56,6 +56,7 @@ def _good_from(task: str, least: float) -> Callable[[Evidence], Finding]:
             tried = {k: error for k, error in errors.items() if least <= k < 2}
             good = {k: as_good(dataset, error, errors[2.0]) for k, error in tried.items()}
             held += list(good.values())
+            worse += [f"{SETS[dataset].title} at k = {k:g}" for k, well in good.items() if not well]
             worst = max(tried, key=lambda k: tried[k])
             words.append(
                 f"{SETS[dataset].title}: k = 2 {shown(dataset, errors[2.0])}, "
@@ -63,23 +64,28 @@ def _good_from(task: str, least: float) -> Callable[[Evidence], Finding]:
             )
         if not held:
             return untestable(f"no {task} set has been run.")
-        return Finding("; ".join(words), by_share(held))
+        return Finding("; ".join(words), by_share(held), _behind(worse))
 
     return judge
 
 
+def _behind(names: list[str]) -> str:
+    return f"Not so: {', '.join(names)}." if names else ""
+
+
 def _insensitive(evidence: Evidence) -> Finding:
-    held, words = [], []
+    held, words, moved = [], [], []
     for dataset in evidence.sets("regression") + evidence.sets("classification"):
         errors = {c: e for c, e in evidence.against_c(dataset).items() if c <= 1e4}
         if len(errors) < 2:
             continue
         low, high = min(errors.values()), max(errors.values())
         held.append(as_good(dataset, high, low))
+        moved += [] if held[-1] else [SETS[dataset].title]
         words.append(f"{SETS[dataset].title} {shown(dataset, low)} to {shown(dataset, high)}")
     if not held:
         return untestable("no set has been run at several c.")
-    return Finding("; ".join(words), by_share(held))
+    return Finding("; ".join(words), by_share(held), _behind(moved))
 
 
 def _rising(dataset: str, least: float) -> Callable[[Evidence], Finding]:

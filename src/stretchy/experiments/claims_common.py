@@ -31,8 +31,8 @@ def absent(dataset: str) -> Callable[[Evidence], Finding]:
 
     def judge(evidence: Evidence) -> Finding:
         return untestable(
-            f"{SETS[dataset].title} is not here; its loader reads it where it is, and a generated "
-            "stand-in is no evidence."
+            f"{SETS[dataset].title} was not run: it does not come with the others. Its loader "
+            f"reads it where it is (`--datasets {dataset}`); a generated stand-in is no evidence."
         )
 
     return judge

@@ -63,7 +63,8 @@ def _search_costs(
             return untestable(f"not all of {', '.join(alike + slower)} on {SETS[dataset].title}.")
         held = [1 / ALIKE <= times[name] / times[SR] <= ALIKE for name in alike]
         held += [times[name] > ALIKE * times[SR] for name in slower]
-        return Finding(_listed(times), by_share(held))
+        odd = [name for name, well in zip(alike + slower, held, strict=True) if not well]
+        return Finding(_listed(times), by_share(held), f"Not so: {', '.join(odd)}." if odd else "")
 
     return judge
 
@@ -81,7 +82,13 @@ def _friedman(evidence: Evidence) -> Finding:
 
 
 def _number_of_sets(test: RankTest) -> str:
-    return "" if test.n_sets == 5 else f"The paper has five sets, this is {test.n_sets}."
+    if test.n_sets == 5:
+        return ""
+    most = len(test.names) - 1
+    return (
+        f"The paper has five sets, this is {test.n_sets}: ranks can differ by {most} at most and "
+        f"must by {test.cd:.1f}, so little can be told apart."
+    )
 
 
 def _apart(test: RankTest, first: str, second: str) -> bool:

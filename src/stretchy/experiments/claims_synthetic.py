@@ -47,11 +47,12 @@ def _noiseless(evidence: Evidence) -> Finding:
     )
     verdict = by_share(list(held), enough=0.8)
     odd = ", ".join(panel for panel, each in agree.items() if not each.all())
-    why = "" if held.all() else (
-        f"The rest is in the column {odd}. Its system is so ill-conditioned that plain LU keeps "
-        "3 digits; the solver used here agrees with 80-digit arithmetic to 12, so the printed "
-        "figures carry rounding error."
-    )  # fmt: skip
+    why = "" if held.all() else f"The rest is in the column {odd}."
+    if odd == SHARP:
+        why += (
+            " Its system is too ill-conditioned for plain LU, and the printed figures carry "
+            "rounding error: [accuracy](accuracy.md) compares both with many-digit arithmetic."
+        )
     return Finding(ours, verdict, why)
 
 

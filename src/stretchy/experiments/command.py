@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     jobs = usual_jobs() if options.jobs is None else options.jobs
     request = Request(
         pieces=options.piece or ("all",),
-        out=options.out,
+        out=options.out or usual_folder(options.quick),
         quick=options.quick,
         trials=options.trials,
         datasets=split_names(options.datasets),
@@ -68,6 +68,11 @@ def usual_jobs() -> int:
     return min(4, os.cpu_count() or 1)
 
 
+def usual_folder(quick: bool) -> Path:
+    """Where a run goes if nothing is said; quick and full runs do not share a folder."""
+    return Path("out/quick") if quick else Request.out
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m stretchy.experiments",
@@ -78,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="one trial, smaller grids")
     add("--trials", type=int, help="trials of 2-fold (default 10, quick 1)")
     add("--datasets", nargs="+", help=f"data sets (default {','.join(DEFAULT)})")
-    add("--out", type=Path, default=Request.out, help="output folder (default %(default)s)")
+    add("--out", type=Path, help="output folder (out/reproduction, or out/quick if quick)")
     add("--jobs", type=int, help="processes (default: one per core, four at most)")
     add("--draw-only", action="store_true", help="run nothing, draw from what is there")
     return parser

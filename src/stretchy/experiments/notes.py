@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .evidence import Evidence
 from .sets import SETS
-from .settings import FULL
+from .settings import FULL, Settings
 
 __all__ = ["notes"]
 
 PAPER = ("prostate", "diabetes", "corn", "tfidf", "gaze",
          "arcene", "dexter", "dorothea", "gisette", "madelon")  # fmt: skip
+QUICKLY = (
+    "**A quick run**: fewer trials and smaller grids than the paper's. It shows that everything "
+    "works; verdicts need the full run."
+)
 METHOD = (
     "Each trial splits a set into two halves at random (stratified for classes); a model learns "
     "from one and is tested on the other, both ways. A trial's seed is its number.",
@@ -22,43 +28,52 @@ METHOD = (
     'mean: that is why it is far behind everywhere. LASSO2 and LASSO100 record "the lowest mean '
     "squared error\", read here as that of the training data, as MATLAB's `lasso` returns it; "
     "rows of the piece `oracle` hold the other reading, the lowest on the test half.",
-    f"LASSOCV searches `NumLambda` in {{{', '.join(map(str, FULL.searched_counts))}}} by "
-    f"{FULL.search_folds}-fold cross-validation inside the training half; the paper does not say "
-    "how many folds it took.",
     "The random projection network takes the eight features with the largest dot product with "
     "the target in the training half, and `RandomNetwork` with its defaults.",
 )
 
 
-def notes(evidence: Evidence) -> str:
+def notes(evidence: Evidence, settings: Settings = FULL) -> str:
     """A list in Markdown."""
-    lines = [*METHOD, *_cuts(evidence), *_absent(evidence), *_origin(evidence)]
+    searched = ", ".join(map(str, settings.searched_counts))
+    search = (
+        f"LASSOCV searches `NumLambda` in {{{searched}}} by {settings.search_folds}-fold "
+        "cross-validation inside the training half; the paper does not say how many folds it took."
+    )
+    kind = [] if replace(settings, trials=FULL.trials) == FULL else [QUICKLY]
+    cuts, origin = _cuts(evidence, settings), _origin(evidence)
+    lines = [*kind, *METHOD, search, *cuts, *_absent(evidence), *origin]
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _cuts(evidence: Evidence) -> list[str]:
-    """Methods with fewer trials than the others on the same set."""
-    rows = evidence.results[evidence.results["piece"] == "study"]
+def _cuts(evidence: Evidence, settings: Settings) -> list[str]:
+    """Methods with fewer trials than the others on the same set: by plan, or not finished."""
+    rows = evidence.results[evidence.results["piece"].isin(["study", "projection"])]
     trials = rows.groupby(["dataset", "method"])["trial"].nunique()
-    few = [
-        f"{SETS[name].title} {method} {n} of {trials[name].max()}"
-        for name in SETS
-        if name in set(rows["dataset"])
-        for method, n in trials[name].items()
-        if n < trials[name].max()
-    ]
+    planned: list[str] = []
+    unfinished: list[str] = []
+    for name in (name for name in SETS if name in set(rows["dataset"])):
+        for method, n in trials[name].items():
+            if n < trials[name].max():
+                words = f"{SETS[name].title} {method} {n} of {trials[name].max()}"
+                meant = n >= settings.trials_of(name, str(method))
+                (planned if meant else unfinished).append(words)
     said = []
-    if few:
+    if planned:
+        said.append(f"Fewer trials by plan, because of their time: {'; '.join(planned)}.")
+    if unfinished:
+        said.append(f"Not finished when this page was written: {'; '.join(unfinished)}.")
+    if planned or unfinished:
         said.append(
-            f"Fewer trials than the other methods, because of their time: {'; '.join(few)}. "
-            "Claims compare two methods on the trials that both have; figures and tables show all."
+            "Claims that compare errors pairwise do so on the trials that both methods have; the "
+            "levels beside them, times, ranks, figures and tables show all trials."
         )
     large = [SETS[n].title for n in SETS if SETS[n].large and n in set(rows["dataset"])]
     if large:
         said.append(
             f"On {', '.join(large)} SR ran the settings that the paper shows (all densities at "
-            "c = 1e2, all k without regularisation, all c at k = 1.25), on the other sets the "
-            "whole product."
+            "c = 1e2, all k without regularisation, all c at k = 1.25), on the other sets all "
+            "combinations of its grid."
         )
     return said
 

@@ -14,6 +14,7 @@ from .evidence import Evidence
 from .figures import FIGURES
 from .ledger import read_results
 from .notes import notes
+from .settings import FULL, Settings, read_settings
 from .tables import (
     best_errors,
     markdown,
@@ -58,24 +59,24 @@ def write_page(out: Path, figures: Sequence[str], say: Callable[[str], None]) ->
             failures.append(str(error))
     drawn = [name for name in CAPTIONS if (out / FOLDER / f"{name}.png").exists()]
     with atomic.replacing(out / PAGE) as file:
-        file.write(page_text(evidence, drawn).encode())
+        file.write(page_text(evidence, drawn, read_settings(out) or FULL).encode())
     say(f"wrote {out / PAGE}")
     return failures
 
 
-def page_text(evidence: Evidence, drawn: Sequence[str]) -> str:
+def page_text(evidence: Evidence, drawn: Sequence[str], settings: Settings = FULL) -> str:
     """The page for these tables, with links to the figures that were drawn."""
     judged = judge_all(evidence)
     parts = [
         "# The paper, reproduced",
         "*Deterministic Stretchy Regression* by Kar-Ann Toh, Lei Sun and Zhiping Lin: its claims "
         "beside what this library measures. Written by `stretchy reproduce` from `results.csv` and "
-        "`curves.csv`; no number was typed by hand.",
+        "`curves.csv`: every number of ours is computed from these two files.",
         "## Claims",
         _tally(judged),
         _claims_table(judged),
         "## How it was measured",
-        notes(evidence),
+        notes(evidence, settings),
         "Finished trials of two folds:",
         trials_table(evidence),
         "## Errors",
@@ -104,7 +105,11 @@ def page_text(evidence: Evidence, drawn: Sequence[str]) -> str:
 def _tally(judged: Sequence[tuple[Claim, Finding]]) -> str:
     count = Counter(finding.verdict for _, finding in judged)
     counted = ", ".join(f"{count[verdict]} {verdict.value}" for verdict in Verdict)
-    return f"Of {len(judged)} claims: {counted}. The rule behind each verdict is at the end."
+    return (
+        f"Of {len(judged)} claims: {counted}. The rule behind each verdict is at the end; where it "
+        "has several conditions, all of them make *reproduced* and at least half of them *partly*, "
+        "unless it says otherwise."
+    )
 
 
 def _claims_table(judged: Sequence[tuple[Claim, Finding]]) -> str:

@@ -14,7 +14,7 @@ from .ledger import Ledger
 from .plan import Plan, make_plan
 from .run import run_plan
 from .sets import DEFAULT, StudySet, choose_sets
-from .settings import FULL, QUICK, Settings
+from .settings import FULL, QUICK, Settings, keep_settings
 
 __all__ = ["Request", "reproduce_paper"]
 
@@ -74,6 +74,8 @@ def reproduce_paper(request: Request, say: Callable[[str], None]) -> list[str]:
     if request.jobs < 1:
         raise ValueError(f"jobs={request.jobs}: at least one process is needed.")
     plan = make_plan(request.pieces, sets, settings)  # checks all names before touching a file
+    if not request.draw_only:
+        keep_settings(request.out, settings)
     ledger, book = Ledger(request.out / RESULTS), CurveBook(request.out / CURVES)
     failures: list[str] = []
     if not request.draw_only:

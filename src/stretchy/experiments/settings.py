@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
-__all__ = ["FULL", "QUICK", "Settings"]
+from stretchy.io import atomic
+
+__all__ = ["FULL", "QUICK", "Settings", "keep_settings", "read_settings"]
 
 
 @dataclass(frozen=True)
@@ -84,3 +89,31 @@ QUICK = replace(
     other_draws=20,
     projection_powers=((500, (1.1, 2.0)), (1000, (1.1, 2.0)), (5000, (2.0,))),
 )
+
+FILE = "settings.json"
+
+
+def keep_settings(folder: Path, settings: Settings) -> None:
+    """Note what a folder is a run of; refuse to mix two kinds of run in one folder."""
+    found = read_settings(folder)
+    if found is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic.replacing(folder / FILE) as file:
+            file.write(json.dumps(asdict(settings), indent=1).encode())
+    elif replace(found, trials=0) != replace(settings, trials=0):
+        raise ValueError(
+            f"{str(folder)!r} holds a run with other settings (quick and full runs do not mix): "
+            "choose another folder with --out, or remove that one."
+        )
+
+
+def read_settings(folder: Path) -> Settings | None:
+    """The settings of the run in a folder, or None where there is no run yet."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    return Settings(**{name: _tuples(v) for name, v in json.loads(path.read_text("utf-8")).items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
