@@ -9,7 +9,7 @@ from stretchy.cli.console import Talk, print_json, show
 from stretchy.cli.data.form import Form, Kind
 
 EXAMPLES = (
-    "stretchy compare diabetes.csv --target progression",
+    "stretchy compare diabetes.csv --target target",
     "stretchy compare genes.csv.gz -t outcome --drop sample --folds 10 --json",
 )
 

@@ -13,7 +13,7 @@ from stretchy.cli.data.form import Form, Kind
 from stretchy.cli.outfile import check_writable
 
 EXAMPLES = (
-    "stretchy fit diabetes.csv --target progression -o diabetes.stretchy",
+    "stretchy fit diabetes.csv --target target -o diabetes.stretchy",
     "stretchy fit genes.csv.gz -t outcome --drop sample --keep 50,200 --cv 10 -o genes.stretchy",
     "stretchy fit spectra.parquet -t moisture --rule 1se --report moisture.html -o m.stretchy",
     "stretchy fit train.svm -o words.stretchy --json",

@@ -13,7 +13,7 @@ from stretchy.cli.outfile import check_writable
 
 EXAMPLES = (
     "stretchy report diabetes.stretchy",
-    "stretchy report diabetes.stretchy --data diabetes.csv -t progression -o diabetes.html",
+    "stretchy report diabetes.stretchy --data diabetes.csv -t target -o diabetes.html",
 )
 
 
