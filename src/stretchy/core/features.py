@@ -74,7 +74,7 @@ class PlainFeatures:
         return self.P.shape[0], self.P.shape[1]
 
     def excess(self, r: float) -> Array:
-        return self.P.copy() if r == 1.0 else np.power(self.P, r)
+        return self.P.copy() if r == 1.0 else raised(self.P, r)
 
     def power(self, r: float, log_shift: Array) -> Array:
         scaled = self.P * np.exp(-log_shift / r)
@@ -83,6 +83,18 @@ class PlainFeatures:
     def log_peaks(self, axis: int) -> Array:
         peaks = np.maximum(self.P.max(axis=axis), -self.P.min(axis=axis))
         return np.log(np.where(peaks > 0, peaks, 1.0))
+
+
+def raised(P: Array, r: float) -> Array:
+    """``P**r``; small whole powers by a few products, which is several times faster."""
+    if r not in (2.0, 3.0, 4.0):
+        return np.power(P, r)
+    out = np.square(P)
+    if r == 3.0:
+        out *= P
+    elif r == 4.0:
+        np.square(out, out=out)
+    return out
 
 
 def centred(features: Features, r: float, weights: Array) -> tuple[Array, Array]:

@@ -46,7 +46,7 @@ def column_moments(X: Array, weights: Array, eps: float = float(np.finfo(float).
     with np.errstate(over="ignore", invalid="ignore"):
         mean = share @ X
         deviations = X - mean
-        scale = np.sqrt(share @ np.square(deviations))
+        scale = np.sqrt(share @ np.square(deviations, out=deviations))
     # squares that overflow, or vanish although the column varies
     if not np.isfinite(scale).all() or np.any((scale < SMALLEST_SCALE) & (smallest < largest)):
         mean, scale = _scaled_moments(X, share)
