@@ -260,3 +260,25 @@ def primal_grams(
         PrimalGram(r, C, centre, offset, np.asarray(q_centre), logs, total)
         for C, q_centre, (r, logs) in zip(sums, q_centres, stretches, strict=True)
     ]
+
+
+def row_grams(
+    features: Features,
+    weights: Array,
+    exponents: Sequence[float],
+    log_columns: Sequence[Array | None],
+) -> list[PrimalGram]:
+    """C of one block of rows for every exponent, about the weighted means of the block."""
+    total = float(weights.sum())
+    share = weights / total
+    P = features.excess(1.0)
+    centre = share @ P
+    P -= centre
+    P *= weights[:, None]
+    grams = []
+    for r, logs in zip(exponents, log_columns, strict=True):
+        Q = stretched_rows(features, r, logs)
+        q_centre = share @ Q
+        Q -= q_centre
+        grams.append(PrimalGram(r, Q.T @ P, centre, features.offset, q_centre, logs, total))
+    return grams

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from stretchy.core.factors import power_of_two
 from stretchy.core.features import ExpFeatures, PlainFeatures
+from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index, Mask
 
 Kind = Literal["exp", "identity", "linear"]
@@ -37,6 +38,11 @@ class Moments:
     def take(self, columns: Columns) -> "Moments":
         """The moments of some columns."""
         return Moments(*(getattr(self, f)[columns] for f in self.__dataclass_fields__))
+
+
+def resolution(dtype: object) -> float:
+    """The relative spacing of the numbers of a storage: that of float32, or of float64."""
+    return float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
 
 
 def column_moments(X: Array, weights: Array, eps: float = float(np.finfo(float).eps)) -> Moments:
@@ -131,6 +137,12 @@ class Quadrant:
         """A bound from below on the log-features of the training data (exp only)."""
         L = np.minimum(self.a * self.moments.low, self.a * self.moments.high) + self.b
         return float(L.min(initial=0.0))
+
+    def is_safe(self, exponent: float) -> bool:
+        """Whether the moments alone tell that training features can be raised to this power."""
+        if self.kind != "exp":
+            return False
+        return is_safe(self.lowest_log(), float(self.column_peaks().max(initial=0.0)), exponent)
 
     def slope(self, coef: Array) -> Array:
         """Effect of one unit of each raw column at its mean, for coefficients (..., D)."""

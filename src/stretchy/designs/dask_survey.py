@@ -9,7 +9,7 @@ import numpy as np
 from stretchy.core.gram import DualGram
 from stretchy.core.merged import MergedMoments
 from stretchy.core.pooled import pooled_moments
-from stretchy.core.quadrant import Moments, Quadrant, column_moments
+from stretchy.core.quadrant import Moments, Quadrant, column_moments, resolution
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
 from stretchy.designs.as_design import as_design, measure
@@ -120,7 +120,7 @@ def dask_moments(array: DaskArray, weights: Array) -> Moments:
     numbers = [number for number, own in enumerate(owns) if own.any()]
     parts = [owns[number] for number in numbers]
     pooled: MergedMoments = walked(array, RowMoments(), parts, numbers, pooled_moments)
-    eps = float(np.finfo(np.float32 if array.dtype == np.float32 else np.float64).eps)
+    eps = resolution(array.dtype)
     moments, extreme = pooled.moments(eps)
     columns = np.flatnonzero(extreme)
     if columns.size:

@@ -81,11 +81,8 @@ class TallDesign:
         return np.concatenate(self._walk(RowDot(self.lens, coef), self.places))
 
     def row_peaks(self, exponent: float) -> Array | None:
-        if self.quadrant.kind == "exp":
-            bounds = self.quadrant.column_peaks()
-            low, high = self.quadrant.lowest_log(), float(bounds.max(initial=0.0))
-            if is_safe(low, high, exponent):
-                return None
+        if self.quadrant.is_safe(exponent):
+            return None
         peaks = np.concatenate(self._walk(RowPeaks(self.lens), self.places))
         return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
 

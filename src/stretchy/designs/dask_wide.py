@@ -93,11 +93,8 @@ class WideDesign:
     def row_peaks(self, exponent: float) -> Array | None:
         if self.ready is not None and exponent in self.ready.grams:
             return None
-        if self.quadrant.kind == "exp":
-            bounds = self.quadrant.column_peaks()
-            low, high = self.quadrant.lowest_log(), float(bounds.max(initial=0.0))
-            if is_safe(low, high, exponent):
-                return None
+        if self.quadrant.is_safe(exponent):
+            return None
         peaks: Array = self._walk(Peaks(self.lens), self.places, largest)
         return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
 

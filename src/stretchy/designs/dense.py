@@ -13,11 +13,12 @@ from stretchy.core.gram import (
     PrimalGram,
     dual_coefficients,
     primal_grams,
+    row_grams,
 )
 from stretchy.core.merged import MergedMoments
-from stretchy.core.quadrant import Moments, Quadrant, column_moments
+from stretchy.core.pooled import pooled_rows
+from stretchy.core.quadrant import Moments, Quadrant, column_moments, resolution
 from stretchy.core.stretch import is_safe
-from stretchy.core.sums import PrimalSums, start_sums
 from stretchy.core.types import Array, Index
 from stretchy.designs.blocks import blocks_of, shares, working_bytes
 from stretchy.designs.protocol import Design
@@ -93,11 +94,8 @@ class DenseDesign:
     def row_peaks(self, exponent: float) -> Array | None:
         if self.ready is not None and exponent in self.ready.grams:
             return None
-        bounds = self.quadrant.column_peaks()
-        if self.quadrant.kind == "exp":
-            low, high = self.quadrant.lowest_log(), float(bounds.max(initial=0.0))
-            if is_safe(low, high, exponent):
-                return None
+        if self.quadrant.is_safe(exponent):
+            return None
         peaks = np.full(self.shape[0], -np.inf)
         for _, features in self.column_blocks():
             np.maximum(peaks, features.log_peaks(axis=1), out=peaks)
@@ -147,14 +145,14 @@ class DenseDesign:
     def _grams_in_one_walk(
         self, exponents: Sequence[float], weights: Array, log_columns: Sequence[Array | None]
     ) -> list[PrimalGram]:
-        """Data that has to be read is read once: centred about its first rows, then mended."""
-        sums: list[PrimalSums] = []
-        none = np.zeros((self.shape[0], 0))
+        """Data that has to be read is read once: each block about its own means, then pooled."""
+        grams: list[PrimalGram] = []
         for rows, features in self.row_blocks():
-            sums = sums or start_sums(features, weights[rows], none[rows], exponents, log_columns)
-            for part in sums:
-                part.add(features, weights[rows], none[rows])
-        return [part.gram for part in sums]
+            if weights[rows].any():
+                more = row_grams(features, weights[rows], exponents, log_columns)
+                pairs = list(zip(grams, more, strict=False))
+                grams = [pooled_rows(pair) for pair in pairs] or more
+        return grams
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
         out = np.zeros((self.shape[1], V.shape[1]))
@@ -210,7 +208,7 @@ class DenseDesign:
 
 def dense_moments(X: npt.NDArray[np.generic] | Source, weights: Array) -> Moments:
     """Moments of all columns, block by block; rows of a source may have weight zero."""
-    eps = float(np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps)
+    eps = resolution(X.dtype)
     if isinstance(X, Source) and X.shape[0] >= X.shape[1]:
         return _moments_by_rows(X, weights, eps)
     used = np.flatnonzero(weights > 0)

@@ -76,11 +76,8 @@ class SparseDesign:
         return out
 
     def row_peaks(self, exponent: float) -> Array | None:
-        bounds = self.quadrant.column_peaks()
-        if self.quadrant.kind == "exp":
-            low, high = self.quadrant.lowest_log(), float(bounds.max(initial=0.0))
-            if is_safe(low, high, exponent):
-                return None
+        if self.quadrant.is_safe(exponent):
+            return None
         peaks = np.full(self.shape[0], self.log_blank)
         for _, block in self._blocks():
             np.maximum.at(peaks, block.X.indices, log_sizes(block.stored))

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from stretchy.core.quadrant import SMALLEST_SCALE, Moments, column_moments
+from stretchy.core.quadrant import SMALLEST_SCALE, Moments, column_moments, resolution
 from stretchy.core.types import Array
 from stretchy.designs.blocks import blocks_of
 
 
 def sparse_moments(X: Any, weights: Array) -> Moments:
     """Moments of all columns of X (CSC, no duplicate entries)."""
-    eps = float(np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps)
+    eps = resolution(X.dtype)
     total, counts = weights.sum(), np.diff(X.indptr)
     share = weights[X.indices] / total
     values = X.data.astype(np.float64, copy=False)

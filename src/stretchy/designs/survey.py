@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stretchy.core.gram import DualGram, DualSums, joined
-from stretchy.core.quadrant import Moments, Quadrant, column_moments
+from stretchy.core.quadrant import Moments, Quadrant, column_moments, resolution
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
 from stretchy.designs.blocks import blocks_of, shares
@@ -67,7 +67,7 @@ def survey(
     source: Source, rows: Index | None, weights: Array, wanted: Sequence[Wanted], borders: bool
 ) -> tuple[Moments, list[Ready]]:
     """Moments of all columns and, for every transform, K of the exponents that are safe."""
-    eps = float(np.finfo(np.float32 if source.dtype == np.float32 else np.float64).eps)
+    eps = resolution(source.dtype)
 
     def part(share: slice) -> _Share:
         found = _Share(wanted, weights, borders)
