@@ -178,7 +178,7 @@ def test_cells_can_be_chosen_by_keyboard_alone(visit):
         assert opened.panels() == before
         page.focus("#pick-cell")
         page.keyboard.press("ArrowDown")
-        page.wait_for_function(f"document.documentElement.dataset.cell !== '{chosen}'")
+        page.wait_for_selector(f"html:not([data-cell='{chosen}'])", state="attached")
         assert opened.panels() != before
         assert page.get_attribute("#live", "aria-live") == "polite"
 
@@ -201,11 +201,11 @@ def test_table_and_text_alternative_follow_the_cell(visit):
 @pytest.mark.parametrize("sample", [three_targets, three_classes])
 def test_outputs_can_be_chosen(visit, sample):
     with visit(sample) as opened:
-        before = opened.page.text_content("#chart-top svg")
+        chart = opened.page.locator("#chart-top svg")
+        before = chart.text_content()
         opened.page.select_option("#pick-output", "2")
-        opened.page.wait_for_function(
-            "before => document.querySelector('#chart-top svg').textContent !== before", arg=before
-        )
+        sync_api = pytest.importorskip("playwright.sync_api")
+        sync_api.expect(chart).not_to_have_text(before)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)

@@ -86,8 +86,8 @@ def _run_on(client: Any, outputs: Sequence[Any], array: DaskArray) -> list[Any]:
         _wait(client, futures)
         return list(client.gather(futures))
     except KilledWorker as error:
-        blocks = _blocks_behind([error.task], array) or array.blocks[:0]
-        where = f"on {blocks[0]}" if len(blocks) == 1 else "on the sums of several blocks"
+        blocks = _blocks_behind(_given_up(client, outputs) or [error.task], array)
+        where = f"on {_any_of(blocks)}" if blocks else "on the sums of several blocks"
         raise BlockError(
             f"workers died again and again while they worked {where}. The usual reason is memory: "
             "see docs/scaling.md for what a worker needs, and use smaller chunks, fewer k at a "
@@ -139,11 +139,32 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
             )
 
 
+def _given_up(client: Any, outputs: Sequence[Any]) -> list[Any]:
+    """All tasks that the scheduler gave up: those that only waited on the dead workers as well.
+
+    KilledWorker names one of them, and not always the one that killed.
+    """
+
+    def erred(dask_scheduler: Any) -> list[Any]:
+        tasks = dask_scheduler.tasks.values()
+        return [task.key for task in tasks if task.exception_blame is task]
+
+    ours = {key for output in outputs for key in output.dask}
+    try:
+        return [key for key in client.run_on_scheduler(erred) if key in ours]
+    except Exception:  # the error at hand matters more than a better name for it
+        return []
+
+
+def _any_of(blocks: Sequence[Block]) -> str:
+    return " or ".join(str(block) for block in blocks)
+
+
 def _blame(error: Exception, blocks: Sequence[Block]) -> NoReturn:
     if not blocks:
         raise error
-    names = " or ".join(str(block) for block in blocks)
-    raise BlockError(f"{names} could not be made: {type(error).__name__}: {error}") from error
+    name = f"{type(error).__name__}: {error}"
+    raise BlockError(f"{_any_of(blocks)} could not be made: {name}") from error
 
 
 def _blocks_behind(keys: Iterable[Any], array: DaskArray) -> list[Block]:
