@@ -173,8 +173,7 @@ def _blocks_behind(keys: Iterable[Any], array: DaskArray) -> list[Block]:
 
     wanted = {tuple(key) if isinstance(key, list) else key for key in keys}
     graph = array.parts[0].dask.to_dict()
-    ours = [key[1] for key in wanted if _is_ours(key)]
-    found = [array.blocks[number] for number in ours]
+    found = {key[1] for key in wanted if _is_ours(key)}
     for part, block in zip(array.parts, array.blocks, strict=True):
         seen, todo = set(), [part.key]
         while todo:
@@ -183,8 +182,8 @@ def _blocks_behind(keys: Iterable[Any], array: DaskArray) -> list[Block]:
                 seen.add(key)
                 todo.extend(get_dependencies(graph, key))
         if seen & wanted:
-            found.append(block)
-    return found
+            found.add(block.number)
+    return [array.blocks[number] for number in sorted(found)]
 
 
 def _is_ours(key: Any) -> bool:
