@@ -71,10 +71,10 @@ _ALL = (
     StudySet("tfidf", "TFIDF", "regression", datasets.fetch_tfidf, "mse", large=True),
     StudySet("gaze", "Gaze", "regression", datasets.fetch_gaze, "mse", "identity", large=True),
     StudySet("arcene", "Arcene", "classification", datasets.fetch_arcene, "ber"),
-    StudySet("dexter", "Dexter", "classification", datasets.fetch_dexter, "ber", large=True),
-    StudySet("dorothea", "Dorothea", "classification", datasets.fetch_dorothea, "ber", large=True),
+    StudySet("dexter", "Dexter", "classification", datasets.fetch_dexter, "ber"),
+    StudySet("dorothea", "Dorothea", "classification", datasets.fetch_dorothea, "ber"),
     StudySet("gisette", "Gisette", "classification", datasets.fetch_gisette, "ber", large=True),
-    StudySet("madelon", "Madelon", "classification", datasets.fetch_madelon, "ber", large=True),
+    StudySet("madelon", "Madelon", "classification", datasets.fetch_madelon, "ber"),
     StudySet(
         "tfidf-standin", "TFIDF (stand-in)", "regression", datasets.make_tfidf_standin, "mse",
         large=True, standin=True,
