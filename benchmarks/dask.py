@@ -31,7 +31,7 @@ from distributed import Client, LocalCluster
 
 from benchmarks.page import write_page
 from stretchy import StretchyRegressorCV
-from stretchy.core.gram import DualSums
+from stretchy.core.dual_sums import DualSums
 from stretchy.core.quadrant import Quadrant, column_moments
 from stretchy.designs import dask_plan, tidy
 from stretchy.designs.dask_survey import Survey, merged

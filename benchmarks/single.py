@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from stretchy.core.dual import dual_system
-from stretchy.core.gram import DualGram, DualSums
+from stretchy.core.dual_sums import DualSums
+from stretchy.core.gram import DualGram
 from stretchy.core.intercept import Intercept
 from stretchy.core.quadrant import Quadrant, column_moments
 

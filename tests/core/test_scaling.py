@@ -6,8 +6,9 @@ import pytest
 from stretchy import FirstQuadrant, StretchyRegressor
 from stretchy.core import solve_dual, solve_primal, solve_qr
 from stretchy.core.dual import dual_system
+from stretchy.core.dual_sums import dual_grams
 from stretchy.core.features import ExpFeatures, PlainFeatures
-from stretchy.core.gram import dual_grams, primal_grams
+from stretchy.core.gram import primal_grams
 from stretchy.core.intercept import Intercept
 from stretchy.core.primal import primal_system
 from stretchy.core.stretch import is_safe, scaled_penalty

@@ -128,7 +128,7 @@ def test_the_plan_counts_traffic_memory_and_walks():
     assert plan.n_blocks == 20
     assert plan.bytes_moved == (20 + 4 - 1) * each + 2 * 7 * 8 * 10_000
     assert plan.walks == {"moments and K": 1, "coefficients": 1}
-    chunk, sub = 8 * 100 * 500, 6 * 8 * 100 * 500
+    chunk, sub = 8 * 100 * 500, (4 + 6) * 8 * 100 * 500
     expected = (250 * 2**20 + 2 * chunk + sub + each + 9 * each) / 0.8
     assert plan.worker_bytes == worker_bytes(array, each, 1) == int(expected)
     assert "walks over the blocks" in str(plan)

@@ -5,7 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from stretchy.core.features import Features, centred
+from stretchy.core.centring import centred
+from stretchy.core.features import Features
 from stretchy.core.fit import Fit
 from stretchy.core.intercept import Intercept
 from stretchy.core.pivoted import TallPivoted, WidePivoted, tall_pivoted, wide_pivoted

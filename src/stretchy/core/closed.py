@@ -4,8 +4,9 @@ import numpy as np
 
 from stretchy.core.accurate import tall_system, wide_system
 from stretchy.core.dual import DualSystem, dual_system
+from stretchy.core.dual_sums import dual_grams
 from stretchy.core.features import Features, PlainFeatures
-from stretchy.core.gram import dual_coefficients, dual_grams, primal_grams
+from stretchy.core.gram import dual_coefficients, primal_grams
 from stretchy.core.intercept import Intercept
 from stretchy.core.primal import PrimalSystem, primal_system
 from stretchy.core.stretch import is_safe, penalty, rows_are_alike, stretch_exponent

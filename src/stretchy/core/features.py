@@ -23,8 +23,12 @@ class Features(Protocol):
         """The constant that `excess` leaves out."""
         ...
 
-    def excess(self, r: float) -> Array:
-        """A fresh array ``P**r - offset``."""
+    def rows(self, rows: slice) -> "Features":
+        """Some of the rows."""
+        ...
+
+    def excess(self, r: float, out: Array | None = None) -> Array:
+        """``P**r - offset`` in a fresh array, or in `out`."""
         ...
 
     def power(self, r: float, log_shift: Array) -> Array:
@@ -47,10 +51,13 @@ class ExpFeatures:
     def shape(self) -> tuple[int, int]:
         return self.L.shape[0], self.L.shape[1]
 
-    def excess(self, r: float) -> Array:
+    def rows(self, rows: slice) -> "ExpFeatures":
+        return ExpFeatures(self.L[rows])
+
+    def excess(self, r: float, out: Array | None = None) -> Array:
         if r == 1.0:
-            return np.expm1(self.L)
-        stretched = self.L * r
+            return np.expm1(self.L, out=out)
+        stretched = np.multiply(self.L, r, out=out)
         return np.expm1(stretched, out=stretched)
 
     def power(self, r: float, log_shift: Array) -> Array:
@@ -73,8 +80,11 @@ class PlainFeatures:
     def shape(self) -> tuple[int, int]:
         return self.P.shape[0], self.P.shape[1]
 
-    def excess(self, r: float) -> Array:
-        return self.P.copy() if r == 1.0 else raised(self.P, r)
+    def rows(self, rows: slice) -> "PlainFeatures":
+        return PlainFeatures(self.P[rows])
+
+    def excess(self, r: float, out: Array | None = None) -> Array:
+        return np.positive(self.P, out=out) if r == 1.0 else raised(self.P, r, out)
 
     def power(self, r: float, log_shift: Array) -> Array:
         scaled = self.P * np.exp(-log_shift / r)
@@ -85,25 +95,13 @@ class PlainFeatures:
         return np.log(np.where(peaks > 0, peaks, 1.0))
 
 
-def raised(P: Array, r: float) -> Array:
+def raised(P: Array, r: float, out: Array | None = None) -> Array:
     """``P**r``; small whole powers by a few products, which is several times faster."""
     if r not in (2.0, 3.0, 4.0):
-        return np.power(P, r)
-    out = np.square(P)
+        return np.power(P, r, out=out)
+    out = np.square(P, out=out)
     if r == 3.0:
         out *= P
     elif r == 4.0:
         np.square(out, out=out)
     return out
-
-
-def centred(features: Features, r: float, weights: Array) -> tuple[Array, Array]:
-    """``(Qc, e)``: Q less its weighted column means, and those means less the offset.
-
-    ``Q = P**r = Qc + 1 (e + offset)'``. In exact arithmetic centring changes no solution; in
-    floating point it keeps the large constant part of K from burying the rest.
-    """
-    Q = features.excess(r)
-    mean = weights @ Q / weights.sum()
-    Q -= mean
-    return Q, mean

@@ -1,11 +1,12 @@
 """The two Gram-like matrices of the closed form, summed over blocks of features or of rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stretchy.core.features import Features, centred
+from stretchy.core.centring import Rows, centred
+from stretchy.core.features import Features
 from stretchy.core.types import Array, Index
 
 
@@ -78,91 +79,19 @@ def joined(parts: Sequence[DualGram]) -> DualGram:
     return replace(total, centre=np.concatenate([part.centre for part in parts]))
 
 
-def dual_grams(
-    blocks: Iterable[Features],
-    exponents: Sequence[float],
-    weights: Array,
-    log_rows: Array | None,
-    borders: bool = True,
-) -> list[DualGram]:
-    """K for every exponent, in one walk over blocks of features (all rows in each block).
-
-    Without `borders` the products with the means are left zero: the free intercept needs none.
-    """
-    sums = DualSums(exponents, weights, log_rows, borders)
-    for features in blocks:
-        sums.add(features)
-    return sums.grams()
-
-
-class DualSums:
-    """Dual Gram matrices of several exponents, growing block by block."""
-
-    def __init__(
-        self,
-        exponents: Sequence[float],
-        weights: Array,
-        log_rows: Array | None = None,
-        borders: bool = True,
-    ) -> None:
-        self.weights, self.log_rows, self.borders = weights, log_rows, borders
-        self._sums = [_DualSum(r, weights.size) for r in exponents]
-        self._centres: list[Array] = []
-
-    def add(self, features: Features) -> None:
-        """One more block of features, all rows in it."""
-        if self.log_rows is None:
-            Pc, e = centred(features, 1.0, self.weights)
-            self._centres.append(e)
-            for part in self._sums:
-                part.add_centred(features, Pc, e + features.offset, self.weights, self.borders)
-        else:
-            P = features.power(1.0, self.log_rows[:, None])
-            self._centres.append(np.zeros(P.shape[1]))
-            for part in self._sums:
-                part.K += P @ features.power(part.r, part.r * self.log_rows[:, None]).T
-
-    def grams(self) -> list[DualGram]:
-        """What has been summed so far."""
-        centre = np.concatenate(self._centres) if self._centres else np.zeros(0)
-        return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, self.log_rows) for s in self._sums]
-
-
-class _DualSum:
-    """The running sums of one `DualGram`."""
-
-    def __init__(self, r: float, n_samples: int) -> None:
-        self.r, self.pq = r, 0.0
-        self.K = np.zeros((n_samples, n_samples))
-        self.Pq, self.Qp = np.zeros(n_samples), np.zeros(n_samples)
-
-    def add_centred(
-        self, features: Features, Pc: Array, p: Array, weights: Array, borders: bool
-    ) -> None:
-        if self.r == 1.0:
-            Qc, q = Pc, p
-        else:
-            Qc, e = centred(features, self.r, weights)
-            q = e + features.offset
-        self.K += Pc @ Qc.T
-        if borders:
-            self.Pq += Pc @ q
-            self.Qp += Qc @ p
-            self.pq += float(p @ q)
-
-
 def dual_coefficients(
-    features: Features, frame: Frame, beta: Array, total: Array, weights: Array
+    block: Rows, frame: Frame, beta: Array, total: Array, weights: Array
 ) -> Array:
     """``alpha = Q' beta`` for one block of features, shape (block, t); ``total = 1' beta``."""
     if frame.log_rows is not None:
+        features = block.rows(slice(None))
         return np.asarray(features.power(frame.r, frame.r * frame.log_rows[:, None]).T @ beta)
-    Qc, e = centred(features, frame.r, weights)
-    return np.asarray(Qc.T @ beta + np.outer(e + features.offset, total))
+    Qc, e = centred(block, frame.r, weights)
+    return np.asarray(Qc.T @ beta + np.outer(e + block.offset, total))
 
 
 def cross_block(
-    features: Features,
+    block: Rows,
     new: Features,
     frame: Frame,
     centre: Array,
@@ -172,14 +101,14 @@ def cross_block(
 ) -> None:
     """Add one block of features to ``(P_new - p) Qc'`` and ``(P_new - p) q``, in place."""
     if frame.log_rows is not None:
-        Q = features.power(frame.r, frame.r * frame.log_rows[:, None])
+        Q = block.rows(slice(None)).power(frame.r, frame.r * frame.log_rows[:, None])
         K += new.power(1.0, np.zeros(1)) @ Q.T
         return
     P = new.excess(1.0)
     P -= centre
-    Qc, e = centred(features, frame.r, weights)
+    Qc, e = centred(block, frame.r, weights)
     K += P @ Qc.T
-    Pq += P @ (e + features.offset)
+    Pq += P @ (e + block.offset)
 
 
 @dataclass(frozen=True)

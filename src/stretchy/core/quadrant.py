@@ -9,6 +9,7 @@ import numpy.typing as npt
 from stretchy.core.factors import power_of_two
 from stretchy.core.features import ExpFeatures, PlainFeatures
 from stretchy.core.stretch import is_safe
+from stretchy.core.tiles import row_tiles
 from stretchy.core.types import Array, Index, Mask
 
 Kind = Literal["exp", "identity", "linear"]
@@ -45,17 +46,17 @@ def resolution(dtype: object) -> float:
     return float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
 
 
-def column_moments(X: Array, weights: Array, eps: float = float(np.finfo(float).eps)) -> Moments:
+def column_moments(
+    X: npt.NDArray[np.generic], weights: Array, eps: float = float(np.finfo(float).eps)
+) -> Moments:
     """Moments of a block of columns; `eps` is the resolution of the data's own dtype."""
     share = weights / weights.sum()
-    smallest, largest = X.min(axis=0), X.max(axis=0)
+    smallest, largest = _floats(X.min(axis=0)), _floats(X.max(axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = share @ X
-        deviations = X - mean
-        scale = np.sqrt(share @ np.square(deviations, out=deviations))
+        mean, scale = _mean_and_scale(X, share)
     # squares that overflow, or vanish although the column varies
     if not np.isfinite(scale).all() or np.any((scale < SMALLEST_SCALE) & (smallest < largest)):
-        mean, scale = _scaled_moments(X, share)
+        mean, scale = _scaled_moments(_floats(X), share)
     # halves, so that the difference of two huge numbers does not overflow
     half_range = largest / 2 - smallest / 2
     constant = half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest))
@@ -64,6 +65,21 @@ def column_moments(X: Array, weights: Array, eps: float = float(np.finfo(float).
     mean, scale = np.where(constant, smallest, mean), np.where(constant, 1.0, scale)
     low, high = (smallest - mean) / scale, np.where(constant, 0.0, (largest - mean) / scale)
     return Moments(mean, scale, smallest, low, high, constant)
+
+
+def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Array]:
+    """Weighted mean and deviation, a few rows at a time."""
+    mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for rows in row_tiles(*X.shape):
+        mean += share[rows] @ _floats(X[rows])
+    for rows in row_tiles(*X.shape):
+        deviations = _floats(X[rows]) - mean
+        variance += share[rows] @ np.square(deviations, out=deviations)
+    return mean, np.sqrt(variance)
+
+
+def _floats(X: npt.NDArray[np.generic]) -> Array:
+    return np.asarray(X, dtype=np.float64, order="C")
 
 
 def _scaled_moments(X: Array, share: Array) -> tuple[Array, Array]:
@@ -89,6 +105,11 @@ class Quadrant:
     moments: Moments
     a: float
     b: Array
+
+    @property
+    def offset(self) -> float:
+        """The constant that features are kept without."""
+        return 1.0 if self.kind == "exp" else 0.0
 
     def take(self, columns: Columns) -> "Quadrant":
         """The transform of some columns."""

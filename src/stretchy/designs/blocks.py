@@ -11,19 +11,30 @@ from stretchy.designs.threads import halt_point
 BLOCK_BYTES = 1 << 21
 # fewer columns than this would spend their time adding products up
 BLOCK_LENGTH = 1 << 10
+# a block, one of its powers and their copies, in a few threads
+COPIES = 8
 # numbers below which threads cost more than they save
 SHARED_SIZE = 1 << 18
 
 
-def blocks_of(count: int, other: int, within: slice | None = None) -> Iterator[slice]:
-    """Slices of `count` things, each thing `other` float64 numbers, of about a block's size."""
+def blocks_of(
+    count: int, other: int, within: slice | None = None, copies: int = COPIES
+) -> Iterator[slice]:
+    """Slices of `count` things, each thing `other` float64 numbers, of about a block's size.
+
+    So many `copies` of a block fit the working memory.
+    """
     each = 8 * max(1, other)
-    # a block, its powers and their copies, in a few threads
-    size = max(1, min(max(BLOCK_BYTES // each, BLOCK_LENGTH), working_bytes() // (8 * each)))
+    size = max(1, min(max(BLOCK_BYTES // each, BLOCK_LENGTH), working_bytes() // (copies * each)))
     first, last = (0, count) if within is None else (within.start, within.stop)
     for start in range(first, last, size):
         halt_point()
         yield slice(start, min(last, start + size))
+
+
+def copies_for(n_powers: int, threads: int) -> int:
+    """Copies of a block that are held while so many powers of it are summed in all threads."""
+    return max(COPIES, threads * (n_powers + 3))
 
 
 def shares(count: int, threads: int, other: int) -> list[slice]:

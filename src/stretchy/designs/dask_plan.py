@@ -12,8 +12,8 @@ from stretchy.designs.tree import FAN_IN, tree_depth, tree_size
 IDLE_BYTES = 250 * 2**20
 # Dask lets a worker start nothing new above this share of its limit
 PAUSE_SHARE = 0.8
-# a sub-block, its z-scores, its powers and what is subtracted from them
-SUB_BLOCK_COPIES = 6
+# a sub-block, its z-scores, its features and a product; its powers come on top
+SUB_BLOCK_COPIES = 4
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ def worker_bytes(array: DaskArray, sums: int, threads: int) -> int:
     length, other = (n_columns, n_rows) if array.is_wide else (n_rows, n_columns)
     chunk = 0 if is_sparse(array) else array.dtype.itemsize * n_rows * n_columns
     width = min(length, max(BLOCK_LENGTH, BLOCK_BYTES // (8 * max(1, other))))
-    sub = min(SUB_BLOCK_COPIES * 8 * other * width, working_bytes())
+    copies = SUB_BLOCK_COPIES + sums // gram_bytes(array, 1)
+    sub = min(copies * 8 * other * width, working_bytes())
     peak = IDLE_BYTES + (threads + 1) * chunk + threads * (sub + sums) + (FAN_IN + 1) * sums
     return int(peak / PAUSE_SHARE)
 

@@ -109,9 +109,9 @@ class Cross:
         place, new, centre = own
         design: Any = self.lens.design(X, place)
         K, Pq = np.zeros((new.shape[0], design.shape[0])), np.zeros(new.shape[0])
-        for columns, features in design.column_blocks():
+        for columns, strip in design.column_strips():
             part = some_columns(new, columns)
-            cross_block(features, part, self.frame, centre[columns], self.weights, K, Pq)
+            cross_block(strip, part, self.frame, centre[columns], self.weights, K, Pq)
         return K, Pq
 
 

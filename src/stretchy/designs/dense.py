@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from stretchy.core.centring import Strip
 from stretchy.core.features import Features
 from stretchy.core.gram import (
     DualGram,
@@ -19,8 +20,9 @@ from stretchy.core.merged import MergedMoments
 from stretchy.core.pooled import pooled_rows
 from stretchy.core.quadrant import Moments, Quadrant, column_moments, resolution
 from stretchy.core.stretch import is_safe
+from stretchy.core.tiles import row_tiles
 from stretchy.core.types import Array, Index
-from stretchy.designs.blocks import blocks_of, shares, working_bytes
+from stretchy.designs.blocks import COPIES, blocks_of, shares, working_bytes
 from stretchy.designs.protocol import Design
 from stretchy.designs.source import Source
 from stretchy.designs.survey import Ready
@@ -72,7 +74,7 @@ class DenseDesign:
 
     @property
     def offset(self) -> float:
-        return 1.0 if self.quadrant.kind == "exp" else 0.0
+        return self.quadrant.offset
 
     def take(self, columns: Index) -> "DenseDesign":
         kept = columns if self.columns is None else self.columns[columns]
@@ -87,8 +89,9 @@ class DenseDesign:
             for rows, features in self.row_blocks():
                 out[rows] = features.excess(1.0) @ coef
             return out
-        for columns, features in self.column_blocks():
-            out += features.excess(1.0) @ coef[columns]
+        for columns, strip in self.column_strips():
+            for rows in row_tiles(*strip.shape):
+                out[rows] += strip.rows(rows).excess(1.0) @ coef[columns]
         return out
 
     def row_peaks(self, exponent: float) -> Array | None:
@@ -97,8 +100,9 @@ class DenseDesign:
         if self.quadrant.is_safe(exponent):
             return None
         peaks = np.full(self.shape[0], -np.inf)
-        for _, features in self.column_blocks():
-            np.maximum(peaks, features.log_peaks(axis=1), out=peaks)
+        for _, strip in self.column_strips():
+            for rows in row_tiles(*strip.shape):
+                np.maximum(peaks[rows], strip.rows(rows).log_peaks(axis=1), out=peaks[rows])
         return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
 
     def gram(
@@ -119,8 +123,8 @@ class DenseDesign:
     ) -> Iterator[tuple[slice, Array]]:
         def part(share: slice) -> list[tuple[slice, Array]]:
             return [
-                (columns, dual_coefficients(features, frame, beta, total, weights))
-                for columns, features in self.column_blocks(share)
+                (columns, dual_coefficients(strip, frame, beta, total, weights))
+                for columns, strip in self.column_strips(share)
             ]
 
         n_rows, n_columns = self.shape
@@ -131,8 +135,8 @@ class DenseDesign:
             for blocks in parts:
                 yield from blocks
         else:
-            for columns, features in self.column_blocks():
-                yield columns, dual_coefficients(features, frame, beta, total, weights)
+            for columns, strip in self.column_strips():
+                yield columns, dual_coefficients(strip, frame, beta, total, weights)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         peaks = self.quadrant.column_peaks()
@@ -183,11 +187,14 @@ class DenseDesign:
             return None
         return self._features(slice(0, n_rows), slice(0, n_columns))
 
-    def column_blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Features]]:
-        """Features of blocks of columns."""
+    def column_strips(
+        self, within: slice | None = None, copies: int = COPIES
+    ) -> Iterator[tuple[slice, Strip]]:
+        """Blocks of columns, transformed when their rows are asked for."""
         n_rows, n_columns = self.shape
-        for columns in blocks_of(n_columns, n_rows, within):
-            yield columns, self._features(slice(0, n_rows), columns)
+        for columns in blocks_of(n_columns, n_rows, within, copies):
+            raw = self._read(slice(0, n_rows), columns)
+            yield columns, Strip(raw, self.quadrant, columns, self.bounded)
 
     def row_blocks(self) -> Iterator[tuple[slice, Features]]:
         """Features of blocks of rows."""
@@ -215,7 +222,7 @@ def dense_moments(X: npt.NDArray[np.generic] | Source, weights: Array) -> Moment
 
     def block(columns: slice) -> Moments:
         raw = X.read(used, columns) if isinstance(X, Source) else X[:, columns]
-        return column_moments(np.asarray(raw, dtype=np.float64), weights[used], eps)
+        return column_moments(raw, weights[used], eps)
 
     def part(share: slice) -> list[Moments]:
         return [block(columns) for columns in blocks_of(X.shape[1], X.shape[0], share)]

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from stretchy.core.centring import Strip
 from stretchy.core.features import Features
 from stretchy.core.gram import DualGram, Frame, PrimalGram, accumulated, primal_grams
 from stretchy.core.quadrant import Quadrant
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
-from stretchy.designs.blocks import blocks_of, working_bytes
+from stretchy.designs.blocks import COPIES, blocks_of, working_bytes
 from stretchy.designs.protocol import Design
 from stretchy.designs.sparse_block import SparseBlock, add_product, log_sizes, sparse_block
 from stretchy.designs.sparse_gram import (
@@ -59,7 +60,7 @@ class SparseDesign:
 
     @property
     def offset(self) -> float:
-        return 1.0 if self.quadrant.kind == "exp" else 0.0
+        return self.quadrant.offset
 
     def take(self, columns: Index) -> "SparseDesign":
         kept = columns if self.columns is None else self.columns[columns]
@@ -190,12 +191,14 @@ class SparseDesign:
             return None
         return self.row_features(np.arange(n_rows))
 
-    def column_blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Features]]:
-        """Dense features of blocks of columns."""
+    def column_strips(
+        self, within: slice | None = None, copies: int = COPIES
+    ) -> Iterator[tuple[slice, Strip]]:
+        """Dense blocks of columns."""
         n_rows, n_columns = self.shape
-        for columns in blocks_of(n_columns, n_rows, within):
+        for columns in blocks_of(n_columns, n_rows, within, copies):
             raw = self._raw(np.arange(columns.start, columns.stop)).toarray()
-            yield columns, self.quadrant.features(raw, columns, self.bounded)
+            yield columns, Strip(raw, self.quadrant, columns, self.bounded)
 
     def row_blocks(self) -> Iterator[tuple[slice, Features]]:
         """Dense features of blocks of rows."""

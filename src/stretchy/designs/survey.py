@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stretchy.core.gram import DualGram, DualSums, joined
+from stretchy.core.centring import Strip
+from stretchy.core.dual_sums import DualSums
+from stretchy.core.gram import DualGram, joined
 from stretchy.core.quadrant import Moments, Quadrant, column_moments, resolution
 from stretchy.core.stretch import is_safe
 from stretchy.core.types import Array, Index
-from stretchy.designs.blocks import blocks_of, shares
+from stretchy.designs.blocks import blocks_of, copies_for, shares
 from stretchy.designs.protocol import Design
-from stretchy.designs.source import Source
+from stretchy.designs.source import Raw, Source
 from stretchy.designs.threads import in_threads, threads_for_rows
 
 Block = tuple[Quadrant, Index]
@@ -71,12 +73,13 @@ def survey(
 
     def part(share: slice) -> _Share:
         found = _Share(wanted, weights, borders)
-        for columns in blocks_of(source.shape[1], source.shape[0], share):
-            raw = np.asarray(source.read(rows, columns), dtype=np.float64)
+        for columns in blocks_of(source.shape[1], source.shape[0], share, copies):
+            raw = source.read(rows, columns)
             found.add(raw, columns, column_moments(raw, weights, eps))
         return found
 
     with threads_for_rows(weights.size) as threads:
+        copies = copies_for(sum(1 + len(want.exponents) for want in wanted), threads)
         parts = in_threads(part, shares(source.shape[1], threads, weights.size))
     names = Moments.__dataclass_fields__
     blocks = [moments for one in parts for moments in one.moments]
@@ -96,7 +99,7 @@ class _Share:
         self.wanted = wanted
         self.sums = [_Sums(want.exponents, weights, borders) for want in wanted]
 
-    def add(self, raw: Array, columns: slice, moments: Moments) -> None:
+    def add(self, raw: Raw, columns: slice, moments: Moments) -> None:
         self.moments.append(moments)
         for want, sums in zip(self.wanted, self.sums, strict=True):
             quadrant, active = want.block(moments, columns)
@@ -107,20 +110,18 @@ class _Sums:
     """Gram matrices of one transform, and how large its features are."""
 
     def __init__(self, exponents: Sequence[float], weights: Array, borders: bool) -> None:
-        self.grams = DualSums(exponents, weights, None, borders)
         self.peaks = np.full(weights.size, -np.inf)
+        self.grams = DualSums(exponents, weights, None, borders, self.peaks)
 
-    def add(self, raw: Array, quadrant: Quadrant) -> None:
-        features = quadrant.features(raw, slice(None), bounded=False)
-        if raw.shape[1]:
-            peaks = features.log_peaks(axis=1)
-            if quadrant.kind == "exp":
-                # the smallest features must be safe too, not only the largest of each row
-                peaks = np.maximum(peaks, -quadrant.lowest_log())
-            np.maximum(self.peaks, peaks, out=self.peaks)
+    def add(self, raw: Raw, quadrant: Quadrant) -> None:
+        if not raw.shape[1]:
+            return
         # what overflows is not safe, and is summed again with scaled rows
         with np.errstate(over="ignore", invalid="ignore"):
-            self.grams.add(features)
+            self.grams.add(Strip(raw, quadrant, slice(None)))
+        if quadrant.kind == "exp":
+            # the smallest features must be safe too, not only the largest of each row
+            np.maximum(self.peaks, -quadrant.lowest_log(), out=self.peaks)
 
 
 def _safe_grams(want: Wanted, sums: Sequence[_Sums]) -> dict[float, DualGram]:

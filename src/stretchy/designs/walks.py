@@ -5,10 +5,11 @@ from typing import Protocol
 
 import numpy as np
 
-from stretchy.core.features import Features
-from stretchy.core.gram import DualGram, Frame, cross_block, dual_grams, joined
+from stretchy.core.centring import Strip
+from stretchy.core.dual_sums import dual_grams
+from stretchy.core.gram import DualGram, Frame, cross_block, joined
 from stretchy.core.types import Array
-from stretchy.designs.blocks import shares
+from stretchy.designs.blocks import COPIES, copies_for, shares
 from stretchy.designs.protocol import Design
 from stretchy.designs.threads import in_threads, threads_for_rows
 
@@ -19,7 +20,9 @@ class Walkable(Protocol):
     @property
     def shape(self) -> tuple[int, int]: ...
 
-    def column_blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Features]]: ...
+    def column_strips(
+        self, within: slice | None = None, copies: int = COPIES
+    ) -> Iterator[tuple[slice, Strip]]: ...
 
 
 def threaded_grams(
@@ -32,11 +35,12 @@ def threaded_grams(
     """K for every exponent, in one walk; small systems share the columns among threads."""
 
     def part(columns: slice) -> list[DualGram]:
-        blocks = (features for _, features in design.column_blocks(columns))
-        return dual_grams(blocks, exponents, weights, log_rows, borders)
+        strips = (strip for _, strip in design.column_strips(columns, copies))
+        return dual_grams(strips, exponents, weights, log_rows, borders)
 
     n_rows, n_columns = design.shape
     with threads_for_rows(n_rows) as threads:
+        copies = copies_for(1 + len(exponents), threads)
         parts = in_threads(part, shares(n_columns, threads, n_rows))
     return [joined(grams) for grams in zip(*parts, strict=True)]
 
@@ -45,7 +49,7 @@ def crossed(design: Walkable, frame: Frame, weights: Array, other: Design) -> tu
     """``((P_other - p) Qc', (P_other - p) q)`` by dense blocks of columns."""
     K, Pq = np.zeros((other.shape[0], design.shape[0])), np.zeros(other.shape[0])
     everything = np.arange(other.shape[0])
-    for columns, features in design.column_blocks():
+    for columns, strip in design.column_strips():
         new = other.take(np.arange(columns.start, columns.stop)).row_features(everything)
-        cross_block(features, new, frame, frame.centre[columns], weights, K, Pq)
+        cross_block(strip, new, frame, frame.centre[columns], weights, K, Pq)
     return K, Pq

@@ -7,8 +7,9 @@ from functools import cache
 import numpy as np
 
 from stretchy.core.intercept import Intercept
-from stretchy.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, working_bytes
+from stretchy.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, copies_for, working_bytes
 from stretchy.designs.storage import Storage
+from stretchy.designs.threads import available_threads
 from stretchy.solve.fit import choose_space, is_large
 from stretchy.solve.memory import DIRECT_COPIES
 
@@ -81,7 +82,8 @@ class Plan:
         """Bytes beside X: the square matrices, a block with its powers, and the coefficients."""
         n_rows, n_columns = self.storage.shape
         each = 8 * n_rows * max(BLOCK_LENGTH, BLOCK_BYTES // (8 * n_rows))
-        block = min(6 * each, working_bytes())
+        copies = copies_for(1 + self.n_transforms, available_threads())
+        block = min(copies * each, working_bytes())
         if self.solver == "Krylov":
             square = 8 * self.side * KRYLOV_VECTORS
         else:

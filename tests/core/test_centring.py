@@ -1,0 +1,76 @@
+"""Centred features made a few rows at a time are those of the whole block."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from stretchy.core import tiles
+from stretchy.core.centring import Strip, centre_into, centred
+from stretchy.core.dual_sums import dual_grams
+from stretchy.core.quadrant import Quadrant, column_moments
+
+WEIGHTS = np.random.default_rng(1).uniform(0.0, 2.0, 30)
+
+
+def pixels(order="C", dtype=np.uint8):
+    raw = np.random.default_rng(0).integers(1, 250, (30, 40))
+    return np.asarray(raw, dtype=dtype, order=order)
+
+
+def strip_of(kind, raw, a=-0.2):
+    moments = column_moments(raw, WEIGHTS)
+    return Strip(raw, Quadrant(kind, moments, a, np.full(40, 0.1)), slice(None))
+
+
+@pytest.fixture(params=[1, 8 * 40 * 7, 1 << 19], ids=["rows", "tiles", "whole"])
+def tile(request, monkeypatch):
+    monkeypatch.setattr(tiles, "TILE_BYTES", request.param)
+
+
+def test_tiles_cover_all_rows_once(tile):
+    rows = np.concatenate([np.arange(30)[rows] for rows in tiles.row_tiles(30, 40)])
+    np.testing.assert_array_equal(rows, np.arange(30))
+
+
+@pytest.mark.parametrize("kind", ["exp", "identity"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float32, np.float64])
+@pytest.mark.parametrize("r", [1.0, 2.0, 4 / 3, 10.0])
+def test_powers_less_their_weighted_means(tile, kind, order, dtype, r):
+    raw = pixels(order, dtype)
+    strip = strip_of(kind, raw)
+    X, share = raw.astype(float), WEIGHTS / WEIGHTS.sum()
+    mean = share @ X
+    scale = np.sqrt(share @ (X - mean) ** 2)
+    P = np.exp(-0.2 * (X - mean) / scale + 0.1) if kind == "exp" else X
+    peaks, Qc = np.full(30, -np.inf), np.empty((30, 40))
+    [e] = centre_into(strip, [r], WEIGHTS, [Qc], peaks)
+    Q = P**r
+    np.testing.assert_allclose(e + strip.offset, share @ Q, rtol=1e-13)
+    np.testing.assert_allclose(Qc, Q - share @ Q, atol=1e-12 * np.abs(Q).max())
+    np.testing.assert_allclose(peaks, np.log(P.max(axis=1)), rtol=1e-12, atol=1e-12)
+    again, same = centred(strip, r, WEIGHTS)
+    np.testing.assert_array_equal(again, Qc)
+    np.testing.assert_array_equal(same, e)
+
+
+@pytest.mark.parametrize("exponents", [[1.0], [4.0], [2.0, 1.0, 10.0]])
+def test_sums_over_blocks_of_unequal_width_are_the_product(tile, exponents):
+    raw = pixels()
+    whole = strip_of("exp", raw)
+    edges = [0, 15, 17, 17, 40]
+    blocks = [
+        Strip(raw[:, a:b], whole.quadrant.take(slice(a, b)), slice(None))
+        for a, b in pairwise(edges)
+    ]
+    P = np.exp(whole.rows(slice(None)).L)
+    share = WEIGHTS / WEIGHTS.sum()
+    for gram in dual_grams(blocks, exponents, WEIGHTS, None):
+        Q = P**gram.r
+        p, q = share @ P, share @ Q
+        np.testing.assert_allclose(gram.K, (P - p) @ (Q - q).T, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(gram.Pq, (P - p) @ q, rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(gram.Qp, (Q - q) @ p, rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(gram.pq, p @ q, rtol=1e-13)
+        np.testing.assert_allclose(gram.centre + 1.0, p, rtol=1e-13)
