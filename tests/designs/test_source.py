@@ -81,10 +81,14 @@ def test_what_is_a_source(tmp_path):
         assert not is_source(other)
 
 
-@pytest.mark.parametrize("rows", [None, slice(2, 9), np.array([0, 3, 4]), np.array([], int)])
+@pytest.mark.parametrize(
+    "rows",
+    [None, slice(2, 9), [0, 3, 4], [], [4, 5, 6], [0, 2, 1, 3], [7, 3, 5], [1, 1, 3], [6, 5, 4]],
+    ids=str,
+)
 @pytest.mark.parametrize("columns", [slice(0, 70), slice(5, 6), np.array([1, 2, 40, 69])], ids=str)
 def test_read(rows, columns):
-    X = numbers("wide")
+    X, rows = numbers("wide"), np.array(rows, int) if isinstance(rows, list) else rows
     found = Source(CountingArray(X)).read(rows, columns)
     true = X[slice(None) if rows is None else rows][:, columns]
     np.testing.assert_array_equal(found, true)

@@ -392,6 +392,18 @@ def test_columns_that_do_not_vary_leave_the_mean(shape):
     np.testing.assert_allclose(model.predict(blocks).compute(), np.full(shape[0], y.mean()))
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("width", [1, 10])
+def test_chunks_without_a_column_that_varies(kind, width):
+    X = np.random.default_rng(0).gamma(1.0, size=(20, 60))
+    X[:, 10:20] = 0.0
+    y = np.random.default_rng(1).standard_normal(20)
+    whole = sparse.csr_array(X) if kind == "sparse" else X
+    blocks = as_dask(whole, (-1, width))
+    for make in (StretchyRegressor, lambda: StretchyRegressorCV(**GRID)):
+        same(make().fit(whole, y), make().fit(blocks, y), whole, blocks)
+
+
 def test_columns_whose_squares_leave_float64():
     X = np.random.default_rng(0).standard_normal((60, 4)) * [1.0, 1e200, 1e-200, 1.0]
     y = np.random.default_rng(1).standard_normal(60)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import config_context
+from sklearn.model_selection import ShuffleSplit
 
 from stretchy import (
     StretchyClassifier,
@@ -225,3 +226,17 @@ def test_equal_rows_are_cut_alike_in_every_storage(seed):
     other = StretchyClassifier(density=0.3).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(other.threshold_, dense.threshold_, atol=1e-8)
     np.testing.assert_array_equal(other.predict(X), dense.predict(X))
+
+
+@shapes
+@pytest.mark.parametrize("container", [name for name in CONTAINERS if name != "C"])
+@pytest.mark.parametrize("density", [(1.0,), (0.3, 1.0)], ids=str)
+def test_folds_may_be_in_any_order(container, shape, density, tmp_path):
+    X = numbers(shape)
+    y = targets(X)
+    grid = {**GRID, "density_grid": density, "rule": "best"}
+    for cv in (ShuffleSplit(4, test_size=0.3, random_state=0), [([5, 0, 9, 7, 3], [8, 2, 6, 1])]):
+        here = StretchyRegressorCV(cv=cv, **grid).fit(X, y)
+        there = StretchyRegressorCV(cv=cv, **grid).fit(contained(container, X, tmp_path), y)
+        expected = here.cv_results_["mean_test_score"]
+        np.testing.assert_allclose(there.cv_results_["mean_test_score"], expected, rtol=1e-8)

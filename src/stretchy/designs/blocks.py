@@ -38,10 +38,10 @@ def copies_for(n_powers: int, threads: int) -> int:
 
 
 def shares(count: int, threads: int, other: int) -> list[slice]:
-    """Equal parts of `count` things, one a thread, or one part where that is little work."""
+    """Equal parts of `count` things, one a thread; one part where that is little work, or none."""
     threads = threads if count * other >= SHARED_SIZE else 1
     edges = [round(count * i / threads) for i in range(threads + 1)]
-    return [slice(a, b) for a, b in pairwise(edges) if b > a]
+    return [slice(a, b) for a, b in pairwise(edges) if b > a] or [slice(0, 0)]
 
 
 def working_bytes() -> int:

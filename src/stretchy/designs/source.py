@@ -84,15 +84,13 @@ class Source:
 
     def _slice(self, rows: slice | Index | None, columns: slice) -> Raw:
         self._check_file()
-        first, last = 0, self.shape[0]
-        if isinstance(rows, slice):
-            first, last = rows.start, rows.stop
-        elif rows is not None and rows.size:
-            first, last = int(rows[0]), int(rows[-1]) + 1
+        if rows is None or isinstance(rows, slice):
+            return self._chunks.read(self._whole, rows or slice(0, self.shape[0]), columns)
+        first, last = (int(rows.min()), int(rows.max()) + 1) if rows.size else (0, 0)
         block = self._chunks.read(self._whole, slice(first, last), columns)
-        if rows is None or isinstance(rows, slice) or rows.size == len(block):
-            return block
-        return block[rows - first]
+        # rows come in any order, some of them twice: folds may
+        is_run = rows.size == last - first and bool(np.all(np.diff(rows) == 1))
+        return block if is_run else block[rows - first]
 
     @cached_property
     def _chunks(self) -> ChunkReader:

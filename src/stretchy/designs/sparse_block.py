@@ -6,7 +6,7 @@ has no zero; any blank will do, and that of its mean is of the size of its featu
 zero may be far outside (a column of years) and bury them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,8 @@ from scipy import sparse
 from stretchy.core.features import ExpFeatures, PlainFeatures
 from stretchy.core.quadrant import Quadrant
 from stretchy.core.types import Array, Index, Mask
-from stretchy.designs.blocks import working_bytes
+from stretchy.designs.blocks import shares, working_bytes
+from stretchy.designs.threads import available_threads, halt_point, in_threads
 
 # bytes of a sparse product that are held at a time, as a share of the working memory
 PRODUCT_SHARE = 8
@@ -106,10 +107,12 @@ def log_sizes(features: ExpFeatures | PlainFeatures) -> Array:
 
 
 def add_product(out: Array, left: Any, right: Any) -> None:
-    """``out += left @ right`` for a CSR left and a sparse right, some rows at a time."""
-    for rows in _row_chunks(*out.shape):
-        # no wider than the budget, and never the whole product as a sparse matrix
+    """``out += left @ right`` for a CSR left and a sparse right."""
+
+    def add(rows: slice) -> None:
         out[rows] += (left[rows] @ right).toarray()
+
+    _by_rows(add, *out.shape)
 
 
 def add_two_products(out: Array, other: Array, left: Any, right: Any, second: Any) -> None:
@@ -119,14 +122,27 @@ def add_two_products(out: Array, other: Array, left: Any, right: Any, second: An
     """
     both = right.data + 1j * second.data
     joint = type(right)((both, right.indices, right.indptr), shape=right.shape)
-    for rows in _row_chunks(out.shape[0], 2 * out.shape[1]):
+
+    def add(rows: slice) -> None:
         product = (left[rows] @ joint).toarray()
         out[rows] += product.real
         other[rows] += product.imag
 
+    _by_rows(add, out.shape[0], 2 * out.shape[1])
 
-def _row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    budget = working_bytes() // PRODUCT_SHARE
+
+def _by_rows(add: Callable[[slice], None], n_rows: int, n_columns: int) -> None:
+    """Add the rows of a product, shared among threads: scipy's products run side by side.
+
+    No more rows at a time than the budget allows, and never the whole product as a sparse matrix.
+    """
+    threads = available_threads()
+    budget = working_bytes() // (PRODUCT_SHARE * threads)
     size = max(1, budget // (ENTRY_BYTES * max(1, n_columns)))
-    for start in range(0, n_rows, size):
-        yield slice(start, min(n_rows, start + size))
+
+    def part(share: slice) -> None:
+        for start in range(share.start, share.stop, size):
+            halt_point()
+            add(slice(start, min(share.stop, start + size)))
+
+    in_threads(part, shares(n_rows, threads, n_columns))
