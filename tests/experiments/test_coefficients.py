@@ -25,9 +25,9 @@ def test_stretchy_coefficients_are_exact():
 
 def test_panels_are_sorted_and_complete():
     X, y = wide()
-    curves = coefficient_curves("arcene", X, y, name="gisette-standin", methods=("SR",))
+    curves = coefficient_curves("arcene", X, y, methods=("SR",))
     assert set(curves["figure"]) == {"fig8"}
-    assert set(curves["panel"]) == {"gisette-standin: SR"}
+    assert set(curves["panel"]) == {"arcene: SR"}
     assert set(curves["series"]) == {"k=1.1"}
     assert curves["y"].is_monotonic_increasing
     assert curves["x"].tolist() == list(range(1, 61))

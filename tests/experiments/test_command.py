@@ -3,6 +3,8 @@
 import pytest
 
 from stretchy.experiments.command import main, split_names
+from stretchy.experiments.reproduction import Request
+from stretchy.experiments.sets import STANDINS
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,15 @@ def test_bad_requests(tmp_path, capsys, words, message):
     assert main([*words, "--out", str(out)]) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_stand_ins_are_part_of_a_full_run_alone():
+    def standins(**asked):
+        return [entry.name for entry in Request(**asked).sets() if entry.standin]
+
+    assert standins() == standins(quick=True, pieces=("standins",)) == [*STANDINS]
+    assert standins(quick=True) == []
+    assert standins(datasets=["tfidf-standin", "corn"]) == ["tfidf-standin"]
 
 
 def test_named_set_that_is_not_there(tmp_path, capsys, monkeypatch):

@@ -206,8 +206,13 @@ def test_effect_of_c_keeps_k_and_density(results):
         (results["k"] == 1.25) & (results["density"] == 1.0) & (results["method"] == "SR")
     ]
     expected = rows[rows["dataset"] == "arcene"].groupby("c")["error"].mean()
-    drawn = classification.containers[0].lines[0].get_ydata()
-    np.testing.assert_allclose(np.asarray(drawn, dtype=float), expected)
+    line = classification.containers[0].lines[0]
+    drawn = np.asarray(line.get_ydata(), dtype=float)
+    np.testing.assert_allclose(drawn[~np.isnan(drawn)], expected)
+    # 10 and 100 are a decade apart, 1e100 stands alone beyond the break
+    np.testing.assert_allclose(np.asarray(line.get_xdata(), dtype=float), [1, 2, np.nan, 3.8])
+    np.testing.assert_array_equal(np.isnan(drawn), [False, False, True, False])
+    assert "broken before 1e100" in caption_of(figure)
     alone = of("fig11").figure(results[results["measure"] == "ber"], None)
     assert [text.get_text() for text in alone.axes[0].texts] == ["no rows"]
     assert "Prostate" in caption_of(alone)
@@ -284,6 +289,17 @@ def test_numbers_may_come_as_words(results):
 def test_a_missing_column_is_named(results):
     with pytest.raises(ValueError, match=r"lacks the columns \['mixing'\]"):
         placed(results.drop(columns="mixing"))
+
+
+@pytest.mark.parametrize("name", ["fig9", "fig10", "fig11", "fig12"])
+def test_stand_ins_are_in_no_figure(name, results, tmp_path):
+    more = results.assign(dataset=results["dataset"].replace({"arcene": "gisette-standin"}))
+    more = pd.concat([results, more[more["dataset"] == "gisette-standin"]])
+    paths = [
+        of(name).draw(table, None, tmp_path / kind)
+        for table, kind in ((results, "without"), (more, "with"))
+    ]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_titles():

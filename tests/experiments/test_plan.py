@@ -1,11 +1,14 @@
 """What a piece needs, and in which order."""
 
+from dataclasses import replace
+
 import pytest
 
 from stretchy.experiments.plan import PIECES, SLOW, CurveTask, make_plan
-from stretchy.experiments.progress import Progress
-from stretchy.experiments.sets import DEFAULT, SETS, choose_sets
+from stretchy.experiments.progress import GUESSES, Progress
+from stretchy.experiments.sets import DEFAULT, SETS, STANDINS, choose_sets
 from stretchy.experiments.settings import FULL, QUICK
+from stretchy.experiments.standins import PROBES
 
 ALL = choose_sets(DEFAULT)
 
@@ -41,6 +44,40 @@ def test_slow_families_come_last_trial_by_trial():
     assert {unit.dataset for unit in units[first:] if unit.trial == 0} == set(DEFAULT)
 
 
+def test_stand_ins_are_a_small_piece_of_their_own():
+    sets = choose_sets((*DEFAULT, *STANDINS))
+    plan = make_plan(["standins"], sets, FULL)
+    assert {unit.dataset for unit in plan.units} == set(STANDINS) == set(PROBES)
+    assert {unit.trial for unit in plan.units} == {0}
+    assert {cell.piece for unit in plan.units for cell in unit.cells} == {"standin"}
+    assert {task.dataset for task in plan.curves} == set(STANDINS)
+    assert ("gaze-standin", "LASSO") not in families(plan)
+    assert ("tfidf-standin", "LASSOCV") in families(plan)
+    assert plan.figures == ()
+    whole = make_plan(["all"], sets, FULL)
+    assert [unit.dataset in STANDINS for unit in whole.units] == sorted(
+        unit.dataset in STANDINS for unit in whole.units
+    )
+    for piece in set(PIECES) - {"all", "standins"}:
+        assert not set(STANDINS) & make_plan([piece], sets, FULL).datasets
+
+
+def test_lasso_waits_for_memory(monkeypatch):
+    gaze = choose_sets(["gaze"])
+    for size, there in ((20e9, False), (64e9, True)):
+        monkeypatch.setattr("stretchy.experiments.memory.memory_bytes", lambda size=size: size)
+        assert (("gaze", "LASSO") in families(make_plan(["fig9"], gaze, FULL))) is there
+    assert ("gaze", "LASSOCV") not in families(make_plan(["fig9"], gaze, FULL))
+
+
+def test_tables_two_and_three_ask_for_the_sizes_of_their_sets():
+    plan = make_plan(["table3"], ALL, QUICK)
+    assert plan.units == ()
+    assert plan.curves == tuple(
+        CurveTask("datasets", name) for name in ("arcene", "dexter", "madelon", "dorothea")
+    )
+
+
 def test_every_piece_has_a_plan():
     for piece in PIECES:
         make_plan([piece], ALL, QUICK)
@@ -58,6 +95,22 @@ def test_stand_ins_say_so():
         assert entry.standin == name.endswith("-standin") == ("stand-in" in entry.title)
     assert SETS["gaze-standin"].quadrant == SETS["gaze"].quadrant == "identity"
     assert SETS["corn"].measure == "rmse"
+
+
+def test_first_estimate_counts_cells():
+    """Half of the cells of a large set are half of the time."""
+    seconds = []
+    for settings in (FULL, replace(FULL, powers=FULL.powers[:3])):
+        units = make_plan(["fig11"], choose_sets(["dorothea"]), settings).units
+        seconds.append(Progress(len(units), units, 1, lambda _: None).seconds_left())
+    assert seconds[1] == pytest.approx(0.6 * seconds[0])
+
+
+def test_every_slow_unit_has_a_guess():
+    """A unit of a large or generated set is never taken for a second."""
+    sets = [entry for entry in SETS.values() if entry.large or entry.standin]
+    units = make_plan(["all"], sets, FULL).units
+    assert {(unit.dataset, unit.family) for unit in units} <= GUESSES.keys()
 
 
 def test_progress_learns_the_pace():

@@ -1,6 +1,7 @@
 """A folder holds one kind of run, and knows which."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -13,6 +14,20 @@ def test_settings_survive_their_file(tmp_path, settings):
     assert read_settings(tmp_path) is None
     keep_settings(tmp_path / "run", settings)
     assert read_settings(tmp_path / "run") == settings
+
+
+def test_file_of_a_run_that_knew_no_stand_ins(tmp_path):
+    """A folder is gone on with although its settings lack a field that has a default."""
+    old = {name: value for name, value in asdict(FULL).items() if name != "standin_trials"}
+    (tmp_path / "settings.json").write_text(json.dumps(old))
+    assert read_settings(tmp_path) == FULL
+    keep_settings(tmp_path, FULL)
+
+
+def test_stand_ins_have_few_trials():
+    assert FULL.trials_of("gisette-standin", "SR") == 1
+    assert FULL.trials_of("gisette", "SR") == 10
+    assert replace(FULL, trials=3, standin_trials=5).trials_of("tfidf-standin", "LASSO") == 3
 
 
 def test_quick_and_full_do_not_mix(tmp_path):

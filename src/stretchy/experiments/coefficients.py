@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from stretchy import StretchyRegressor
 from stretchy.exceptions import IllConditionedWarning
 from stretchy.experiments.lasso import fit_lasso
+from stretchy.experiments.maps import take_rows
 from stretchy.experiments.series import join, series
 
 if TYPE_CHECKING:
@@ -60,11 +61,10 @@ def coefficient_curves(
     *,
     seed: int = 0,
     methods: tuple[str, ...] = ("SR", "LASSO"),
-    name: str | None = None,
 ) -> pd.DataFrame:
     """The curves of one data set, coefficients in ascending order, the constant not among them.
 
-    Panels ``"<name>: SR"`` with series ``k=...`` and ``"<name>: LASSO"`` with series
+    Panels ``"<dataset>: SR"`` with series ``k=...`` and ``"<dataset>: LASSO"`` with series
     ``mixing=...``; x counts from 1.
 
     Parameters
@@ -78,14 +78,12 @@ def coefficient_curves(
         Of the split into halves.
     methods : tuple of {"SR", "LASSO"}
         LASSO needs python-glmnet.
-    name : str, optional
-        What the panels call the data set, such as ``"gisette (stand-in)"``.
     """
     if dataset not in SHOWN:
         raise ValueError(f"dataset={dataset!r} is unknown; choose from {sorted(SHOWN)}.")
     shown, y = SHOWN[dataset], np.asarray(y, dtype=float)
     first, second = np.array_split(np.random.default_rng(seed).permutation(len(y)), 2)
-    train, other = (X[first], y[first]), (X[second], y[second])
+    train, other = (take_rows(X, first), y[first]), (take_rows(X, second), y[second])
     found: dict[str, dict[str, NDArray[np.float64]]] = {}
     if "SR" in methods:
         found["SR"] = {
@@ -98,7 +96,7 @@ def coefficient_curves(
         }
     return join(
         [
-            _sorted(shown.figure, f"{name or dataset}: {method}", label, coef)
+            _sorted(shown.figure, f"{dataset}: {method}", label, coef)
             for method, lines in found.items()
             for label, coef in lines.items()
         ]

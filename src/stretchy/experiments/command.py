@@ -12,7 +12,7 @@ from stretchy.datasets import DatasetNotFoundError
 
 from .plan import PIECES
 from .reproduction import Request, reproduce_paper
-from .sets import DEFAULT
+from .sets import DEFAULT, STANDINS
 
 __all__ = ["execute", "main"]
 
@@ -82,7 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     add("piece", nargs="*", help=f"one or more of {', '.join(PIECES)} (default: all)")
     add("--quick", action="store_true", help="one trial, smaller grids")
     add("--trials", type=int, help="trials of 2-fold (default 10, quick 1)")
-    add("--datasets", nargs="+", help=f"data sets (default {','.join(DEFAULT)})")
+    usual = f"{','.join(DEFAULT)}; generated: {','.join(STANDINS)}"
+    add("--datasets", nargs="+", help=f"data sets (default {usual}, which quick leaves out)")
     add("--out", type=Path, help="output folder (out/reproduction, or out/quick if quick)")
     add("--jobs", type=int, help="processes (default: one per core, four at most)")
     add("--draw-only", action="store_true", help="run nothing, draw from what is there")

@@ -39,6 +39,14 @@ class Evidence:
         """The results of Fig. 9 and 10 with `name` and `place`."""
         return placed(self.results)
 
+    @cached_property
+    def _by_figure(self) -> dict[str, pd.DataFrame]:
+        return {str(name): part for name, part in self.curves.groupby("figure")}
+
+    def curves_of(self, figure: str) -> pd.DataFrame:
+        """The curves of one figure, empty where there are none."""
+        return self._by_figure.get(figure, self.curves.iloc[:0])
+
     def along(
         self, dataset: str, name: str, value: str = "error", like: str | None = None
     ) -> dict[float, float]:
@@ -101,14 +109,13 @@ class Evidence:
 
     def points(self, figure: str, panel: str, series: str) -> dict[float, float]:
         """y by x of one series of the curves; empty where there is none."""
-        table = self.curves
-        part = table[(table["figure"] == figure) & (table["panel"] == panel)]
-        part = part[part["series"] == series]
+        table = self.curves_of(figure)
+        part = table[(table["panel"] == panel) & (table["series"] == series)]
         return dict(zip(part["x"], part["y"], strict=True))
 
     def panels(self, figure: str) -> list[str]:
         """Names of the panels of a figure."""
-        return list(dict.fromkeys(self.curves.loc[self.curves["figure"] == figure, "panel"]))
+        return list(dict.fromkeys(self.curves_of(figure)["panel"]))
 
     def ranks(self, value: str) -> RankTest | None:
         """Friedman and Nemenyi over the classification sets; None with fewer than two sets."""

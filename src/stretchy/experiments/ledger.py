@@ -98,7 +98,8 @@ def read_results(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     table = pd.read_csv(path, dtype=str, keep_default_na=False, on_bad_lines="skip")
-    table = table.drop_duplicates(list(KEY), keep="last")
+    # A line that is being written, or was cut short, has no last field yet.
+    table = table.dropna(subset=[COLUMNS[-1]]).drop_duplicates(list(KEY), keep="last")
     for name in COLUMNS:
         if name not in TEXT:
             table[name] = pd.to_numeric(table[name], errors="coerce")

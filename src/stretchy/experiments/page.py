@@ -10,19 +10,19 @@ from stretchy.io import atomic
 
 from .claims import judge_all
 from .curves import read_curves
+from .dataset_tables import DAGGER, table_2, table_3
 from .evidence import Evidence
 from .figures import FIGURES
 from .ledger import read_results
-from .notes import notes
+from .notes import noise, notes
 from .settings import FULL, Settings, read_settings
+from .standin_tables import standin_section
 from .tables import (
     best_errors,
     markdown,
     mean_errors,
     mean_times,
     table_1,
-    table_2,
-    table_3,
     trials_table,
 )
 from .verdicts import Claim, Finding, Verdict
@@ -89,12 +89,17 @@ def page_text(evidence: Evidence, drawn: Sequence[str], settings: Settings = FUL
         "CPU seconds, mean over all k or mixing values.",
         mean_times(evidence),
         "## Table 1",
-        "Noiseless / mean of ten noisy draws (deviation), ours above the paper's.",
+        "Noiseless / mean of ten noisy draws (deviation), ours above the paper's. "
+        + noise(evidence),
         table_1(evidence),
         "## Tables 2 and 3",
-        table_2(),
-        table_3(),
-        "## Figures",
+        "Counted in the arrays that the loaders gave, training and validation parts together. "
+        f"{DAGGER} is the registry's number: the set was not loaded, its copy does not tell the "
+        "parts apart, or (test) the labels were never published.",
+        table_2(evidence),
+        table_3(evidence),
+        *standin_section(evidence),
+        *(["## Figures"] if drawn else []),
         *(f"![{CAPTIONS[name]}]({FOLDER}/{name}.png)\n\n{CAPTIONS[name]}" for name in drawn),
         "## Rules of the verdicts",
         markdown(["claim", "what has to hold"], [[c.name, c.rule] for c, _ in judged]),

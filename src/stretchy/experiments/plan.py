@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .cells import FAMILIES, Unit, units_of
+from .loaded import FIGURE as LOADED
+from .memory import lasso_fits
 from .sets import StudySet, checked_name
 from .settings import Settings
+from .standins import standin_units
 
 __all__ = ["FIGURES", "PIECES", "CurveTask", "Plan", "make_plan"]
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 13))
-PIECES = ("all", "table1", "table2", "table3", *FIGURES, "madelon")
+PIECES = ("all", "table1", "table2", "table3", *FIGURES, "madelon", "standins")
 
 SYNTHETIC = {"table1", "fig1", "fig2", "fig4", "fig5", "fig6"}
 # Piece -> the task whose sets it runs, and the families that it needs on them.
@@ -23,6 +26,7 @@ STUDIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fig12": (("classification",), ("SR", "LASSO", "LASSOCV")),
 }
 COEFFICIENTS = {"fig7": "regression", "fig8": "classification"}
+SIZES = {"table2": "regression", "table3": "classification"}
 PROJECTED = "madelon"
 SLOW = ("LASSOCV", "RPN")
 
@@ -59,9 +63,12 @@ def make_plan(pieces: Iterable[str], sets: Sequence[StudySet], settings: Setting
     """The plan of these pieces on these sets.
 
     Cheap families come first, set after set. The slow ones follow trial after trial over all
-    sets, so that a run that is stopped has the same trials everywhere.
+    sets, so that a run that is stopped has the same trials everywhere. Stand-ins come last, and
+    belong to the piece ``standins`` alone.
     """
     wanted = _spelled_out(pieces)
+    standins = [entry.name for entry in sets if entry.standin and "standins" in wanted]
+    sets = [entry for entry in sets if not entry.standin]
     families: dict[tuple[str, str], StudySet] = {}
     for piece in wanted & STUDIES.keys():
         tasks, names = STUDIES[piece]
@@ -81,7 +88,10 @@ def make_plan(pieces: Iterable[str], sets: Sequence[StudySet], settings: Setting
     figures = tuple(figure for figure in FIGURES if figure in wanted)
     if any(family == "RPN" for family, _ in families):
         figures += ("projection",)
-    return Plan(tuple(_curves(wanted, sets)), tuple(units), figures)
+    curves = [*_curves(wanted, sets), *(CurveTask(LOADED, name) for name in standins)]
+    for name in standins:
+        units += standin_units(name, settings)
+    return Plan(tuple(curves), tuple(units), figures)
 
 
 def _turn(unit: Unit, place: int) -> tuple[bool, int, int, int, int]:
@@ -96,12 +106,17 @@ def _spelled_out(pieces: Iterable[str]) -> set[str]:
 
 
 def _fits(family: str, entry: StudySet) -> bool:
-    """The random projection network is Madelon's."""
+    """The random projection network is Madelon's; LASSO needs dense features in memory."""
+    if family in ("LASSO", "LASSOCV"):
+        return lasso_fits(entry.name)
     return family != "RPN" or entry.name == PROJECTED
 
 
 def _curves(wanted: set[str], sets: Sequence[StudySet]) -> list[CurveTask]:
     tasks = [CurveTask(piece) for piece in PIECES if piece in wanted & SYNTHETIC]
+    for table, task in SIZES.items():
+        if table in wanted:
+            tasks += [CurveTask(LOADED, entry.name) for entry in sets if entry.task == task]
     if "fig3" in wanted and any(entry.name == PROJECTED for entry in sets):
         tasks.append(CurveTask("fig3"))
     for figure, task in COEFFICIENTS.items():

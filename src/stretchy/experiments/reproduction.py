@@ -11,9 +11,11 @@ from stretchy.datasets import DatasetNotFoundError
 
 from .curves import CurveBook
 from .ledger import Ledger
+from .lock import only_run
+from .memory import lasso_bytes, lasso_fits, memory_bytes
 from .plan import Plan, make_plan
 from .run import run_plan
-from .sets import DEFAULT, StudySet, choose_sets
+from .sets import DEFAULT, STANDINS, StudySet, choose_sets
 from .settings import FULL, QUICK, Settings, keep_settings
 
 __all__ = ["Request", "reproduce_paper"]
@@ -61,8 +63,26 @@ class Request:
         return replace(settings, trials=self.trials)
 
     def sets(self) -> list[StudySet]:
-        """The data sets."""
-        return choose_sets(self.datasets or DEFAULT)
+        """The data sets; a quick run has stand-ins only where they are asked for."""
+        if self.datasets:
+            return self._named(choose_sets(self.datasets))
+        asked = "standins" in self.pieces or not self.quick
+        return choose_sets((*DEFAULT, *STANDINS) if asked else DEFAULT)
+
+    def _named(self, sets: list[StudySet]) -> list[StudySet]:
+        """The sets, or an error where a stand-in is named for what it is not in, or none is."""
+        standins = [entry.name for entry in sets if entry.standin]
+        if standins and not {"all", "standins"} & set(self.pieces):
+            raise ValueError(
+                f"{', '.join(standins)}: stand-ins are generated and in no table or figure of the "
+                "paper; ask for the piece 'standins'."
+            )
+        if not standins and "standins" in self.pieces:
+            raise ValueError(
+                f"the piece 'standins' needs one of the data sets {', '.join(STANDINS)}, not "
+                f"{', '.join(entry.name for entry in sets)}; leave --datasets out for all of them."
+            )
+        return sets
 
 
 def reproduce_paper(request: Request, say: Callable[[str], None]) -> list[str]:
@@ -74,22 +94,49 @@ def reproduce_paper(request: Request, say: Callable[[str], None]) -> list[str]:
     if request.jobs < 1:
         raise ValueError(f"jobs={request.jobs}: at least one process is needed.")
     plan = make_plan(request.pieces, sets, settings)  # checks all names before touching a file
-    if not request.draw_only:
-        keep_settings(request.out, settings)
-    ledger, book = Ledger(request.out / RESULTS), CurveBook(request.out / CURVES)
-    failures: list[str] = []
-    if not request.draw_only:
-        _check_packages(plan)
-        lacking = _lacking([entry for entry in sets if entry.name in plan.datasets], request, say)
-        there = [entry for entry in sets if entry.name not in lacking]
-        plan = make_plan(request.pieces, there, settings)
-        failures = run_plan(plan, settings, ledger, book, jobs=request.jobs, say=say)
-    gaps = draw(request.out, plan, say)
+    if request.draw_only:
+        _check_run(request.out)
+        failures, gaps = [], draw(request.out, plan, say)
+    else:
+        with only_run(request.out):
+            failures = _run(request, plan, settings, sets, say)
+            gaps = draw(request.out, plan, say)
     if "all" not in request.pieces:
         return failures + gaps
     for gap in gaps:
         say(f"not drawn: {gap}")
     return failures
+
+
+def _run(
+    request: Request,
+    plan: Plan,
+    settings: Settings,
+    sets: Sequence[StudySet],
+    say: Callable[[str], None],
+) -> list[str]:
+    """Run what the files lack of the plan, on the sets that can be loaded."""
+    keep_settings(request.out, settings)
+    ledger, book = Ledger(request.out / RESULTS), CurveBook(request.out / CURVES)
+    _check_packages(plan)
+    lacking = _lacking([entry for entry in sets if entry.name in plan.datasets], request, say)
+    there = [entry for entry in sets if entry.name not in lacking]
+    for entry in there:
+        if entry.name in plan.datasets and not entry.standin and not lasso_fits(entry.name):
+            say(
+                f"{entry.title} without LASSO: glmnet needs {lasso_bytes(entry.name) / 1e9:.0f} GB "
+                f"for a half of it, and this machine has {memory_bytes() / 1e9:.0f} GB"
+            )
+    plan = make_plan(request.pieces, there, settings)
+    return run_plan(plan, settings, ledger, book, jobs=request.jobs, say=say)
+
+
+def _check_run(out: Path) -> None:
+    if not (out / RESULTS).exists():
+        raise ValueError(
+            f"{str(out)!r} holds no run to draw from: name its folder with --out, or leave "
+            "--draw-only out."
+        )
 
 
 def _check_packages(plan: Plan) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,14 +14,20 @@ from numpy.typing import NDArray
 
 from stretchy import datasets
 
-__all__ = ["DEFAULT", "SETS", "Sample", "StudySet", "choose_sets", "load_set"]
+from .maps import scratch_folder
+
+__all__ = ["DEFAULT", "SETS", "STANDINS", "Sample", "StudySet", "choose_sets", "load_set"]
 
 
 class Sample(NamedTuple):
-    """Features (dense or CSR) and target of a data set."""
+    """Features (dense, CSR or a memory map) and target of a data set.
+
+    `split` is 0 for training and 1 for validation rows, None where the set has no such parts.
+    """
 
     X: Any
     y: NDArray[np.float64]
+    split: NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,9 @@ class StudySet:
 
 
 def _gaze_standin() -> Any:
-    """Fewer and smaller images than the paper's, so that a fold takes minutes."""
-    with tempfile.TemporaryDirectory(prefix="stretchy-") as folder:
-        bunch = datasets.make_gaze_standin(Path(folder) / "gaze.npy", 350, 30_000)
-        bunch.data = np.array(bunch.data)
-    return bunch
+    """Of the full shape: a map of grey levels 0..255, 2.4 GB that are freed with it."""
+    with scratch_folder() as folder:
+        return datasets.make_gaze_standin(Path(folder) / "gaze.npy")
 
 
 _ALL = (
@@ -90,6 +93,7 @@ _ALL = (
 )  # fmt: skip
 SETS = {entry.name: entry for entry in _ALL}
 DEFAULT = ("prostate", "diabetes", "corn", "arcene", "dexter", "madelon", "dorothea")
+STANDINS = tuple(name for name, entry in SETS.items() if entry.standin)
 
 
 def choose_sets(names: Iterable[str]) -> list[StudySet]:
@@ -109,11 +113,9 @@ def checked_name(name: str, known: Iterable[str], noun: str) -> str:
 
 @lru_cache(maxsize=2)
 def load_set(name: str, sparse: bool) -> Sample:
-    """The set in memory, the last two kept; sparse features stay sparse or become an array."""
+    """The last two sets are kept. Sparse features stay sparse or become an array; a map stays."""
     bunch = SETS[name].load()
     X, y = bunch.data, np.asarray(bunch.target, dtype=np.float64)
     if hasattr(X, "toarray"):
         X = X.astype(np.float64) if sparse else X.toarray().astype(np.float64)
-    elif "scale" in bunch:
-        X = np.asarray(X, dtype=np.float64) * bunch.scale
-    return Sample(X, y)
+    return Sample(X, y, bunch.get("split"))

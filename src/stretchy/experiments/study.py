@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from .cells import ORACLE, Cell, Unit
 from .errors import ERRORS, Timed, timed
 from .lasso import LinearPath, fit_lasso, search_lasso
+from .maps import take_rows
 from .metadata import code_version, versions
 from .projection import fit_projection
 from .sets import SETS, load_set
@@ -36,11 +37,11 @@ class Halves(NamedTuple):
 
 def halves(dataset: str, trial: int, fold: int, settings: Settings, *, sparse: bool) -> Halves:
     """One fold of one trial: seeded by the trial, stratified for classes."""
-    X, y = load_set(dataset, sparse)
+    X, y, _ = load_set(dataset, sparse)
     splitter = KFold if SETS[dataset].task == "regression" else StratifiedKFold
     folds = splitter(settings.folds, shuffle=True, random_state=settings.seed + trial)
     train, test = list(folds.split(np.zeros(len(y)), y))[fold]
-    return Halves(X[train], y[train], X[test], y[test])
+    return Halves(take_rows(X, train), y[train], take_rows(X, test), y[test])
 
 
 def run_unit(unit: Unit, settings: Settings) -> list[dict[str, Any]]:

@@ -8,11 +8,14 @@ from . import study
 from .cells import Unit
 from .coefficients import coefficient_curves
 from .compression import compression_curves
+from .loaded import FIGURE as LOADED
+from .loaded import loaded_sizes
 from .madelon_features import feature_curves
 from .measures import absolute_curves, contour_curves
+from .memory import lasso_fits
 from .plan import CurveTask
 from .series import join
-from .sets import SETS, load_set
+from .sets import load_set
 from .settings import Settings
 from .synthetic_one import output_curves, table_curves
 from .synthetic_two import boundary_curves, repeated_counts
@@ -52,10 +55,11 @@ def _boundaries(figure: str, settings: Settings) -> pd.DataFrame:
 
 
 def _of_dataset(task: CurveTask, settings: Settings) -> pd.DataFrame:
+    if task.figure == LOADED:
+        return loaded_sizes(task.dataset)
     if task.figure == "compression":
         half = study.halves(task.dataset, 0, 0, settings, sparse=study.SPARSE)
         return compression_curves(task.dataset, half.X, half.y, settings)
-    X, y = load_set(task.dataset, True)
-    kind = task.dataset.removesuffix("-standin")
-    name = task.dataset if SETS[task.dataset].standin else None
-    return coefficient_curves(kind, X, y, seed=settings.seed, name=name)
+    X, y, _ = load_set(task.dataset, True)
+    methods = ("SR", "LASSO") if lasso_fits(task.dataset) else ("SR",)
+    return coefficient_curves(task.dataset, X, y, seed=settings.seed, methods=methods)

@@ -15,6 +15,7 @@ from stretchy.experiments.figures.summary import (
     placed,
     spread,
     trial_words,
+    without_standins,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ LOOKS = dict(
             Line("#661100", DASHES, "v"),
             Line("#d55e00", DASHES, "P"),
             Line("#cc79a7", DOTS, "X"),
-            Line("#e69f00", DOTS, "*"),
+            Line("#e69f00", "-.", "*"),
         ),
         strict=True,
     )
@@ -51,7 +52,7 @@ def accuracy_figure(
     results: pd.DataFrame, measures: tuple[str, ...], known: tuple[str, ...], name: str
 ) -> Figure:
     """One row of panels per data set: error on the left, CPU on the right."""
-    rows = placed(results)
+    rows = without_standins(placed(results))
     rows = rows[rows["measure"].isin(measures)]
     if rows.empty:
         raise ValueError(

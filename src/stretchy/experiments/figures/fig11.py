@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from stretchy.experiments.figures.accuracy import UNITS
+from stretchy.experiments.figures.broken_axis import BrokenAxis
 from stretchy.experiments.figures.style import LINES, canvas, caption, finish, title
 from stretchy.experiments.figures.summary import (
     CLASSIFICATION,
     REGRESSION,
-    UNREGULARISED,
     dataset_title,
     datasets_in,
     errors_against_c,
@@ -35,11 +33,11 @@ def figure(results: pd.DataFrame, curves: pd.DataFrame) -> Figure:
             "fig11: the table of results has no SR row at k = 1.25 with density 1; run the "
             "real-data study for at least one data set first."
         )
-    values = sorted(set(table["c"].where(table["c"] < UNREGULARISED, 1e100)))
+    axis = BrokenAxis(tuple(sorted(set(table["c"]))))
     fig, axes = canvas(1, 2, size=(9.6, 4.4))
     is_class = table["measure"] == "ber"
-    _panel(axes[0], table[~is_class], REGRESSION, values)
-    _panel(axes[1], table[is_class], CLASSIFICATION, values)
+    _panel(axes[0], table[~is_class], REGRESSION, axis)
+    _panel(axes[1], table[is_class], CLASSIFICATION, axis)
     title(axes[0], "Regression")
     title(axes[1], "Classification")
     axes[0].set_ylabel("error, log scale (MSE; √MSE where marked)")
@@ -52,7 +50,8 @@ def figure(results: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     ]
     caption(
         fig,
-        f"SR1.0 at k = 1.25. {trial_words(table['trials'])}",
+        f"SR1.0 at k = 1.25. {trial_words(table['trials'])} The axis of c is broken before 1e100, "
+        "which leaves no regularisation.",
         ["all of " + ", ".join(absent)] if absent else (),
     )
     return fig
@@ -63,29 +62,22 @@ def draw(results: pd.DataFrame, curves: pd.DataFrame, folder: Path) -> Path:
     return finish(figure(results, curves), folder, "fig11")
 
 
-def _panel(ax: Axes, table: pd.DataFrame, known: tuple[str, ...], values: list[float]) -> None:
+def _panel(ax: Axes, table: pd.DataFrame, known: tuple[str, ...], axis: BrokenAxis) -> None:
     for line, dataset in zip(LINES, datasets_in(table, known), strict=False):
-        part = table[table["dataset"] == dataset].sort_values("c")
-        places = [
-            int(np.argmin(np.abs(np.log10(values) - min(np.log10(c), 100)))) for c in part["c"]
-        ]
+        part = axis.parted(table[table["dataset"] == dataset].sort_values("c"))
         unit = str(part["measure"].iloc[0])
         label = dataset_title(dataset) + (f" ({UNITS[unit]})" if unit == "rmse" else "")
         ax.errorbar(
-            places, part["mean"], part["std"].fillna(0.0), capsize=2, label=label, **line.kwargs
-        )
+            part["place"], part["mean"], part["std"].fillna(0.0), capsize=2, label=label,
+            **line.kwargs,
+        )  # fmt: skip
     if table.empty:
         ax.text(0.5, 0.5, "no rows", transform=ax.transAxes, ha="center", color="0.4")
     elif (table["measure"] != "ber").any():
         ax.set_yscale("log", nonpositive="clip")
-    ax.set_xticks(range(len(values)), [_power(c) for c in values])
-    ax.set_xlabel("c")
+    axis.draw(ax)
+    ax.set_xlabel("c, log scale")
     if not table.empty:
         ax.legend(
-            fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3
+            fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=4
         )
-
-
-def _power(c: float) -> str:
-    exponent = np.log10(c)
-    return f"$10^{{{exponent:.0f}}}$" if np.isclose(exponent, round(exponent)) else f"{c:g}"

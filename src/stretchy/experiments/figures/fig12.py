@@ -92,7 +92,8 @@ def _diagram(ax: Axes, test: RankTest) -> None:
     rank_of = dict(zip(test.names, test.mean_ranks, strict=True))
     for i, (name, at) in enumerate(rank_of.items()):
         left = i < half
-        y = -base - step * (i if left else n - 1 - i)
+        # Half a step between the sides, so that lines of equal ranks do not run into each other.
+        y = -base - step * (i if left else n - 0.5 - i)
         end = 1 - 0.02 * n if left else n + 0.02 * n
         ax.plot([at, at, end], [0, y, y], color="0.35", lw=0.9)
         ax.text(

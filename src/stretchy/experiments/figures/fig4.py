@@ -31,9 +31,8 @@ LOOKS: dict[tuple[str, bool], dict[str, Any]] = {
     },
     ("truth", False): {
         "label": "the quartic itself",
-        "color": "#0072b2",
-        "linestyle": ":",
-        "linewidth": 2.4,
+        "color": "#9ecae1",
+        "linewidth": 6,
     },
     ("learned", False): {
         "label": "learned, no noise",

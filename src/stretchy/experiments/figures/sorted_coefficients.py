@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stretchy.experiments.figures.style import LINES, canvas, caption, pick, title
-from stretchy.experiments.figures.summary import dataset_title, datasets_in
+from stretchy.experiments.figures.summary import dataset_title, datasets_in, without_standins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ def coefficient_figure(
         dataset=rows["panel"].str.rsplit(": ", n=1).str[0],
         method=rows["panel"].str.rsplit(": ", n=1).str[1],
     )
+    rows = without_standins(rows)
     sets = datasets_in(rows, known)
     fig, axes = canvas(len(sets), 2, size=(9.6, 2.5 * len(sets) + 0.7))
     missing = []
@@ -46,11 +47,16 @@ def coefficient_figure(
 
 
 def _panel(ax: Axes, part: pd.DataFrame) -> None:
+    from matplotlib.ticker import StrMethodFormatter
+
     ax.set_ylabel("coefficient")
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     if part.empty:
         ax.text(0.5, 0.5, "no rows", transform=ax.transAxes, ha="center", color="0.4")
         return
     few = part["x"].max() <= FEW
+    if not few:
+        ax.locator_params(axis="x", nbins=6)
     for line, (series, points) in zip(LINES, part.groupby("series", sort=False), strict=False):
         label = f"{str(series).replace('=', ' = ')}{_how_sparse(points['y'])}"
         ax.plot(
