@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -13,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import stretchy
 from stretchy.cli import rivals
 from tests.cli.program import run
-from tests.cli.samples import diabetes, tumours
+from tests.cli.samples import diabetes, tumours, write_csv
 
 
 def out_of_fold(model, X, y, splitter):
@@ -95,7 +96,42 @@ def test_table(call):
 def test_mistakes(call):
     done = call("compare", "diabetes.csv", "-t", "progression", "--folds", "500")
     assert done.code == 2
-    assert done.err == (
-        "error: --folds 500: Cannot have number of splits n_splits=500 greater than the number of "
-        "samples: n_samples=120.\n"
+    assert done.err == ("error: --folds 500: there are only 120 rows; use at most 120.\n")
+
+
+def test_too_few_groups_or_rows_of_a_class(call, folder):
+    X, y = diabetes(30)
+    kinds = ["rare"] * 2 + ["common"] * 28
+    write_csv(folder / "g.csv", X, {"g": np.arange(30) % 3, "kind": kinds, "y": y})
+    done = call("compare", "g.csv", "-t", "y", "--drop", "kind", "--groups", "g")
+    assert done.err == "error: --folds 5: there are only 3 groups; use at most 3.\n"
+    done = call("compare", "g.csv", "-t", "kind", "--drop", "y")
+    assert (
+        done.err == "error: --folds 5: the class 'rare' has 2 rows, fewer than there are folds.\n"
     )
+    assert done.code == 2
+
+
+def test_sparse_files_stay_in_the_contest(call, folder):
+    X, y = diabetes(60)
+    X = np.where(np.median(X, axis=0) < X, X, 0.0)
+    dump_svmlight_file(X, y, str(folder / "s.svm"), zero_based=False)
+    write_csv(folder / "s.csv", X, {"y": y})
+    words = ("--folds", "2", "--json", "--quiet")
+    sparse = json.loads(call("compare", "s.svm", *words).out)["methods"]
+    dense = json.loads(call("compare", "s.csv", "-t", "y", *words).out)["methods"]
+    errors = [{row["method"]: row["error"] for row in rows} for rows in (sparse, dense)]
+    assert set(errors[0]) == set(errors[1])
+    assert errors[0]["PLS"] == pytest.approx(errors[1]["PLS"], rel=1e-6)
+    assert errors[0]["stretchy"] == pytest.approx(errors[1]["stretchy"], rel=1e-6)
+
+
+def test_a_method_that_cannot_take_part_is_named(call, folder, monkeypatch):
+    X, y = diabetes(40)
+    dump_svmlight_file(X, y, str(folder / "s.svm"), zero_based=False)
+    monkeypatch.setattr(rivals, "MAX_DENSE_BYTES", 100)
+    done = call("compare", "s.svm", "--folds", "2")
+    assert (
+        "note: PLS is left out: it needs dense data, and these would not fit into memory\n"
+    ) in done.err
+    assert done.code == 0

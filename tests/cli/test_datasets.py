@@ -45,6 +45,27 @@ def test_a_sparse_set_as_svmlight(call, folder, data_dir):
     np.testing.assert_array_equal(y, labels)
 
 
+def refused(*args, **keywords):
+    raise ConnectionError("no network in this test")
+
+
+def test_without_a_network(call, monkeypatch, tmp_path):
+    import socket
+
+    monkeypatch.setenv("STRETCHY_DATA", str(tmp_path / "empty"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    monkeypatch.setattr(socket, "getaddrinfo", refused)
+    done = call("datasets", "arcene", "-o", "a.csv", "--quiet")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: the data set Arcene was not found. Tried:\n")
+    assert "By hand: fetch" in done.err
+    assert not done.err.endswith("..\n")
+    assert "Warning" not in done.err
+    assert "warn(" not in done.err
+    assert not (tmp_path / "a.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

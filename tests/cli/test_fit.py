@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,9 +11,12 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 
 import stretchy
+from stretchy.cli.models import header_of
+from stretchy.io import about
 from tests.cli.program import environment, run
 from tests.cli.samples import NAMES, diabetes, tumours, write_csv
 
@@ -175,7 +179,10 @@ def test_standard_input_and_compressed_files_give_the_same_model(folder):
     (folder / "d.csv.gz").write_bytes(gzip.compress(plain))
     done = run("fit", "d.csv.gz", "-t", "progression", "-o", "b.stretchy", cwd=folder)
     assert done.code == 0, done.err
-    assert (folder / "a.stretchy").read_bytes() == (folder / "b.stretchy").read_bytes()
+    first, second = (header_of(folder / name) for name in ("a.stretchy", "b.stretchy"))
+    for header in (first, second):
+        assert header["about"].pop("seconds") > 0
+    assert first == second  # with the checksums of all arrays
 
 
 def test_intervals_are_stored_on_request(call, folder):
@@ -226,6 +233,11 @@ MISTAKES = {
         "--drop: there is no column 'bmj'; the columns are 'age', 'sex', 'bmi', 'bp', 's1', 's2', "
         "'s3', 's4' and 3 more.",
     ),
+    "drop commas": (
+        ("-t", "progression", "--drop", "s1,bmi"),
+        "--drop: there is no column 's1,bmi'; the columns are 'age', 'sex', 'bmi', 'bp', 's1', "
+        "'s2', 's3', 's4' and 3 more. Repeat the option: --drop s1 --drop bmi",
+    ),
     "drop target": (
         ("-t", "progression", "--drop", "progression"),
         "--drop names the target 'progression'.",
@@ -236,17 +248,60 @@ MISTAKES = {
     ),
     "k range": (
         ("-t", "progression", "--k", "0.5"),
-        "k=0.5 is out of range: the stretch exponent 1/(k-1) needs 1 < k < inf. Values in (1, 2] "
-        "compress the coefficients; k=2 is ridge regression.",
+        "--k 0.5 must be a number above 1: values up to 2 compress the coefficients, 2 is ridge "
+        "regression.",
+    ),
+    "k nan": (
+        ("-t", "progression", "--k", "2,nan"),
+        "--k nan must be a number above 1: values up to 2 compress the coefficients, 2 is ridge "
+        "regression.",
+    ),
+    "c": (
+        ("-t", "progression", "--c", "-1"),
+        "--c -1 must be a number above 0: a large one regularises little, inf not at all.",
+    ),
+    "c tiny": (
+        ("-t", "progression", "--c", "1e-300"),
+        "--c 1e-300 must be a number above 0: a large one regularises little, inf not at all.",
+    ),
+    "a": (
+        ("-t", "progression", "--a", "inf"),
+        "--a inf must be a finite number: the paper's is -0.2, 0 is plain ridge.",
+    ),
+    "a range": (
+        ("-t", "progression", "--a", "5000"),
+        "exp(a z + b) reaches exp(17245) in column 's3' at a=5000, beyond the range of float64. "
+        "Use an --a nearer to 0, or look at the outlying values of that column.",
     ),
     "density": (
         ("-t", "progression", "--density", "20"),
         "--density 20 must lie above 0 and not above 1; for a count use --keep.",
     ),
     "keep": (("-t", "progression", "--keep", "0.5"), "--keep 0.5 must be a whole number from 1."),
+    "keep many": (
+        ("-t", "progression", "--keep", "100"),
+        "--keep 100: the file has 10 features; to keep all of them as one of the choices use "
+        "--density 1.",
+    ),
     "cv": (
         ("-t", "progression", "--cv", "one"),
         "--cv 'one' is not known: use loo, or a number of folds from 2.",
+    ),
+    "cv 1": (
+        ("-t", "progression", "--cv", "1"),
+        "--cv '1' is not known: use loo, or a number of folds from 2.",
+    ),
+    "cv empty": (
+        ("-t", "progression", "--cv", ""),
+        "--cv '' is not known: use loo, or a number of folds from 2.",
+    ),
+    "cv many": (
+        ("-t", "progression", "--cv", "100000"),
+        "--cv 100000: there are only 120 rows; use at most 120, or loo.",
+    ),
+    "cv groups": (
+        ("-t", "progression", "--cv", "10", "--groups", "sex"),
+        "--cv 10: there are only 2 groups; use at most 2, or loo.",
     ),
 }
 
@@ -258,6 +313,58 @@ def test_mistakes_in_options(call, folder, options):
     assert done.err == f"error: {message}\n"
     assert (done.code, done.out) == (2, "")
     assert not (folder / "m.stretchy").exists()
+
+
+def test_one_group_or_one_row(call, folder):
+    X, y = diabetes(30)
+    write_csv(folder / "g.csv", X, {"g": ["all"] * 30, "y": y})
+    done = call("fit", "g.csv", "-t", "y", "--groups", "g", *SAVED)
+    assert done.err == (
+        "error: --groups: all rows are of one group; at least two groups are needed.\n"
+    )
+    (folder / "one.csv").write_text("a,y\n1,2\n")
+    done = call("fit", "one.csv", "-t", "y", *SAVED)
+    assert done.err == "error: there is one row to learn from: at least two are needed.\n"
+    assert done.code == 2
+
+
+def test_classes_smaller_than_the_folds(call, folder):
+    X, _ = diabetes(30)
+    write_csv(folder / "t.csv", X, {"y": ["rare"] * 3 + ["common"] * 27})
+    words = ("fit", "t.csv", "-t", "y", "--k", "2", "--c", "0.1,1,10", *SAVED, "--cv")
+    done = call(*words, "10")
+    assert (
+        "note: --cv 10: the class 'rare' has 3 rows, so some folds have none of it.\n" in done.err
+    )
+    assert "least populated" not in done.err
+    assert done.code == 0
+    done = call(*words, "28")
+    assert done.err == "error: --cv 28: the class 'rare' has 3 rows, fewer than there are folds.\n"
+    assert done.code == 2
+
+
+PYTHON = re.compile(r"_grid|n_splits|n_samples|sample_weight|np\.|density=|cv=|fit\(|X=|Traceback")
+
+
+def test_warnings_speak_of_options(call):
+    done = call("fit", "diabetes.csv", "-t", "progression", "--c", "1e-9,1e-8", *SAVED)
+    assert done.code == 0
+    assert "warning: the chosen c=1e-08 is the largest that was tried: extend --c with" in done.err
+    done = call("fit", "diabetes.csv", "-t", "progression", "--c", "1e300", "--a=-3", *SAVED)
+    assert done.code in (0, 2)
+    assert not PYTHON.search(done.err), done.err
+
+
+def test_the_name_of_the_target_and_the_time_are_stored(call, folder):
+    X, y = diabetes(60)
+    np.savez(folder / "d.npz", X=X, y=y)
+    done = call("fit", "d.npz", *SAVED, "--json", "--cv", "5")
+    assert json.loads(done.out)["target"] == "y"
+    facts = about("m.stretchy")
+    assert facts == {"target": "y", "cv": "5", "seconds": json.loads(done.out)["seconds_fitting"]}
+    dump_svmlight_file(X, y, str(folder / "d.svm"), zero_based=False)
+    assert "regression of 'label'" in call("fit", "d.svm", *SAVED).out
+    assert about("m.stretchy")["target"] == "label"
 
 
 def changed(folder, change):

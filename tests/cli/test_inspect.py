@@ -1,6 +1,7 @@
 """`stretchy inspect` against the model that it shows."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,6 +54,38 @@ def test_page(call):
     assert max(map(len, done.out.splitlines())) <= 120
     listed = done.out.split("strongest features")[1].splitlines()[2:]
     assert len(listed) == 3
+
+
+def test_what_a_file_says_of_its_fit(call):
+    words = ("fit", "diabetes.csv", "-t", "progression", "--cv", "5", "-o", "m.stretchy", "-q")
+    assert call(*words).code == 0
+    model = stretchy.load("m.stretchy")
+    found = json.loads(call("inspect", "m.stretchy", "--json").out)
+    assert found["target"] == "progression"
+    assert found["seconds_fitting"] > 0
+    assert found["standard_error"] == model.best_score_se_
+    words = " ".join(call("inspect", "m.stretchy").out.split())
+    assert "StretchyRegressorCV (regression of 'progression')" in words
+    error, spread = -model.best_score_, model.best_score_se_
+    assert f"mean squared error {error:,.0f} ± {spread:,.0f} (--cv 5)" in words
+    assert f"{found['seconds_fitting']:.2f} s to fit" in words
+    assert "could not be stored" not in words
+
+
+def test_a_file_of_an_earlier_version(call):
+    fixture = Path(__file__).parents[1] / "io" / "fixtures" / "version1.stretchy"
+    found = json.loads(call("inspect", fixture, "--json").out)
+    assert (found["target"], found["seconds_fitting"], found["standard_error"]) == (None,) * 3
+    assert "±" not in call("inspect", fixture).out
+
+
+def test_facts_of_another_kind_are_looked_past(call):
+    saved(about={"target": 3, "seconds": "long", "cv": True})
+    done = call("inspect", "m.stretchy", "--json")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert (found["target"], found["seconds_fitting"], found["cv"]) == (None,) * 3
+    assert call("report", "m.stretchy", "-o", "r.html").code == 0
 
 
 def test_intervals_that_a_file_can_give(call):

@@ -106,6 +106,19 @@ def test_columns_are_found_by_name_and_unknown_ones_ignored(call, folder, regres
     assert call("predict", "m.stretchy", "mixed.csv", "--quiet").err == ""
 
 
+def test_the_target_of_the_model_is_no_unknown_column(call, folder):
+    assert call("fit", "diabetes.csv", "-t", "progression", "-o", "m.stretchy", "-q").code == 0
+    done = call("predict", "m.stretchy", "diabetes.csv", "-o", "p.csv", "--json")
+    assert done.err == (
+        "note: left out 'progression', which is what the model predicts.\n"
+        "wrote 120 predictions to p.csv\n"
+    )
+    assert json.loads(done.out)["target"] == "progression"
+    done = call("predict", "m.stretchy", "diabetes.csv", "--id", "progression")
+    assert done.err == ""
+    assert list(read_csv(done.out)) == ["progression", "prediction"]
+
+
 def test_missing_columns_are_named(call, folder, regressor, frame):
     names = ["AGE", *NAMES[1:-1], "other"]
     write_csv(folder / "less.csv", frame.to_numpy(), names=names)
@@ -178,6 +191,9 @@ def test_mistakes(call, folder, regressor, frame, new):
     assert words("new.csv", "new.csv") == (
         "error: 'new.csv' is not a sound model file: it does not end like a zip file: it is "
         "another file, or cut short. Models are made by stretchy fit.\n"
+    )
+    assert words("new.csv", "m.stretchy") == (
+        "error: the model comes first: stretchy predict m.stretchy new.csv\n"
     )
     assert words("m.stretchi", "new.csv") == (
         "error: there is no file 'm.stretchi'; did you mean 'm.stretchy'?\n"

@@ -1,9 +1,11 @@
 """`stretchy report`: the page of the API, written where it was asked for."""
 
+import numpy as np
 import pytest
 
 import stretchy
 from stretchy.cli.data.form import Form
+from stretchy.io import about
 from tests.cli.program import run
 from tests.cli.samples import diabetes, tumours
 
@@ -35,6 +37,51 @@ def test_with_the_training_data(call, folder, fitted):
     assert (folder / "full.html").stat().st_size > (folder / "bare.html").stat().st_size
 
 
+def page_of(folder, name):
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def test_the_target_and_the_time_come_from_the_file(call, folder, fitted):
+    seconds = about("diabetes.stretchy")["seconds"]
+    done = call("report", "diabetes.stretchy", "--data", "diabetes.csv")
+    assert (done.code, done.err) == (0, "wrote diabetes.html\n")
+    for words in ((), ("--data", "diabetes.csv")):
+        assert call("report", "diabetes.stretchy", *words, "-o", "r.html").code == 0
+        page = page_of(folder, "r.html")
+        assert "<h1>Regression of progression</h1>" in page
+        assert f"{seconds:.3g}"[:4] in page.split("time of the fit")[1][:80]
+
+
+def test_folds_of_the_fit_are_used_again(call, folder):
+    words = ("fit", "diabetes.csv", "-t", "progression", "--cv", "5", "--k", "1.5,2", "-q")
+    assert call(*words, "-o", "m.stretchy", "--report", "fit.html").code == 0
+    assert call("report", "m.stretchy", "--data", "diabetes.csv", "-o", "later.html").code == 0
+    for name in ("fit.html", "later.html"):
+        page = page_of(folder, name)
+        assert "exact 5 folds" in page
+        assert "Only the chosen cell is shown in full" not in page
+    assert call("report", "m.stretchy", "-o", "bare.html").code == 0
+    assert "exact 5 folds" in page_of(folder, "bare.html")
+    assert "stretchy report MODEL --data FILE" in page_of(folder, "bare.html")
+
+
+def test_a_target_in_a_file_of_its_own(call, folder):
+    X, y = diabetes(60)
+    np.savez(folder / "d.npz", X=X)
+    np.save(folder / "y.npy", y)
+    assert call("fit", "d.npz", "-t", "y.npy", "-o", "m.stretchy", "-q").code == 0
+    done = call("report", "m.stretchy", "--data", "d.npz", "-o", "r.html")
+    assert (done.code, done.err) == (0, "wrote r.html\n")
+    assert "Regression of y.npy" in page_of(folder, "r.html")
+    assert "were not at hand" not in page_of(folder, "r.html")
+
+
+def test_a_column_comes_before_a_file_of_its_name(call, folder, fitted):
+    (folder / "progression").write_text("not a target")
+    done = call("report", "diabetes.stretchy", "--data", "diabetes.csv", "-o", "r.html")
+    assert (done.code, done.err) == (0, "wrote r.html\n")
+
+
 def test_data_are_handed_over_as_they_were_fitted(folder, fitted):
     from stretchy.cli.console import Talk
     from stretchy.cli.training import training_data
@@ -52,8 +99,14 @@ def test_data_are_handed_over_as_they_were_fitted(folder, fitted):
 
 
 def test_mistakes(call, folder, fitted):
-    done = call("report", "diabetes.stretchy", "--data", "diabetes.csv")
+    model = stretchy.load("diabetes.stretchy")
+    stretchy.save(model, "nameless.stretchy")
+    done = call("report", "nameless.stretchy", "--data", "diabetes.csv")
     assert done.err == "error: say with --target which column of --data the model predicts.\n"
+    done = call("report", "diabetes.stretchy", "--data", "diabetes.csv", "-t", "progresion")
+    assert done.err == (
+        "error: --target: there is no column 'progresion'; did you mean 'progression'?\n"
+    )
     done = call("report", "diabetes.stretchy", "-t", "progression")
     assert done.err == (
         "error: --target goes with --data, the file that the model was fitted to.\n"

@@ -109,6 +109,11 @@ def headers(good):
     yield "value", with_header(good, parameters={"k": {"$eval": "1"}}), "unknown kind of value"
     long_type = {"$numpy": ["<U999999999", "a"]}
     yield "type", with_header(good, parameters={"k": long_type}), "unknown type"
+    yield "about", with_header(good, about=["target"]), "field 'about': it must be a dict"
+    yield "about deep", with_header(good, about={"a": {"b": 1}}), "'a' is neither a string nor"
+    yield "about long", with_header(good, about={"a": "x" * 20_000}), "'a' has 20000 characters"
+    yield "about many", with_header(good, about={str(i): 1 for i in range(99)}), "99 entries"
+    yield "about huge", with_header(good, about={"a": 10**300}), "too large a number"
     yield "spec", with_header(good, spec=[0.5, 1.0, "free", "auto"]), "that no model has"
     yield "spec two", with_header(good, spec=[1.5, 1.0, "no", "auto"]), "not a valid Intercept"
 

@@ -105,6 +105,9 @@ def classifier_cases():
     yield "words", lambda g: with_header(g, classes=["O", [1]]), "1 classes and 3 scores"
     yield "isotonic", lambda g: with_array(g, "isotonic_x", np.array([2.0, 1.0])), None
     yield "search", lambda g: with_header(g, chosen={}), "which cell was chosen"
+    yield "search", lambda g: with_header(g, best_score_se="1"), "field 'best_score_se'"
+    yield "search", lambda g: with_header(g, best_score_se=-1.0), "field 'best_score_se'"
+    yield "search", lambda g: with_header(g, rule_loss=[1]), "field 'rule_loss'"
     yield "search", lambda g: with_header(g, results=[["param_a", "array"]]), "no known use"
     yield "search", lambda g: with_header(g, results=[["params", "params"]]), "which cells"
     yield "search", lambda g: with_array(g, "result_param_k", np.ones(2)), "differ in length"

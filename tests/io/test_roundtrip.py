@@ -20,7 +20,7 @@ from tests.io.samples import CLASSIFIERS, GRID, NEW, REGRESSORS, WIDE, WORDS, X,
 ATTRIBUTES = (
     "coef_", "slope_", "support_", "intercept_", "dof_", "rcond_", "space_", "solver_",
     "n_features_in_", "a_", "k_", "c_", "density_", "best_score_", "best_index_",
-    "cv_predictions_", "classes_", "threshold_",
+    "best_score_se_", "rule_loss_", "cv_predictions_", "classes_", "threshold_",
 )  # fmt: skip
 
 
@@ -183,6 +183,10 @@ def test_parameters_that_cannot_be_stored(tmp_path):
     assert again.cv is None
     assert again.scoring is None
     assert again.a_grid == GRID["a_grid"]
+    assert again.not_stored_["cv"] == "KFold(n_splits=3, random_state=None, shuffle=False)"
+    assert "mean_absolute_error" in again.not_stored_["scoring"]
+    assert not hasattr(clone(again).fit(X, Y[:, 0]), "not_stored_")
+    assert not hasattr(copy.copy(again).fit(X, Y[:, 0]), "not_stored_")
     same(again.predict(NEW), model.predict(NEW))
     header = json.loads(members((tmp_path / "model.stretchy").read_bytes())["header.json"])
     assert header["parameters"]["cv"]["$repr"].startswith("KFold(n_splits=3")

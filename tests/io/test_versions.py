@@ -1,5 +1,6 @@
 """Files of older versions keep loading; those of newer ones say what to install."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,8 @@ import pandas as pd
 import pytest
 
 import stretchy
-from stretchy.io import ModelFileError
-from tests.io.samples import X, Y, saved_bytes, with_header
+from stretchy.io import ModelFileError, about
+from tests.io.samples import X, Y, members, packed, saved_bytes, with_header
 
 FIXTURES = Path(__file__).parent / "fixtures"
 # what the models in the fixtures predicted when they were written, for this row and its double
@@ -30,6 +31,30 @@ def test_version_1_regressor():
     lower, _ = model.predict_interval(new, 0.8)
     np.testing.assert_allclose(lower, LOWER_PLUS, rtol=1e-12)
     assert model.cv_results_["param_k"].tolist() == [1.5, 2.0]
+    assert np.isnan(model.best_score_se_)
+    assert about(FIXTURES / "version1.stretchy") == {}
+
+
+def test_version_1_is_saved_again(tmp_path):
+    model = stretchy.load(FIXTURES / "version1.stretchy")
+    stretchy.save(model, tmp_path / "again.stretchy", intervals=True)
+    again = stretchy.load(tmp_path / "again.stretchy")
+    new = as_frame(ROW)
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+
+
+def test_the_first_readers_of_version_1_read_what_is_written_now(tmp_path):
+    """They count the fields of `chosen`, and look past fields of the header that came later."""
+    model = stretchy.StretchyRegressorCV().fit(X, Y[:, 0])
+    data = saved_bytes(model, tmp_path, about={"target": "y"})
+    header = json.loads(members(data)["header.json"])
+    assert header["schema"] == 1
+    assert set(header["chosen"]) == {"a_", "k_", "c_", "density_", "best_score_", "best_index_"}
+    for name in ("about", "best_score_se", "rule_loss"):
+        del header[name]
+    path = tmp_path / "first.stretchy"
+    path.write_bytes(packed({**members(data), "header.json": json.dumps(header).encode()}))
+    np.testing.assert_array_equal(stretchy.load(path).predict(X), model.predict(X))
 
 
 def test_version_1_classifier():

@@ -1,5 +1,6 @@
 """Which columns of a file are features, and which have a role of their own."""
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class TrainingColumns:
                 raise DataError(_unknown(f"--{role}", name, [*extras, *names]))
         for name in self.drop:
             if name not in names:
-                raise DataError(_unknown("--drop", name, names))
+                raise DataError(_unknown("--drop", name, names) + _apart(name, names))
         taken = {*aside.values(), *self.drop}
         if aside.get("target") in self.drop:
             raise DataError(f"--drop names the target {aside['target']!r}.")
@@ -71,6 +72,14 @@ def _unknown(option: str, name: str, known: Sequence[str]) -> str:
     return message
 
 
+def _apart(name: str, known: Sequence[str]) -> str:
+    """How to write several names that were put into one word."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) < 2 or not {*parts} <= {*known}:
+        return ""
+    return " Repeat the option: " + " ".join(f"--drop {shlex.quote(part)}" for part in parts)
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -86,7 +95,7 @@ def _check_distinct(used: Sequence[str], names: Sequence[str]) -> None:
     places = [str(i) for i, name in enumerate(names, 1) if name == twice[0]]
     raise DataError(
         f"the name {twice[0]!r} occurs {len(places)} times (columns {', '.join(places)}): rename "
-        f"one in the header, or leave them all out with --drop {twice[0]}."
+        f"one in the header, or leave them all out with --drop {shlex.quote(twice[0])}."
     )
 
 
@@ -95,25 +104,34 @@ class KnownColumns:
     """Chooses the columns that a model knows, in its order.
 
     `model_names` is None for a model without names, which takes columns as they come; `unused`
-    are names to which the model gives no weight: those may be absent.
+    are names to which the model gives no weight: those may be absent. `target` is what the model
+    predicts, `ids` are columns to keep apart, which users named with `option`.
     """
 
     model_names: Sequence[str] | None
     unused: frozenset[str]
-    ids: Sequence[str]
-    drop: Sequence[str]
     note: Note
+    ids: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    target: str | None = None
+    option: str = "--id"
 
     def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
-        for option, listed in (("--id", self.ids), ("--drop", self.drop)):
+        known = {*names, *extras}
+        ids = [name for name in self.ids if name in known or not self._is_file(name)]
+        for option, listed in ((self.option, ids), ("--drop", self.drop)):
             for name in listed:
-                if name not in names and name not in extras:
+                if name not in known:
                     raise DataError(_unknown(option, name, [*extras, *names]))
-        aside = {f"id {name}": name for name in self.ids}
+        aside = {f"id {name}": name for name in ids}
         numbered = list(names) == [str(number) for number in range(1, len(names) + 1)]
         if self.model_names is None or (numbered and not self._knows(names)):
             return Choice(self._in_order(names), aside)
         return Choice(self._by_name(names, self.model_names), aside)
+
+    def _is_file(self, name: str) -> bool:
+        """Whether a target is in a file of its own, which is left to the caller."""
+        return self.option == "--target" and Path(name).is_file()
 
     def _knows(self, names: Sequence[str]) -> bool:
         return bool(names) and names[0] in (self.model_names or ())
@@ -134,7 +152,9 @@ class KnownColumns:
                 f"{_columns(len(lacking))} that the model gives no weight {verb} not in the file."
             )
         known = {*wanted, *self.ids, *self.drop}
-        unknown = [name for name in names if name not in known]
+        if self.target in names and self.target not in known:
+            self.note(f"left out {self.target!r}, which is what the model predicts.")
+        unknown = [name for name in names if name not in known and name != self.target]
         if unknown:
             self.note(
                 f"ignored {_columns(len(unknown))} that the model does not know: {quoted(unknown)}."

@@ -6,7 +6,8 @@ import typer
 
 from stretchy.cli import options
 from stretchy.cli.console import Talk, print_json, show
-from stretchy.cli.data.form import Form, Kind
+from stretchy.cli.data.form import Form
+from stretchy.cli.format_options import takes_form
 
 EXAMPLES = (
     "stretchy compare diabetes.csv --target target",
@@ -14,23 +15,21 @@ EXAMPLES = (
 )
 
 
+@takes_form
 def compare(
     data: options.Data,
+    form: Form,
     target: options.Target = None,
     task: options.TaskOption = options.TaskName.AUTO,
     folds: Annotated[
         int, typer.Option(min=2, metavar="N", help="Outer folds: all methods see the same.")
     ] = 5,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the shuffle of the rows.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Of the shuffle of the rows.")
+    ] = 0,
     groups: options.Groups = None,
     drop: options.Drop = None,
     drop_missing: options.DropMissing = False,
-    format: options.KindOption = Kind.AUTO,
-    sep: options.Separator = None,
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = None,
-    no_header: options.NoHeader = False,
-    zero_based: options.ZeroBased = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -39,12 +38,10 @@ def compare(
     Every method chooses its own strength inside the training part, so that errors are honest.
     """
     from stretchy.cli.contest import contest, outer_folds
-    from stretchy.cli.data.dialect import separator_named
     from stretchy.cli.names import printable
     from stretchy.cli.problem import Request, read_problem
 
     talk = Talk(quiet)
-    form = Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
     request = Request(data, target, task, None, groups, tuple(drop or ()), drop_missing, form)
     problem = read_problem(request, talk)
     places = contest(problem, outer_folds(problem, folds, seed), talk)

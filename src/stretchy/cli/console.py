@@ -5,7 +5,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -19,6 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+
+from stretchy.cli.wording import in_options
 
 # smaller files are read before a bar could be seen
 LARGE = 8 << 20
@@ -111,8 +113,8 @@ class Talk:
             yield step
 
     @contextlib.contextmanager
-    def warnings(self) -> Iterator[None]:
-        """Show Python's warnings as messages, each once, with the options in their words."""
+    def warnings(self, names: Sequence[str] | None = None) -> Iterator[None]:
+        """Show Python's warnings as messages, each once, in the words of the command line."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -120,7 +122,7 @@ class Talk:
             finally:
                 for message in dict.fromkeys(str(warning.message) for warning in caught):
                     if not self.quiet:
-                        say("warning", message.replace("c_grid", "--c"), "yellow")
+                        say("warning", in_options(message, names), "yellow")
 
 
 def print_json(value: Any) -> None:

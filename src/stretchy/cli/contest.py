@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stretchy.cli.console import Talk
-from stretchy.cli.data.errors import DataError
+from stretchy.cli.folds import check_classes, check_number
 from stretchy.cli.losses import Estimate, error_rates, squared_error
 from stretchy.cli.problem import Problem
 from stretchy.cli.rivals import features_used, rivals
@@ -29,16 +29,13 @@ def outer_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Any, An
     """Splits of the rows: shuffled, by class for classes, of whole groups where there are any."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-    kind: Any = StratifiedKFold if problem.classifies else KFold
-    splitter: Any = kind(n_folds, shuffle=True, random_state=seed)
+    check_number("--folds", n_folds, problem)
+    check_classes("--folds", n_folds, problem)
     if problem.groups is not None:
-        splitter = GroupKFold(n_folds)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)  # a class with fewer rows than folds
-            return list(splitter.split(problem.X, problem.y, problem.groups))
-    except (ValueError, UserWarning) as error:
-        raise DataError(f"--folds {n_folds}: {error}") from None
+        return list(GroupKFold(n_folds).split(problem.X, problem.y, problem.groups))
+    kind: Any = StratifiedKFold if problem.classifies else KFold
+    splitter = kind(n_folds, shuffle=True, random_state=seed)
+    return list(splitter.split(problem.X, problem.y))
 
 
 def contest(problem: Problem, splits: list[Any], talk: Talk) -> list[Place]:

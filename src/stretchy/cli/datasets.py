@@ -1,5 +1,9 @@
 """``stretchy datasets``: the data sets of the paper, listed or written to a file."""
 
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +11,7 @@ import typer
 
 from stretchy.cli import options
 from stretchy.cli.console import Talk, print_json, show
-from stretchy.cli.data.errors import DataError
+from stretchy.cli.data.errors import DataError, Failure
 from stretchy.cli.names import nearest, quoted
 from stretchy.cli.outfile import check_writable
 
@@ -53,10 +57,8 @@ def _write(name: str, output: Path, talk: Talk) -> None:
     from stretchy.cli.export import as_csv, as_svmlight
     from stretchy.io.atomic import replacing
 
-    try:
+    with _downloading(talk):
         bunch = getattr(sets, f"fetch_{name}")()
-    except (sets.DatasetNotFoundError, sets.ChecksumError) as error:
-        raise OSError(1, str(error)) from None
     sparse = hasattr(bunch.data, "tocsr")
     wanted = (".svm", ".libsvm", ".svmlight") if sparse else (".csv",)
     if output.suffix not in wanted:
@@ -69,6 +71,36 @@ def _write(name: str, output: Path, talk: Talk) -> None:
         f"wrote {bunch.data.shape[0]:,} rows to {output}; the target is "
         + ("the label" if sparse else "'target'")
     )
+
+
+@contextlib.contextmanager
+def _downloading(talk: Talk) -> Iterator[None]:
+    """What is fetched is told unless all shall be quiet; that a server is tried again is not."""
+    from stretchy.datasets import ChecksumError, DatasetNotFoundError
+
+    try:
+        with warnings.catch_warnings(), _calm_pooch(talk.quiet):
+            warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
+            yield
+    except (DatasetNotFoundError, ChecksumError) as error:
+        raise Failure(str(error)) from None
+
+
+@contextlib.contextmanager
+def _calm_pooch(quiet: bool) -> Iterator[None]:
+    """Keep the package that downloads from saying so."""
+    try:
+        from pooch import get_logger
+    except ImportError:
+        yield
+        return
+    log = get_logger()
+    level = log.level
+    log.setLevel(logging.WARNING if quiet else level)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _place(where: str) -> str:

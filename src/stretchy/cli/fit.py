@@ -9,7 +9,8 @@ from stretchy.cli import options
 from stretchy.cli.complete import columns
 from stretchy.cli.console import Talk, print_json, show
 from stretchy.cli.data.errors import DataError
-from stretchy.cli.data.form import Form, Kind
+from stretchy.cli.data.form import Form
+from stretchy.cli.format_options import takes_form
 from stretchy.cli.outfile import check_writable
 
 EXAMPLES = (
@@ -20,8 +21,10 @@ EXAMPLES = (
 )
 
 
+@takes_form
 def fit(
     data: options.Data,
+    form: Form,
     output: Annotated[
         Path,
         typer.Option(
@@ -82,18 +85,12 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a report as one HTML page.")
     ] = None,
-    format: options.KindOption = Kind.AUTO,
-    sep: options.Separator = None,
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = None,
-    no_header: options.NoHeader = False,
-    zero_based: options.ZeroBased = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn from DATA, choose a, k, c and density by exact cross-validation, save the model."""
+    import stretchy
     from stretchy.cli import summary
-    from stretchy.cli.data.dialect import separator_named
     from stretchy.cli.losses import cross_validated
     from stretchy.cli.problem import Request, read_problem
     from stretchy.cli.search import Plan, searched
@@ -103,8 +100,7 @@ def fit(
     check_writable(output, "-o", data, target)
     if report is not None:
         check_writable(report, "--report", data, target, output)
-        import stretchy.report  # noqa: F401  says at once where its extra is missing
-    form = Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
+        import stretchy.report  # says at once where its extra is missing
     request = Request(data, target, task, weights, groups, tuple(drop or ()), drop_missing, form)
     problem = read_problem(request, talk)
     if intervals and problem.classifies:
@@ -113,8 +109,14 @@ def fit(
     found = summary.facts(
         model, problem, cross_validated(model, problem), plan.folds_named(problem), seconds
     )
-    found["model"] = str(output)
-    _write(model, problem, output, intervals, report, found, data, talk)
+    facts: dict[str, Any] = {"target": problem.target, "seconds": seconds}
+    if cv is not None and problem.groups is None:
+        facts["cv"] = cv
+    with talk.warnings():
+        stretchy.save(model, output, intervals=intervals, about=facts)
+        if report is not None:
+            _report(model, problem, report, data, facts)
+    found |= {"model": str(output)} | ({} if report is None else {"report": str(report)})
     if json:
         print_json(found)
     elif not quiet:
@@ -122,29 +124,15 @@ def fit(
     talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
 
 
-def _write(
-    model: Any,
-    problem: Any,
-    output: Path,
-    intervals: bool,
-    report: Path | None,
-    found: dict[str, Any],
-    data: str,
-    talk: Talk,
-) -> None:
-    import stretchy
+def _report(model: Any, problem: Any, path: Path, data: str, facts: dict[str, Any]) -> None:
+    from stretchy.report import write_report
 
-    with talk.warnings():
-        stretchy.save(model, output, intervals=intervals)
-        if report is not None:
-            from stretchy.report import write_report
-
-            write_report(
-                model,
-                report,
-                X=problem.X,
-                y=problem.y,
-                source=data,
-                seconds=found["seconds_fitting"],
-            )
-            found["report"] = str(report)
+    write_report(
+        model,
+        path,
+        X=problem.X,
+        y=problem.y,
+        source=data,
+        seconds=facts["seconds"],
+        target=facts["target"],
+    )

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, NoReturn, TypeVar, cast
 
 from stretchy.cli.console import fail
-from stretchy.cli.data.errors import DataError
+from stretchy.cli.data.errors import DataError, Failure
 
 MISTAKE, FAILURE, INTERRUPTED = 2, 1, 130
 TRACEBACK = "STRETCHY_TRACEBACK"
@@ -36,19 +36,17 @@ def guarded(command: Command) -> Command:
 
 def _end(error: Exception) -> NoReturn:
     """Say what happened, in the words of the error where they are meant for users."""
-    from stretchy.io import ModelFileError
-
     if type(error).__module__.split(".")[0] in ("typer", "click"):
         raise error
     if os.environ.get(TRACEBACK):
         raise error
-    if isinstance(error, DataError | ModelFileError):
+    if isinstance(error, DataError):
         fail(str(error))
         raise SystemExit(MISTAKE) from None
     if isinstance(error, OSError) and error.errno is not None:
         name = f"{error.filename!r}: " if error.filename is not None else ""
         fail(f"{name}{error.strerror or error}.")
-    elif isinstance(error, ImportError):
+    elif isinstance(error, Failure | ImportError):
         fail(str(error))
     elif isinstance(error, MemoryError):
         fail(f"there is not enough memory. {error}".strip())

@@ -1,5 +1,6 @@
 """``stretchy inspect``: what is in a model file."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,19 +37,24 @@ def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[st
     import numpy as np
 
     from stretchy.cli.effects import strongest
+    from stretchy.cli.models import origin_of
     from stretchy.cli.summary import chosen, numerics
 
+    origin = origin_of(path)
     found = {
         "file": str(path),
         "bytes": path.stat().st_size,
         "schema": header["schema"],
         "class": header["class"],
         "task": header["task"],
+        "target": origin.target,
         "rows": header["n_samples"],
         "features": header["n_features"],
         "features_used": int(np.any(np.atleast_2d(loaded.coef_), axis=0).sum()),
         **chosen(loaded),
         **numerics(loaded),
+        "cv": origin.cv,
+        "seconds_fitting": origin.seconds,
         "intervals": _intervals(header),
         "versions": header["versions"],
         "notes": header["notes"],
@@ -56,6 +62,7 @@ def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[st
     }
     if hasattr(loaded, "best_score_"):
         found["score"] = loaded.best_score_
+        found["standard_error"] = loaded.best_score_se_
     if hasattr(loaded, "classes_"):
         found["classes"] = loaded.classes_.tolist()
     return found
@@ -74,30 +81,52 @@ def _page(found: dict[str, Any]) -> Any:
     from rich.text import Text
 
     from stretchy.cli.names import printable
-    from stretchy.cli.summary import chosen_words, grid, numerics_words, short
+    from stretchy.cli.summary import chosen_words, grid, numerics_words
 
     table = grid()
     score = ""
     if "score" in found:
         names = {"regression": "mean squared error", "classification": "balanced error rate"}
-        score = f"{names[found['task']]} {short(-found['score'])}"
+        folds = "" if found["cv"] is None else f" (--cv {printable(str(found['cv']))})"
+        score = f"{names[found['task']]} {_score(found)}{folds}"
     classes = [printable(str(name)) for name in found.get("classes", [])]
     rows = {
         "file": f"{found['file']}, {found['bytes']:,} bytes, schema {found['schema']}",
-        "model": f"{found['class']} ({found['task']})",
+        "model": f"{found['class']} ({found['task']}{_of(found['target'])})",
         "classes": ", ".join(classes[:8]) + (f" and {len(classes) - 8} more" * (len(classes) > 8)),
         "data": f"{found['rows']:,} rows, {found['features']:,} features",
         "chosen": chosen_words(found),
         "cross-validated": score,
         "numerics": numerics_words(found),
+        "time": "" if (spent := found["seconds_fitting"]) is None else f"{spent:.2f} s to fit",
         "intervals": found["intervals"],
         "written by": ", ".join(f"{name} {value}" for name, value in found["versions"].items()),
-        "notes": "; ".join(found["notes"]),
+        "notes": "; ".join(_notes(found)),
     }
     for label, text in rows.items():
         if text:
             table.add_row(label, Text(text))
     return table
+
+
+def _notes(found: dict[str, Any]) -> list[str]:
+    """Notes for people: folds that are named need none."""
+    named = found["cv"] is not None
+    return [note for note in found["notes"] if not (named and "the parameter cv " in note)]
+
+
+def _of(target: str | None) -> str:
+    from stretchy.cli.names import printable
+
+    return "" if target is None else f" of {printable(target)!r}"
+
+
+def _score(found: dict[str, Any]) -> str:
+    from stretchy.cli.summary import short, with_error
+
+    error = -found["score"]
+    known = math.isfinite(found["standard_error"])
+    return with_error(error, found["standard_error"]) if known else short(error)
 
 
 def _features(found: dict[str, Any]) -> Any:

@@ -1,6 +1,6 @@
 """Cross-validated error with its standard error, beside that of knowing nothing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,11 +82,16 @@ def error_rates(
 
 
 def cross_validated(model: Any, problem: Any) -> list[Judged]:
-    """Errors of the out-of-fold predictions of a fitted search."""
+    """Errors of a fitted search, that of its score first, beside knowing nothing."""
+    first, *others = _out_of_fold(model, problem)
+    return [replace(first, model=Estimate(-model.best_score_, model.best_score_se_)), *others]
+
+
+def _out_of_fold(model: Any, problem: Any) -> list[Judged]:
+    scores, units = model.cv_predictions_, (problem.weights, problem.groups)
     if not problem.classifies:
-        return [squared_error(problem.y, model.cv_predictions_, problem.weights, problem.groups)]
-    scores = model.cv_predictions_
+        return [squared_error(problem.y, scores, *units)]
     predicted = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
     codes = np.searchsorted(model.classes_, problem.y)
     codes = codes.clip(max=model.classes_.size - 1)
-    return error_rates(codes, predicted, model.classes_.size, problem.weights, problem.groups)
+    return error_rates(codes, predicted, model.classes_.size, *units)

@@ -1,6 +1,7 @@
 """Model files, and data read for the model in one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,26 @@ def load_model(path: Path) -> Any:
         raise DataError(f"{str(path)!r} may not be read: permission denied.") from None
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What `stretchy fit` stored beside a model; None where the file has nothing of the kind."""
+
+    target: str | None
+    cv: str | None
+    seconds: float | None
+
+
+def origin_of(path: Path) -> Origin:
+    """The origin of a model in a file that `load_model` has accepted."""
+    from stretchy.io import about
+
+    facts = about(path)
+    words = (facts.get(name) for name in ("target", "cv"))
+    target, cv = (word if isinstance(word, str) else None for word in words)
+    seconds = facts.get("seconds")
+    return Origin(target, cv, seconds if isinstance(seconds, float) else None)
+
+
 def header_of(path: Path) -> dict[str, Any]:
     """The header of a model file that `load_model` has accepted."""
     from stretchy.io.archive import Archive
@@ -40,14 +61,17 @@ def header_of(path: Path) -> dict[str, Any]:
 
 
 def read_for(
-    model: Any, data: str, form: Form, ids: Sequence[str], drop: Sequence[str], talk: Talk
+    model: Any, data: str, form: Form, talk: Talk, apart: Mapping[str, Any] | None = None
 ) -> Table:
-    """Data whose columns are those of the model, in its order, with no value missing."""
+    """Data whose columns are those of the model, in its order, with no value missing.
+
+    `apart` says what else `KnownColumns` shall know: ids, drop, target, option.
+    """
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
     idle = ~np.atleast_2d(model.support_).any(axis=0)
     unused = frozenset(np.array(names, dtype=object)[idle]) if names else frozenset()
-    choose = KnownColumns(names, unused, ids, drop, talk.note)
+    choose = KnownColumns(names, unused, note=talk.note, **(apart or {}))
     with talk.reading("reading") as watch:
         table = read_table(data, form, choose, watch)
     check_features(table)

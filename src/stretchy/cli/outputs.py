@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 from stretchy.cli.console import Talk
 from stretchy.cli.data.errors import DataError
 from stretchy.cli.data.table import Table
+from stretchy.cli.wording import in_options
 
 
 def check_asked(model: Any, interval: float | None, proba: bool) -> None:
@@ -39,7 +40,7 @@ def predicted(
                     f"probability {name}": shares[:, i] for i, name in enumerate(model.classes_)
                 }
     except ValueError as error:
-        raise DataError(str(error)) from error
+        raise DataError(in_options(str(error))) from error
     return columns
 
 

@@ -11,7 +11,8 @@ import typer
 from stretchy.cli import options
 from stretchy.cli.console import Talk, print_json
 from stretchy.cli.data.errors import DataError
-from stretchy.cli.data.form import Form, Kind
+from stretchy.cli.data.form import Form
+from stretchy.cli.format_options import takes_form
 from stretchy.cli.outfile import check_writable, write_text
 
 EXAMPLES = (
@@ -19,11 +20,14 @@ EXAMPLES = (
     "stretchy predict diabetes.stretchy new.csv --interval 0.9 --id patient",
     "cat new.csv | stretchy predict genes.stretchy - --proba > probabilities.csv",
 )
+MODEL = ".stretchy"
 
 
+@takes_form
 def predict(
     model: options.Model,
     data: options.Data,
+    form: Form,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -50,30 +54,26 @@ def predict(
         typer.Option("--id", metavar="COL", help="Copy a column of DATA; may be repeated."),
     ] = None,
     drop: options.Drop = None,
-    format: options.KindOption = Kind.AUTO,
-    sep: options.Separator = None,
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = None,
-    no_header: options.NoHeader = False,
-    zero_based: options.ZeroBased = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Predict the rows of DATA, in their order, with a model that stretchy fit wrote."""
-    from stretchy.cli.data.dialect import separator_named
-    from stretchy.cli.models import load_model, read_for
+    from stretchy.cli.models import load_model, origin_of, read_for
     from stretchy.cli.outputs import check_asked, predicted
 
     talk = Talk(quiet)
     check_writable(output, "-o", data, model)
     if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
         raise DataError(f"-o {str(output)!r}: predictions are written as .csv or .tsv.")
+    if Path(data).suffix == MODEL and model.suffix != MODEL:
+        raise DataError(f"the model comes first: stretchy predict {data} {model}")
     if interval is not None and not 0 < interval < 1:
         raise DataError(f"--interval {interval:g} must lie between 0 and 1, say 0.9.")
     loaded = load_model(model)
     check_asked(loaded, interval, proba)
-    form = Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
-    table = read_for(loaded, data, form, tuple(id or ()), tuple(drop or ()), talk)
+    target = origin_of(model).target
+    apart = {"ids": tuple(id or ()), "drop": tuple(drop or ()), "target": target}
+    table = read_for(loaded, data, form, talk, apart)
     columns = predicted(loaded, table, interval, proba, talk)
     if json and output is None:
         print_json(columns)
@@ -85,7 +85,8 @@ def predict(
         return
     write_text(output, text)
     if json:
-        print_json({"rows": table.X.shape[0], "columns": list(columns), "output": str(output)})
+        found = {"rows": table.X.shape[0], "columns": list(columns), "output": str(output)}
+        print_json({**found, "target": target})
     talk.done(f"wrote {table.X.shape[0]:,} predictions to {output}")
 
 

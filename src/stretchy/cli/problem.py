@@ -1,6 +1,7 @@
 """Data to learn from: read, checked, split into features, target, weights and groups."""
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -20,7 +21,7 @@ from stretchy.cli.console import Talk
 from stretchy.cli.data.errors import DataError
 from stretchy.cli.data.form import Form
 from stretchy.cli.data.read import read_table
-from stretchy.cli.data.table import Table
+from stretchy.cli.data.table import Choice, Table
 from stretchy.cli.data.vectors import read_vector
 from stretchy.cli.labels import Values, read_labels, read_values
 from stretchy.cli.options import TaskName
@@ -62,15 +63,17 @@ class Problem:
 def read_problem(request: Request, talk: Talk) -> Problem:
     """Read a file and check all that can be checked before a fit."""
     start = perf_counter()
-    table = _read(request, talk)
-    name = request.target or "target"
-    if "target" not in table.aside:
-        table.aside["target"] = read_vector(name, table.X.shape[0])
-        name = Path(name).name
+    table, named = _read(request, talk)
+    if "target" not in named:
+        table.aside["target"] = read_vector(str(request.target), table.X.shape[0])
+        named["target"] = Path(str(request.target)).name
+    name = named["target"]
     columns = {role: read_values(values) for role, values in table.aside.items()}
     check_features(table)
-    keep = _known_rows(table, columns, request)
+    keep = _known_rows(table, columns, named, request.drop_missing)
     table.X, columns = table.X[keep], {r: _taken(v, keep) for r, v in columns.items()}
+    if table.X.shape[0] < 2:
+        raise DataError("there is one row to learn from: at least two are needed.")
     check_infinite(table)
     leave_out_numbering(table, talk.note)
     note_identifiers(table, talk.note)
@@ -92,45 +95,55 @@ def read_problem(request: Request, talk: Talk) -> Problem:
     )
 
 
-def _read(request: Request, talk: Talk) -> Table:
+def _read(request: Request, talk: Talk) -> tuple[Table, dict[str, str]]:
+    """The table, and the names of the columns that are kept apart, by role."""
     roles = {"target": request.target, "weights": request.weights, "groups": request.groups}
     choose = TrainingColumns(roles, request.drop, talk.note)
+    named: dict[str, str] = {}
+
+    def remembered(names: Sequence[str], extras: Sequence[str]) -> Choice:
+        choice = choose(names, extras)
+        named.update(choice.aside)
+        return choice
+
     with talk.reading("reading") as watch:
-        return read_table(request.data, request.form, choose, watch)
+        return read_table(request.data, request.form, remembered, watch), named
 
 
-def _known_rows(table: Table, columns: dict[str, Values], request: Request) -> Any:
+def _known_rows(
+    table: Table, columns: dict[str, Values], named: dict[str, str], drop_missing: bool
+) -> Any:
     """Rows to keep: all, or with --drop-missing those without a missing value."""
     counts, rows = missing_counts(table)
-    asked = {"target": request.target, "weights": request.weights, "groups": request.groups}
     for role, values in columns.items():
         if values.missing.any():
-            counts[asked[role] or role] = int(values.missing.sum())
+            counts[named[role]] = int(values.missing.sum())
             rows |= values.missing
     if not counts:
         return slice(None)
-    if request.drop_missing:
+    if drop_missing:
         if rows.all():
             raise DataError("every row has a missing value: --drop-missing leaves nothing.")
         return np.flatnonzero(~rows)
-    raise DataError(missing_message(counts, int(rows.sum()), rows.size, roles=asked))
+    raise DataError(missing_message(counts, int(rows.sum()), rows.size, apart=named.values()))
 
 
 def missing_message(
-    counts: dict[str, int], n_bad: int, n_rows: int, roles: dict[str, Any] | None = None
+    counts: dict[str, int], n_bad: int, n_rows: int, apart: Collection[str] | None = None
 ) -> str:
-    """Counts by column, most first, and the ways out."""
+    """Counts by column, most first, and the ways out; no row of new data can be left out."""
     order = sorted(counts, key=lambda name: -counts[name])
     listed = ", ".join(f"{name!r} {counts[name]:,}" for name in order[:8])
     listed += f" and {len(order) - 8:,} more columns" if len(order) > 8 else ""
     message = f"missing values in {n_bad:,} of {n_rows:,} rows: {listed}."
-    if roles is None:
+    if apart is None:
         return f"{message} Fill these cells first."
-    taken = {value or role for role, value in roles.items()}
-    droppable = [name for name in order if name not in taken]
+    droppable = [name for name in order if name not in apart]
     ways = ["leave out these rows with --drop-missing"]
     if droppable and len(droppable) <= 3:
-        ways.append("the columns with " + " ".join(f"--drop {name}" for name in droppable))
+        ways.append(
+            "the columns with " + " ".join(f"--drop {shlex.quote(name)}" for name in droppable)
+        )
     elif droppable:
         ways.append("the columns with --drop COL")
     return f"{message} Fill the cells, or {', or '.join(ways)}."

@@ -8,7 +8,8 @@ import typer
 from stretchy.cli import options
 from stretchy.cli.console import Talk, print_json
 from stretchy.cli.data.errors import DataError
-from stretchy.cli.data.form import Form, Kind
+from stretchy.cli.data.form import Form
+from stretchy.cli.format_options import takes_form
 from stretchy.cli.outfile import check_writable
 
 EXAMPLES = (
@@ -17,8 +18,10 @@ EXAMPLES = (
 )
 
 
+@takes_form
 def report(
     model: options.Model,
+    form: Form,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -37,33 +40,36 @@ def report(
         ),
     ] = None,
     target: options.Target = None,
-    format: options.KindOption = Kind.AUTO,
-    sep: options.Separator = None,
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = None,
-    no_header: options.NoHeader = False,
-    zero_based: options.ZeroBased = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write a report on a model as one HTML page that needs no network."""
-    from stretchy.cli.data.dialect import separator_named
-    from stretchy.cli.models import load_model
-    from stretchy.cli.training import training_data
+    from stretchy.cli.models import load_model, origin_of
+    from stretchy.cli.training import restore_folds, training_data
     from stretchy.report import write_report
 
     talk = Talk(quiet)
     path = output or model.with_suffix(".html")
     check_writable(path, "-o", model, data)
+    if target is not None and data is None:
+        raise DataError("--target goes with --data, the file that the model was fitted to.")
     loaded = load_model(model)
+    origin = origin_of(model)
+    target = target or origin.target
     X = y = None
     if data is not None:
-        form = Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
         X, y = training_data(loaded, data, target, form, talk)
-    elif target is not None:
-        raise DataError("--target goes with --data, the file that the model was fitted to.")
+        restore_folds(loaded, origin.cv)
     with talk.warnings():
-        write_report(loaded, path, X=X, y=y, source=data or str(model))
+        write_report(
+            loaded,
+            path,
+            X=X,
+            y=y,
+            source=data or str(model),
+            seconds=origin.seconds,
+            target=target,
+        )
     if json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     talk.done(f"wrote {path}")

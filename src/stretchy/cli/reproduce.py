@@ -1,9 +1,12 @@
 """``stretchy reproduce``: the tables, figures and claims of the paper, measured again."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from stretchy.cli.data.errors import DataError
 
 EXAMPLES = (
     "stretchy reproduce --quick",
@@ -15,7 +18,9 @@ EXAMPLES = (
 def reproduce(
     piece: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PIECE]...", help="all, table1 to table3, fig1 to fig12, madelon."),
+        typer.Argument(
+            metavar="[PIECE]...", help="all, table1 to table3, fig1 to fig12, madelon, standins."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One trial, smaller grids.")] = False,
     trials: Annotated[
@@ -43,6 +48,7 @@ def reproduce(
     from stretchy.experiments.command import execute, split_names, usual_folder, usual_jobs
     from stretchy.experiments.reproduction import Request
 
+    _check_words(piece or [], datasets or [])
     request = Request(
         pieces=piece or ("all",),
         out=out or usual_folder(quick),
@@ -55,3 +61,26 @@ def reproduce(
     code = execute(request)
     if code:
         raise typer.Exit(code)
+
+
+def _check_words(pieces: list[str], datasets: list[str]) -> None:
+    """Refuse ``--datasets a b``: an option takes one word, and b would be read as a piece."""
+    from stretchy.experiments.plan import PIECES
+    from stretchy.experiments.sets import SETS
+
+    loose = [piece for piece in pieces if piece in SETS and piece not in PIECES]
+    if not loose and (after := _word_behind_datasets()) in SETS and after in pieces:
+        loose = [after]  # madelon is a data set and a piece
+    if datasets and loose:
+        several = ",".join([*datasets, *loose])
+        also = f" For the piece {loose[0]!r} write it first." if loose[0] in PIECES else ""
+        raise DataError(
+            f"--datasets takes one word, and {loose[0]!r} stands apart: write --datasets "
+            f"{several}, or repeat the option for each set.{also}"
+        )
+
+
+def _word_behind_datasets() -> str:
+    """The word that follows ``--datasets NAME`` on the command line."""
+    words = [*sys.argv, "", ""]
+    return words[words.index("--datasets") + 2] if "--datasets" in words else ""

@@ -23,26 +23,26 @@ Fit = Callable[[Any, Any], Any]
 def rivals(classifies: bool) -> Iterator[tuple[str, Fit]]:
     """Names and fits of the methods that are installed, ours first."""
     if classifies:
-        yield "stretchy", _stretchy_classifier
-        yield "RidgeClassifierCV", _ridge_classifier
-        yield "LinearSVC", _support_vectors
+        yield "stretchy", stretchy_classifier
+        yield "RidgeClassifierCV", ridge_classifier
+        yield "LinearSVC", support_vectors
     else:
-        yield "stretchy", _stretchy_regressor
-        yield "RidgeCV", _ridge
-        yield "PLS", _partial_least_squares
+        yield "stretchy", stretchy_regressor
+        yield "RidgeCV", ridge
+        yield "PLS", partial_least_squares
     if find_spec("glmnet") is not None:
-        fit = _glmnet_classifier if classifies else _glmnet
+        fit = glmnet_classification if classifies else glmnet_regression
         yield "glmnet lasso", partial(fit, alpha=1.0)
         yield "glmnet elastic net", partial(fit, alpha=0.5)
 
 
-def _stretchy_regressor(X: Any, y: Any) -> Any:
+def stretchy_regressor(X: Any, y: Any) -> Any:
     from stretchy import StretchyRegressorCV
 
     return StretchyRegressorCV().fit(X, y)
 
 
-def _stretchy_classifier(X: Any, y: Any) -> Any:
+def stretchy_classifier(X: Any, y: Any) -> Any:
     from stretchy import StretchyClassifierCV
 
     return StretchyClassifierCV().fit(X, y)
@@ -55,21 +55,21 @@ def _scaled(X: Any, estimator: Any) -> Any:
     return make_pipeline(StandardScaler(with_mean=isinstance(X, np.ndarray)), estimator)
 
 
-def _ridge(X: Any, y: Any) -> Any:
+def ridge(X: Any, y: Any) -> Any:
     """100 penalties, exact leave-one-out."""
     from sklearn.linear_model import RidgeCV
 
     return _scaled(X, RidgeCV(np.logspace(-6, 6, 100))).fit(X, y)
 
 
-def _ridge_classifier(X: Any, y: Any) -> Any:
+def ridge_classifier(X: Any, y: Any) -> Any:
     from sklearn.linear_model import RidgeClassifierCV
 
     alphas = np.logspace(-6, 6, 100)
     return _scaled(X, RidgeClassifierCV(alphas, class_weight="balanced")).fit(X, y)
 
 
-def _support_vectors(X: Any, y: Any) -> Any:
+def support_vectors(X: Any, y: Any) -> Any:
     """C by 5-fold balanced accuracy."""
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.svm import LinearSVC
@@ -80,24 +80,28 @@ def _support_vectors(X: Any, y: Any) -> Any:
     return GridSearchCV(pipeline, grid, cv=folds, scoring="balanced_accuracy").fit(X, y)
 
 
-def _partial_least_squares(X: Any, y: Any) -> Any:
-    """1 to 20 components by 5-fold squared error."""
+def partial_least_squares(X: Any, y: Any) -> Any:
+    """1 to 20 components by 5-fold squared error; sparse X is made dense where that fits."""
     from sklearn.cross_decomposition import PLSRegression
     from sklearn.model_selection import GridSearchCV, KFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
 
-    if not isinstance(X, np.ndarray):
-        if 8 * X.shape[0] * X.shape[1] > MAX_DENSE_BYTES:
-            raise ValueError("needs dense data, and these would not fit")
-        X = X.toarray()
+    if not isinstance(X, np.ndarray) and 8 * X.shape[0] * X.shape[1] > MAX_DENSE_BYTES:
+        raise ValueError("it needs dense data, and these would not fit into memory")
     n, p = X.shape
     largest = max(1, min(MAX_COMPONENTS, p, n - -(-n // INNER_FOLDS) - 1))
+    pipeline = make_pipeline(FunctionTransformer(_dense, accept_sparse=True), PLSRegression())
     folds = KFold(INNER_FOLDS, shuffle=True, random_state=SEED)
-    grid = {"n_components": range(1, largest + 1)}
-    search = GridSearchCV(PLSRegression(), grid, cv=folds, scoring="neg_mean_squared_error")
-    return search.fit(X, y)
+    grid = {"plsregression__n_components": range(1, largest + 1)}
+    return GridSearchCV(pipeline, grid, cv=folds, scoring="neg_mean_squared_error").fit(X, y)
 
 
-def _glmnet(X: Any, y: Any, *, alpha: float) -> Any:
+def _dense(X: Any) -> Any:
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def glmnet_regression(X: Any, y: Any, *, alpha: float) -> Any:
     """100 penalties, 10-fold squared error, lambda.min."""
     from glmnet import ElasticNet
 
@@ -111,7 +115,7 @@ def _glmnet(X: Any, y: Any, *, alpha: float) -> Any:
     return model.fit(X, y)
 
 
-def _glmnet_classifier(X: Any, y: Any, *, alpha: float) -> Any:
+def glmnet_classification(X: Any, y: Any, *, alpha: float) -> Any:
     """Binomial or multinomial, balanced, 10-fold deviance, lambda.min."""
     from glmnet import LogitNet
     from sklearn.utils.class_weight import compute_sample_weight

@@ -37,7 +37,8 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
     Attributes
     ----------
     classes_, threshold_ : as in `StretchyClassifier`
-    a_, k_, c_, density_, best_score_, best_index_, cv_results_ : as in `StretchyRegressorCV`
+    a_, k_, c_, density_, best_index_, cv_results_ : as in `StretchyRegressorCV`
+    best_score_, best_score_se_ : as in `StretchyRegressorCV`
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold scores of the chosen cell, before the cut.
     rule_loss_ : str

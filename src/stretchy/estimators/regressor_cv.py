@@ -55,6 +55,11 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
     a_, k_, c_, density_ : the chosen cell
     best_score_ : float
         Its score, greater is better.
+    best_score_se_ : float
+        The standard error of ``best_score_``, from the spread of the losses of single samples, or
+        of whole groups where `fit` was given groups:
+        ``sqrt(sum_i w_i (l_i - mean)^2) / sum_i w_i``. NaN for a `scoring` of your own, which need
+        not be a mean over samples.
     best_index_ : int
         Its row in ``cv_results_``.
     cv_results_ : dict of arrays
@@ -73,8 +78,8 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
     >>> from stretchy import StretchyRegressorCV
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = StretchyRegressorCV().fit(X, y)
-    >>> bool(-model.best_score_ < 3100)
-    True
+    >>> print(f"{-model.best_score_:.0f} ± {model.best_score_se_:.0f}")
+    3000 ± 187
     >>> lower, upper = model.predict_interval(X[:3], coverage=0.9)
     >>> bool((lower < upper).all())
     True

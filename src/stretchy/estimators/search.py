@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stretchy.core.density import keep_count
+from stretchy.core.paired import paired_error
 from stretchy.core.types import Array
 from stretchy.designs.threads import calm_blas
 from stretchy.estimators.callbacks import HAS_CALLBACKS, Reporter
@@ -45,6 +46,7 @@ class StretchySearch(Routing, StretchyModel):
     fit_intercept: Any
     rule: Any
     cv: Any
+    scoring: Any
     n_jobs: Any
     verbose: Any
 
@@ -86,6 +88,8 @@ class StretchySearch(Routing, StretchyModel):
         self.cv_results_ = results_table(cells, results, scores, verdict)
         self.best_index_, self.rule_loss_ = verdict.chosen, scoring.loss_name
         self.best_score_ = scores[verdict.chosen].score
+        spread = paired_error(paired[verdict.chosen].losses, weights[seen], units)[1]
+        self.best_score_se_ = spread if self.scoring is None else np.nan
         outputs = Y[folds.tested] - outcome.residuals
         self._oof = folds.mean(outputs, len(Y))
         if calibrate is not None:

@@ -144,6 +144,9 @@ def _add_search(out: Contents, model: Any) -> None:
     out.header["chosen"] = {
         name: encode(_plain(getattr(model, name))) for name in CHOSEN if hasattr(model, name)
     }
+    # beside `chosen`, whose fields the first readers of this schema count
+    out.header["best_score_se"] = encode(float(model.best_score_se_))
+    out.header["rule_loss"] = getattr(model, "rule_loss_", None)
     out.arrays["cv_predictions"] = model.cv_predictions_
     columns = []
     for name, values in model.cv_results_.items():

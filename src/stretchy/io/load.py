@@ -20,7 +20,9 @@ def load(path: Any) -> Any:
     Returns
     -------
     model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
-        Fitted; its predictions are bit for bit those of the model that was saved.
+        Fitted; its predictions are bit for bit those of the model that was saved. Parameters that
+        could not be stored have their default; ``not_stored_``, a dict that is only there for
+        such a model, says how they were written.
 
     Raises
     ------

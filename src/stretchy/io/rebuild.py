@@ -10,6 +10,7 @@ from stretchy.core.quadrant import Moments, Quadrant
 from stretchy.core.types import Array
 from stretchy.designs import Design
 from stretchy.estimators.stored import Parts, put_together
+from stretchy.io.about import stored_facts
 from stretchy.io.contents import CHOSEN
 from stretchy.io.errors import ModelFileError
 from stretchy.io.header import field, field_list
@@ -29,7 +30,11 @@ def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
         raise ModelFileError(f"its class {name[:80]!r} is none of {', '.join(CLASSES)}.")
     cls, arrays = CLASSES[name], Arrays(raw)
     classifier = "Classifier" in name
+    stored_facts(header)
     model = cls(**_parameters(cls, header, arrays))
+    absent = _not_stored(header)
+    if absent:
+        model.not_stored_ = absent
     parts = _parts(header, arrays)
     t, n = parts.level.size, parts.used.size
     model._single = field(header, "single", bool)
@@ -57,6 +62,16 @@ def _parameters(cls: Any, header: dict[str, Any], arrays: Arrays) -> dict[str, A
         else:
             values[name] = decode(data)
     return values
+
+
+def _not_stored(header: dict[str, Any]) -> dict[str, str]:
+    """Parameters that have their default in a loaded model, with how they were written."""
+    fields = field(header, "parameters", dict)
+    return {
+        name: str(data["$repr"])
+        for name, data in fields.items()
+        if isinstance(data, dict) and "$repr" in data
+    }
 
 
 def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
@@ -205,8 +220,19 @@ def _set_search(model: Any, header: dict[str, Any], arrays: Arrays, shape: tuple
         if type(value) not in (int, float):
             raise ModelFileError(f"its header has no number {name}.")
         setattr(model, name, value)
+    _set_later_fields(model, header)
     model.cv_predictions_ = arrays.take("cv_predictions", Rule(shape, itemsize=None))
     model.cv_results_ = arrays.table(field(header, "results", list))
+
+
+def _set_later_fields(model: Any, header: dict[str, Any]) -> None:
+    """What the first files of this schema do not have."""
+    error = decode(header.get("best_score_se", {"$float": "nan"}))
+    if type(error) is not float or error < 0:
+        raise ModelFileError("its header has no sound field 'best_score_se'.")
+    model.best_score_se_ = error
+    if header.get("rule_loss") is not None:
+        model.rule_loss_ = field(header, "rule_loss", str)
 
 
 def _set_model(model: Any, header: dict[str, Any], arrays: Arrays, parts: Parts) -> None:

@@ -7,6 +7,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from stretchy import estimators
+from stretchy.io.about import checked_facts
 from stretchy.io.atomic import replacing
 from stretchy.io.contents import Contents, contents_of
 from stretchy.io.header import FORMAT, NAME, SCHEMA, header_bytes, versions
@@ -23,7 +24,9 @@ CLASSES = {
 }
 
 
-def save(model: Any, path: Any, intervals: bool = False) -> None:
+def save(
+    model: Any, path: Any, intervals: bool = False, *, about: dict[str, Any] | None = None
+) -> None:
     """Write a fitted model to a file that `load` reads.
 
     Parameters
@@ -37,6 +40,9 @@ def save(model: Any, path: Any, intervals: bool = False) -> None:
         `coef_std` need: the transformed training features of the kept columns, the targets and
         the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes. From these the training
         data can be worked out; leave it off where that must stay private.
+    about : dict of str to str, int, float or bool, optional
+        Facts of the origin to keep with the model, such as the name of the target;
+        `stretchy.io.about` reads them back, and reports show ``target`` and ``seconds``.
 
     Notes
     -----
@@ -65,7 +71,10 @@ def save(model: Any, path: Any, intervals: bool = False) -> None:
     check_is_fitted(model)
     if intervals and is_classifier(model):
         raise ValueError("intervals=True is for regressors: a classifier has no intervals.")
+    facts = checked_facts({} if about is None else about)
     contents = contents_of(model, bool(intervals))
+    if facts:
+        contents.header["about"] = facts
     with replacing(path) as file:
         write_contents(file, contents)
 

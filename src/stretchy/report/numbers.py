@@ -1,6 +1,7 @@
 """The box of numbers at the foot of a report."""
 
 import platform
+import re
 from importlib import metadata
 from typing import Any
 
@@ -8,9 +9,18 @@ import numpy as np
 
 from stretchy.core.density import keep_count
 from stretchy.report.fingerprint import fingerprint
+from stretchy.report.measure import best_error
 from stretchy.report.subject import Subject
 from stretchy.report.words import count, number, plain, short
 
+# what scikit-learn's splitters call themselves
+SPLITTERS = {
+    r"KFold\(n_splits=(\d+)": "exact {} folds",
+    r"StratifiedKFold\(n_splits=(\d+)": "exact {} folds, by class",
+    r"GroupKFold\(n_splits=(\d+)": "exact {} folds of whole groups",
+    r"LeaveOneOut\(": "exact leave-one-out",
+    r"LeaveOneGroupOut\(": "exact leave-one-group-out",
+}
 PACKAGES = ("stretchy", "numpy", "scipy", "scikit-learn", "altair", "vl-convert-python")
 
 
@@ -52,18 +62,31 @@ def _search_rows(subject: Subject) -> list[tuple[str, str]]:
     total = len(model.cv_results_["usable"])
     return [
         ("search", f"{count(total, 'cell')}, {usable} of them usable"),
+        ("cross-validated", best_error(subject)),
         ("rule", str(model.rule)),
         ("cross-validation", _cv(model, subject.shape[1])),
-        ("scoring", short(model.scoring) if model.scoring is not None else "default"),
+        ("scoring", _scoring(model)),
     ]
 
 
+def _scoring(model: Any) -> str:
+    absent = getattr(model, "not_stored_", {}).get("scoring", "default")
+    return short(absent if model.scoring is None else model.scoring)
+
+
 def _cv(model: Any, n_features: int) -> str:
-    if model.cv is None:
+    """The folds in words; of a loaded model those of its fit, which a file holds as text."""
+    if model.cv is None and "cv" not in getattr(model, "not_stored_", {}):
         densities = model.cv_results_["param_density"]
         selects = any(keep_count(density, n_features) < n_features for density in densities)
         return "exact ten folds" if selects else "exact leave-one-out"
-    return f"exact {model.cv} folds" if isinstance(model.cv, int) else short(repr(model.cv))
+    if isinstance(model.cv, int):
+        return f"exact {model.cv} folds"
+    text = repr(model.cv) if model.cv is not None else model.not_stored_["cv"]
+    for pattern, words in SPLITTERS.items():
+        if found := re.match(pattern, text):
+            return words.format(*found.groups())
+    return short(text)
 
 
 def _density(density: Any) -> str:

@@ -17,7 +17,10 @@ RULES = {
     "than two standard errors.",
     "1se": "The chosen cell is the simplest within one standard error of the best.",
 }
-HOW = "Write the report with the training data: write_report(model, path, X=X, y=y)."
+HOW = (
+    "Write the report with the training data: stretchy report MODEL --data FILE, or in Python "
+    "write_report(model, path, X=X, y=y)."
+)
 
 
 def page_context(contents: Contents, data: dict[str, Any]) -> Context:
@@ -85,6 +88,7 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
         "best": surface.best,
         "poor": surface.poor,
         "note": surface.note,
+        "shows": "see its model" if len(contents.cells.fitted) > 1 else "read its numbers",
         "rule": RULES[contents.subject.model.rule],
         "measure": surface.measure.name,
         "better": surface.measure.better,

@@ -35,6 +35,7 @@ class Subject:
     y: Any = None
     source: str | None = None
     seconds: float | None = None
+    given_target: str | None = None
 
     @cached_property
     def parts(self) -> Parts:
@@ -99,7 +100,7 @@ class Subject:
     @cached_property
     def target(self) -> str:
         """What is predicted."""
-        name = getattr(self.y, "name", None)
+        name = self.given_target or getattr(self.y, "name", None)
         return short(name) if isinstance(name, str) and name.strip() else "the target"
 
     @cached_property
@@ -143,7 +144,9 @@ class Subject:
         return class_weights(self.model.class_weight, self.model.classes_, self.codes, ones)
 
 
-def checked_subject(model: Any, X: Any, y: Any, source: Any, seconds: Any) -> Subject:
+def checked_subject(
+    model: Any, X: Any, y: Any, source: Any = None, seconds: Any = None, target: Any = None
+) -> Subject:
     """A subject whose parts fit together, or an error that says which do not."""
     if not isinstance(model, CLASSES):
         raise TypeError(
@@ -158,7 +161,8 @@ def checked_subject(model: Any, X: Any, y: Any, source: Any, seconds: Any) -> Su
     X = None if X is None else _unframed(X)
     y = y if y is None or hasattr(y, "shape") else np.asarray(y)
     source = None if source is None else short(source, 120)
-    subject = Subject(model, X, y, source, None if seconds is None else float(seconds))
+    seconds = None if seconds is None else float(seconds)
+    subject = Subject(model, X, y, source, seconds, None if target is None else str(target))
     n, D = subject.shape
     if X is not None and tuple(X.shape) != (n, D):
         raise ValueError(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from stretchy.report.intervals import COVERAGE, Bars
-from stretchy.report.measure import measure_of
+from stretchy.report.measure import best_error
 from stretchy.report.quality import ClassQuality, RegressionQuality
 from stretchy.report.subject import Subject
 from stretchy.report.words import count, near_one, number, share
@@ -76,9 +76,7 @@ def modest_verdict(subject: Subject) -> str:
     kind = "A classifier" if subject.classifies else "A regression model"
     text = f"{kind} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
     if subject.searched:
-        measure = measure_of(subject)
-        best = measure.of_scores(np.array([subject.model.best_score_]))[0]
-        text += f" Its cross-validated {measure.name} is {measure.write(best)}."
+        text += f" Cross-validated: {best_error(subject)}."
     return text
 
 

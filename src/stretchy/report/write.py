@@ -20,6 +20,7 @@ def write_report(
     y: Any = None,
     source: str | None = None,
     seconds: float | None = None,
+    target: str | None = None,
 ) -> Path:
     """Write a report on a fitted model as one HTML file that asks for nothing else.
 
@@ -38,6 +39,8 @@ def write_report(
         Where the data came from, such as the name of a file; shown at the top.
     seconds : float, optional
         How long the fit took; shown with the other numbers.
+    target : str, optional
+        What is predicted; by default the name of y where it has one, as a pandas Series may.
 
     Returns
     -------
@@ -71,7 +74,7 @@ def write_report(
             f"there is no folder {str(path.parent)!r} to write {path.name!r} into: create it, or "
             "pass another path."
         )
-    subject = checked_subject(model, X, y, source, seconds)
+    subject = checked_subject(model, X, y, source, seconds, target)
     contents = contents_of(subject)
     data = chart_data(contents)
     page = render(page_context(contents, data), data)

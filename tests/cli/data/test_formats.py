@@ -344,7 +344,7 @@ def test_targets_in_files(tmp_path, call):
     np.save(tmp_path / "y.npy", y[:-1])
     done = call("fit", tmp_path / "m.npz", "-t", tmp_path / "y.npy", *SAVED)
     assert done.err == (
-        f"error: {str(tmp_path / 'y.npy')!r} has 39 values, and the data have 40 rows.\n"
+        f"error: --target {str(tmp_path / 'y.npy')!r} has 39 values, and the data have 40 rows.\n"
     )
 
 

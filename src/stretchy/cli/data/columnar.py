@@ -1,5 +1,6 @@
 """Parquet and Feather files, through pyarrow: only the columns that are asked for."""
 
+import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,11 +8,15 @@ import numpy as np
 
 from stretchy.cli.data.errors import DataError
 from stretchy.cli.data.form import Kind
+from stretchy.cli.data.streams import Unpacked
 from stretchy.cli.data.table import Choice, Choose, Stray, Table
 
 
-def read_columnar(source: str, kind: Kind, choose: Choose) -> Table:
-    """Read a file of typed columns."""
+def read_columnar(stream: io.BufferedReader, source: str, kind: Kind, choose: Choose) -> Table:
+    """Read a file of typed columns.
+
+    Their directory is at the end: standard input and packed files are first taken into memory.
+    """
     try:
         import pyarrow as pa
     except ImportError:
@@ -19,7 +24,9 @@ def read_columnar(source: str, kind: Kind, choose: Choose) -> Table:
             f"{kind} files need pyarrow: pip install 'stretchy[cli]', or convert the file to CSV."
         ) from None
     try:
-        names, n_rows, parts = _parquet(source) if kind is Kind.PARQUET else _feather(source)
+        in_memory = source == "-" or isinstance(stream, Unpacked)
+        file = pa.BufferReader(stream.read()) if in_memory else source
+        names, n_rows, parts = _parquet(file) if kind is Kind.PARQUET else _feather(file)
         choice = choose(names, ())
         return _filled(names, n_rows, parts(_wanted(names, choice)), choice)
     except (pa.ArrowException, OSError) as error:
@@ -28,7 +35,7 @@ def read_columnar(source: str, kind: Kind, choose: Choose) -> Table:
         raise DataError(f"{source!r} is not a sound {kind} file: {error}") from None
 
 
-def _parquet(source: str) -> tuple[list[str], int, Any]:
+def _parquet(source: Any) -> tuple[list[str], int, Any]:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(source)
@@ -40,10 +47,10 @@ def _parquet(source: str) -> tuple[list[str], int, Any]:
     return list(file.schema_arrow.names), file.metadata.num_rows, parts
 
 
-def _feather(source: str) -> tuple[list[str], int, Any]:
+def _feather(source: Any) -> tuple[list[str], int, Any]:
     from pyarrow import feather
 
-    table = feather.read_table(source, memory_map=True)
+    table = feather.read_table(source, memory_map=isinstance(source, str))
     return list(table.column_names), table.num_rows, lambda columns: iter([table.select(columns)])
 
 

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from stretchy.cli.data.errors import DataError
 from stretchy.cli.data.form import Form
+from stretchy.cli.data.streams import Unpacked
 from stretchy.cli.data.table import Choose, Table
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
@@ -53,7 +54,8 @@ def _vectors(held: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
 
 
 def _seekable(stream: io.BufferedReader) -> BinaryIO:
-    return stream if stream.seekable() else io.BytesIO(stream.read())
+    plain = stream.seekable() and not isinstance(stream, Unpacked)
+    return stream if plain else io.BytesIO(stream.read())
 
 
 def _matrix_name(held: Mapping[str, Any], source: str) -> str:
@@ -86,8 +88,8 @@ def _compressed(held: dict[str, Any], source: str) -> Any:
     return _tidy(X)
 
 
-def read_mtx(stream: io.BufferedReader, source: str, choose: Choose) -> Table:
-    """A Matrix Market file; coordinates stay sparse."""
+def read_matrix(stream: io.BufferedReader, source: str) -> Any:
+    """The matrix of a Matrix Market file: an array, or sparse where it has coordinates."""
     from scipy.io import mmread
 
     try:
@@ -96,9 +98,13 @@ def read_mtx(stream: io.BufferedReader, source: str, choose: Choose) -> Table:
         raise DataError(f"{source!r} is not a sound Matrix Market file: {error}.") from None
     if np.iscomplexobj(X):
         raise DataError(f"{source!r} holds complex numbers.")
-    if isinstance(X, np.ndarray):
-        return chosen(X.astype(np.float64), None, {}, choose)
-    return chosen(_tidy(sparse.csr_array(X, dtype=np.float64)), None, {}, choose)
+    return X.astype(np.float64)
+
+
+def read_mtx(stream: io.BufferedReader, source: str, choose: Choose) -> Table:
+    """A Matrix Market file; coordinates stay sparse."""
+    X = read_matrix(stream, source)
+    return chosen(X if isinstance(X, np.ndarray) else _tidy(X), None, {}, choose)
 
 
 def read_svmlight(stream: io.BufferedReader, source: str, form: Form, choose: Choose) -> Table:
@@ -143,5 +149,9 @@ def chosen(X: Any, names: list[str] | None, vectors: Mapping[str, Any], choose: 
 
 
 def _column(X: Any, number: int) -> Any:
-    column = X[:, [number]]
-    return (column if isinstance(column, np.ndarray) else column.toarray())[:, 0]
+    return dense(X[:, [number]])[:, 0]
+
+
+def dense(X: Any) -> Any:
+    """An array, whatever X is."""
+    return X if isinstance(X, np.ndarray) else X.toarray()

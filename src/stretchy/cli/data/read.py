@@ -2,7 +2,6 @@
 
 from stretchy.cli.data.columnar import read_columnar
 from stretchy.cli.data.delimited import read_delimited
-from stretchy.cli.data.errors import DataError
 from stretchy.cli.data.form import Form, Kind, kind_of
 from stretchy.cli.data.matrices import read_mtx, read_npz, read_svmlight
 from stretchy.cli.data.streams import Watch, opened
@@ -15,7 +14,7 @@ def read_table(source: str, form: Form, choose: Choose, watch: Watch) -> Table:
     Parameters
     ----------
     source : str
-        A path, or ``-`` for CSV from standard input.
+        A path, or ``-`` for standard input.
     form : Form
     choose : callable
         Shown the names of the columns and of further vectors, says which to read.
@@ -26,10 +25,8 @@ def read_table(source: str, form: Form, choose: Choose, watch: Watch) -> Table:
         kind = form.kind
         if kind is Kind.AUTO:
             kind = kind_of(source, stream.peek(1 << 14))
-        if source == "-" and kind not in (Kind.CSV, Kind.SVMLIGHT, Kind.MTX):
-            raise DataError(f"standard input is read as text, and this is {kind}: name a file.")
         if kind in (Kind.PARQUET, Kind.FEATHER):
-            return read_columnar(source, kind, choose)
+            return read_columnar(stream, source, kind, choose)
         if kind is Kind.NPZ:
             return read_npz(stream, source, choose)
         if kind is Kind.MTX:

@@ -23,6 +23,10 @@ PACKED: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
 Watch = Callable[[BinaryIO, int | None], BinaryIO]
 
 
+class Unpacked(io.BufferedReader):
+    """A stream that is unpacked on the way: it has no bytes on the disk to go back to."""
+
+
 def check_source(source: str) -> None:
     """Refuse what is no readable file."""
     path = Path(source)
@@ -67,7 +71,7 @@ def opened(source: str, watch: Watch) -> Iterator[io.BufferedReader]:
         for magic, (name, unpack) in PACKED.items():
             if head.startswith(magic):
                 with _sound(source, name):
-                    yield io.BufferedReader(stack.enter_context(unpack(file)), HEAD)
+                    yield Unpacked(stack.enter_context(unpack(file)), HEAD)
                 return
         yield file
 
