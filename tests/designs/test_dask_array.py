@@ -12,7 +12,7 @@ import pytest
 
 from stretchy.designs import dask_plan, is_dask, tidy
 from stretchy.designs.dask_array import cut
-from stretchy.designs.dask_plan import worker_bytes
+from stretchy.designs.dask_plan import krylov_plan, worker_bytes
 from stretchy.designs.dask_survey import Survey, merged
 from stretchy.designs.dask_walk import walk_graph
 from stretchy.designs.tree import FAN_IN, tree, tree_depth, tree_size
@@ -121,19 +121,24 @@ def test_the_graph_holds_no_data():
     assert len(cloudpickle.dumps(outputs[0].dask.to_dict())) < 0.01 * X.nbytes
 
 
-def test_the_plan_counts_traffic_memory_and_walks():
+def test_the_plan_counts_tasks_traffic_and_memory():
     array = cut(as_dask(wide(shape=(100, 10_000)), (-1, 500)))
-    plan = dask_plan(array, n_maps=2, n_transforms=6, n_cells=150)
+    plan = dask_plan(array, n_transforms=6)
     each = 6 * 8 * 100**2
     assert plan.n_blocks == 20
     assert plan.bytes_moved == (20 + 4 - 1) * each + 2 * 7 * 8 * 10_000
-    assert plan.walks == {"moments and K": 1, "coefficients": 1}
     chunk, sub = 8 * 100 * 500, (4 + 6) * 8 * 100 * 500
     expected = (250 * 2**20 + 2 * chunk + sub + each + 9 * each) / 0.8
     assert plan.worker_bytes == worker_bytes(array, each, 1) == int(expected)
-    assert "walks over the blocks" in str(plan)
-    selects = dask_plan(array, n_transforms=6, n_cells=150, n_selections=75)
-    assert selects.n_walks > plan.n_walks
+    assert str(plan).startswith("25 tasks and at most 12 MB between workers in a walk, workers of ")
+
+
+def test_the_plan_of_products_with_vectors_moves_no_square():
+    array = cut(as_dask(wide(shape=(100, 10_000)), (-1, 500)))
+    plan = krylov_plan(array, width=3)
+    assert plan.bytes_moved == 8 * 3 * ((20 + 4) * 100 + 10_000)
+    assert plan.n_tasks == dask_plan(array).n_tasks
+    assert plan.worker_bytes < dask_plan(array).worker_bytes
 
 
 def test_a_pickled_array_leaves_the_optimised_graph_behind():

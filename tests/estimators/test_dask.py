@@ -17,7 +17,6 @@ from stretchy import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from stretchy.designs import dask_plan, tidy
 from tests.dask_arrays import as_dask, tall, wide
 
 # two values of c are enough here, and one of them is always at the edge
@@ -337,37 +336,21 @@ def test_sparse_chunks_stay_sparse(monkeypatch):
     assert all(sparse.issparse(chunk) for chunk in seen)
 
 
-@pytest.mark.parametrize("shape", ["wide", "tall"])
-@pytest.mark.parametrize("memory", [1024, 0.005])
-@pytest.mark.parametrize(
-    ("make", "plan"),
-    [
-        (StretchyRegressor, {}),
-        (lambda: StretchyRegressor(density=0.5), {"n_selections": 1}),
-        (lambda: StretchyRegressorCV(**GRID), {"n_maps": 2, "n_transforms": 3, "n_cells": 6}),
-        (
-            lambda: StretchyRegressorCV(**GRID, density_grid=(0.2, 1.0), cv=3),
-            {"n_maps": 2, "n_transforms": 3, "n_cells": 12, "n_selections": 6, "n_folds": 3},
-        ),
-    ],
-    ids=["fit", "density", "search", "densities"],
-)
-def test_the_blocks_are_read_as_often_as_the_plan_says(monkeypatch, shape, memory, make, plan):
-    _, blocks, y, _ = data("dense", shape)
-    read = []
-
-    def counted(chunk):
-        read.append(1)
-        return chunk
-
-    counting = blocks.map_blocks(counted, dtype=float, meta=np.empty((0, 0)))
-    with sklearn.config_context(working_memory=memory), dask.config.set(scheduler="synchronous"):
-        expected = dask_plan(tidy(counting), **plan)
-        make().fit(counting, y)
-    walks = len(read) / expected.n_blocks
-    assert walks <= expected.n_walks
-    if "n_selections" not in plan:
-        assert walks == expected.n_walks
+@pytest.mark.parametrize("chunks", [(10, 37), (-1, 50), (7, -1)])
+def test_new_data_that_is_bad_is_named_by_its_place(chunks):
+    X, blocks, y, _ = data("dense", "wide")
+    model = StretchyRegressor().fit(blocks, y)
+    X = X.copy()
+    X[12, 60] = np.nan
+    with pytest.raises(ValueError, match="NaN in column 60, row 12") as caught:
+        model.predict(as_dask(X, chunks)).compute()
+    rows = "10 to 19" if chunks[0] == 10 else "7 to 13" if chunks[0] == 7 else "0 to 29"
+    columns = "37 to 73" if chunks[1] == 37 else "50 to 99" if chunks[1] == 50 else "0 to 199"
+    assert f"in rows {rows}, columns {columns} of X" in caught.value.__notes__
+    short = as_dask(X, chunks).map_blocks(lambda c: c[1:], dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match="was promised") as caught:
+        model.predict(short).compute(scheduler="synchronous")
+    assert caught.value.__notes__
 
 
 @pytest.mark.parametrize("shape", [(20, 20), (20, 19), (20, 21)])

@@ -1,6 +1,7 @@
 """Estimators on a cluster of real processes, and what happens when some of it breaks."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -13,10 +14,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from stretchy import StretchyRegressor, StretchyRegressorCV
-from stretchy.designs import dask_run
+from stretchy.designs import Meter, dask_run
 from stretchy.designs.dask_array import cut
 from stretchy.designs.dask_plan import gram_bytes, worker_bytes
-from stretchy.designs.dask_run import BlockError, InterruptedWalkError
+from stretchy.designs.dask_run import BlockError, InterruptedWalkError, LostDataError
 from tests.dask_arrays import tall
 
 distributed = pytest.importorskip("distributed")
@@ -150,6 +151,43 @@ def test_a_block_that_raises_is_named(client, y):
         model.predict(np.zeros(SHAPE))
 
 
+def test_a_kept_block_that_could_not_be_made_is_named(client, y):
+    kept = make(broken=5).persist()
+    expected = r"feature block 5 of 12 \(columns 500 to 599 of X\).*part-5.npy is damaged"
+    with pytest.raises(BlockError, match=expected):
+        StretchyRegressor().fit(kept, y)
+
+
+def test_blocks_that_are_gone_with_their_client_are_said(cluster, here, y):
+    with (
+        distributed.Client(cluster, set_as_default=False) as other,
+        dask.config.set(scheduler=other),
+    ):
+        model = StretchyRegressor().fit(make().persist(), y)
+        model.predict_interval(np.zeros((1, SHAPE[1])))
+        assert np.array_equal(model.lazy_coef().compute(), here.coef_)
+    X = np.random.default_rng(0).standard_normal((2, SHAPE[1]))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_allclose(again.predict(X), here.predict(X), rtol=0, atol=1e-12)
+    vars(model._model).pop("jackknives")  # what the interval above has left
+    for call in (lambda: model.predict_interval(X), model.lazy_coef, model.coef_std):
+        with pytest.raises(LostDataError, match=r"X.persist\(\).* is gone.*predict .* still works"):
+            call()
+    with distributed.Client(cluster), pytest.raises(LostDataError, match="gone"):
+        model.coef_std()
+
+
+def test_blocks_are_counted_while_the_cluster_works(client, y, monkeypatch, capfd):
+    monkeypatch.setattr(dask_run, "POLL_SECONDS", 0.2)
+    seen = []
+    monkeypatch.setattr(Meter, "add", lambda self, nbytes: seen.append(nbytes))
+    StretchyRegressor(verbose=1).fit(make(pause=0.1), y)
+    assert "12 blocks of Dask" in capfd.readouterr().err
+    whole = 8 * SHAPE[0] * SHAPE[1]
+    assert sum(seen) == pytest.approx(2 * whole, rel=1e-6)
+    assert len(seen) > 4
+
+
 def test_a_worker_killed_in_the_middle_changes_no_bit(cluster, client, here, y):
     first = next(iter(cluster.workers.values()))
     pid = first.pid
@@ -230,6 +268,20 @@ def test_a_memory_limit_far_below_the_formula_is_refused_at_once(tight_client):
         model.fit(X, y)
     assert time.monotonic() - start < 10
     assert not hasattr(model, "coef_")
+
+
+def test_a_cluster_that_never_had_a_worker_is_no_hang(tmp_path, monkeypatch, y):
+    monkeypatch.setattr(dask_run, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(dask_run, "PATIENCE_SECONDS", 1.0)
+    start = time.monotonic()
+    with (
+        cluster_of(tmp_path, n_workers=0) as empty,
+        distributed.Client(empty, set_as_default=False) as client,
+        dask.config.set(scheduler=client),
+        pytest.raises(InterruptedWalkError, match=r"no worker has joined.*wait_for_workers\(1\)"),
+    ):
+        StretchyRegressor().fit(make(), y)
+    assert time.monotonic() - start < 20
 
 
 def test_a_cluster_without_workers_left_is_no_hang(tight_client, monkeypatch, y):

@@ -49,6 +49,23 @@ def test_weights_and_numbers_that_are_not_finite():
         here.transform(bad[:, 1:])
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_inverse_transform_is_lazy(dtype):
+    X = tall().astype(dtype)
+    quadrant = FirstQuadrant().fit(X)
+    P = quadrant.transform(X)
+    back = quadrant.inverse_transform(as_dask(P, (41, 4)))
+    assert isinstance(back, da.Array)
+    assert back.dtype == dtype
+    assert np.array_equal(back.compute(), quadrant.inverse_transform(P))
+    P[60, 7] = -1.0
+    lazy = quadrant.inverse_transform(as_dask(P, (41, 4)))
+    with pytest.raises(ValueError, match="entry -1 in rows 41 to 81"):
+        lazy.compute()
+    with pytest.raises(ValueError, match="X has 8 features"):
+        quadrant.inverse_transform(as_dask(P, (41, 4))[:, 1:])
+
+
 def test_unknown_chunks_and_other_collections():
     X = da.from_array(tall(), chunks=(41, -1))
     with pytest.raises(ValueError, match="compute_chunk_sizes"):

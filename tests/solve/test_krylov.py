@@ -2,6 +2,7 @@
 
 import io
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -158,6 +159,33 @@ def test_small_memory_gives_the_same():
     assert small.residual_ <= TOLERANCE
 
 
+class Elsewhere:
+    """Numbers that are made when they are read."""
+
+    def __init__(self, n_rows, n_columns):
+        self.shape, self.dtype = (n_rows, n_columns), np.dtype(np.float64)
+
+    def __getitem__(self, key):
+        rows, columns = (np.arange(part.start, part.stop) for part in key)
+        return np.sin(np.outer(rows + 1.0, columns + 1.0))
+
+
+@pytest.mark.parametrize("shape", [(40, 30_000), (30_000, 40)])
+def test_working_memory_bounds_what_is_held(shape):
+    """Ten numbers for each of the many, and twice the budget: not twenty directions at once."""
+    X, y = Elsewhere(*shape), np.sin(np.arange(shape[0]))
+    model = StretchyRegressor(1.5, 0.01, solver="krylov")
+    with config_context(working_memory=1):
+        tracemalloc.start()
+        try:
+            model.fit(X, y)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert model.solver_ == "krylov"
+    assert peak < 10 * 8 * max(shape) + 2 * 2**20
+
+
 @pytest.mark.parametrize("width", [1, 3, 7, 100])
 def test_walks_by_width(width, monkeypatch):
     """The same products, whatever number of columns a walk takes."""
@@ -169,6 +197,10 @@ def test_walks_by_width(width, monkeypatch):
     Pc, Qc = (F - weights @ F / weights.sum() for F in (P, P**4.0))
     np.testing.assert_allclose(products.back(V), Qc.T @ V, rtol=0, atol=1e-12)
     np.testing.assert_allclose(products.forward(Qc.T @ V), Pc @ (Qc.T @ V), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(products.dual_product(V), Pc @ (Qc.T @ V), rtol=0, atol=1e-11)
+    A = Qc.T @ V
+    expected = Qc.T @ (weights[:, None] * (Pc @ A))
+    np.testing.assert_allclose(products.primal_product(A), expected, rtol=1e-12)
     np.testing.assert_allclose(products.q[:, 0], weights @ P**4.0 / weights.sum(), rtol=1e-14)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from stretchy.core.features import Features
 from stretchy.core.quadrant import Quadrant
-from stretchy.core.tiles import row_tiles
+from stretchy.core.tiles import is_cached, row_tiles, tile_of
 from stretchy.core.types import Array
 
 
@@ -49,8 +49,7 @@ class Strip:
         return self.quadrant.offset
 
     def rows(self, rows: slice) -> Features:
-        raw = np.ascontiguousarray(self.raw[rows])
-        return self.quadrant.features(raw, self.columns, self.bounded)
+        return self.quadrant.features(tile_of(self.raw, rows), self.columns, self.bounded)
 
 
 def centre_into(
@@ -81,5 +80,10 @@ def centre_into(
 
 def centred(block: Rows, r: float, weights: Array) -> tuple[Array, Array]:
     """``(Qc, e)`` of one exponent, in fresh arrays."""
-    out = np.empty(block.shape)
-    return out, centre_into(block, [r], weights, [out])[0]
+    if not is_cached(*block.shape):
+        out = np.empty(block.shape)
+        return out, centre_into(block, [r], weights, [out])[0]
+    Q = block.rows(slice(None)).excess(r)
+    mean = weights @ Q / weights.sum()
+    Q -= mean
+    return Q, mean

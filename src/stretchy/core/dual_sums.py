@@ -4,9 +4,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from stretchy.core.centring import Rows, centre_into
+from stretchy.core.centring import Rows, centre_into, centred
+from stretchy.core.features import Features
 from stretchy.core.gram import DualGram
+from stretchy.core.tiles import is_cached
 from stretchy.core.types import Array
+
+# features about their means, and the means less the offset
+Centred = tuple[Array, Array]
 
 
 def dual_grams(
@@ -53,16 +58,37 @@ class DualSums:
         if self.log_rows is not None:
             self._add_scaled(block, self.log_rows)
             return
+        if is_cached(*block.shape):
+            self._add_in_turn(block.rows(slice(None)))
+        else:
+            self._add_at_once(block)
+
+    def _add_at_once(self, block: Rows) -> None:
+        """All powers of a large block, whose rows are transformed once."""
         outs = self._room_for(*block.shape)
         means = centre_into(block, self._powers, self.weights, outs, self.peaks)
         self._centres.append(means[0])
         known = {r: (Qc, e) for r, Qc, e in zip(self._powers, outs, means, strict=True)}
-        Pc, p = outs[0], means[0] + block.offset
         for part in self._sums:
-            Qc, e = known[part.r]
-            part.K += np.matmul(Pc, Qc.T, out=self._product)
-            if self.borders:
-                part.add_borders(Pc, Qc, p, e + block.offset)
+            self._multiply(part, block.offset, known[1.0], known[part.r])
+
+    def _add_in_turn(self, features: Features) -> None:
+        """One power after another, each multiplied while it is in the cache."""
+        if self.peaks is not None:
+            np.maximum(self.peaks, features.log_peaks(axis=1), out=self.peaks)
+        plain = centred(features, 1.0, self.weights)
+        self._centres.append(plain[1])
+        for part in self._sums:
+            stretched = plain if part.r == 1.0 else centred(features, part.r, self.weights)
+            self._multiply(part, features.offset, plain, stretched)
+
+    def _multiply(
+        self, part: "_DualSum", offset: float, plain: Centred, stretched: Centred
+    ) -> None:
+        (Pc, p), (Qc, q) = plain, stretched
+        part.K += np.matmul(Pc, Qc.T, out=self._product)
+        if self.borders:
+            part.add_borders(Pc, Qc, p + offset, q + offset)
 
     def _room_for(self, n_rows: int, n_columns: int) -> list[Array]:
         """An array for every power; those of the last block are used again."""

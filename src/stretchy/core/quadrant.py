@@ -9,7 +9,7 @@ import numpy.typing as npt
 from stretchy.core.factors import power_of_two
 from stretchy.core.features import ExpFeatures, PlainFeatures
 from stretchy.core.stretch import is_safe
-from stretchy.core.tiles import row_tiles
+from stretchy.core.tiles import row_tiles, tile_of
 from stretchy.core.types import Array, Index, Mask
 
 Kind = Literal["exp", "identity", "linear"]
@@ -71,15 +71,15 @@ def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Ar
     """Weighted mean and deviation, a few rows at a time."""
     mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for rows in row_tiles(*X.shape):
-        mean += share[rows] @ _floats(X[rows])
+        mean += share[rows] @ _floats(tile_of(X, rows))
     for rows in row_tiles(*X.shape):
-        deviations = _floats(X[rows]) - mean
+        deviations = np.subtract(tile_of(X, rows), mean, dtype=np.float64)
         variance += share[rows] @ np.square(deviations, out=deviations)
     return mean, np.sqrt(variance)
 
 
 def _floats(X: npt.NDArray[np.generic]) -> Array:
-    return np.asarray(X, dtype=np.float64, order="C")
+    return np.asarray(X, dtype=np.float64)
 
 
 def _scaled_moments(X: Array, share: Array) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from stretchy.core.types import Array, Index
 from stretchy.designs.dask_block import Block
+from stretchy.designs.meter import Meter
 
 
 def is_dask(X: Any) -> bool:
@@ -31,10 +32,13 @@ class DaskArray:
     weights : array of shape (n,) or None
         The weights by which its own columns were measured: every block of features can then
         measure itself again, and no statistics have to travel. None for data not measured.
+    meter : Meter or None
+        Where walks tell which blocks are done.
     """
 
     array: Any
     weights: Array | None = None
+    meter: Meter | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,7 +91,8 @@ class DaskArray:
         return [part for part, size in zip(delayed, sizes, strict=True) if size]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"array": self.array, "weights": self.weights}
+        # a meter belongs to the fit that it was shown in
+        return {"array": self.array, "weights": self.weights, "meter": None}
 
     def __getitem__(self, rows: Any) -> Any:
         """Some rows in memory."""

@@ -30,7 +30,13 @@ class PartialDot:
     coef: Array
 
     def __call__(self, chunk: Any, block: Block) -> Array:
-        X = opened(chunk, block)
+        try:
+            return self._dot(opened(chunk, block))
+        except Exception as error:
+            error.add_note(f"in rows {_span(block.rows)}, columns {_span(block.columns)} of X")
+            raise
+
+    def _dot(self, X: Any) -> Array:
         if not self.own.size:
             return np.zeros((X.shape[0], self.coef.shape[1]))
         quadrant = spread(self.quadrant, self.own, X.shape[1])
@@ -38,6 +44,10 @@ class PartialDot:
         # the check of the outputs has the last word
         with lone_thread(), np.errstate(over="ignore", invalid="ignore"):
             return design.dot(self.coef)
+
+
+def _span(places: slice) -> str:
+    return f"{places.start} to {places.stop - 1}"
 
 
 @dataclass(frozen=True, eq=False)

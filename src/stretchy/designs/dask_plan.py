@@ -18,74 +18,58 @@ SUB_BLOCK_COPIES = 4
 
 @dataclass(frozen=True)
 class DaskPlan:
-    """The cost of a fit.
+    """The cost of a walk.
 
     Attributes
     ----------
     n_blocks : int
     n_tasks : int
-        Tasks of the walk that sums the Gram matrices, without those that read the data.
+        Tasks of the walk that sums the Gram matrices (Krylov: of any walk), without those that
+        read the data.
     bytes_moved : int
         Upper bound of what that walk moves between workers: every part, once.
     worker_bytes : int
         The memory limit that a worker with one thread needs.
-    walks : dict of str to int
-        How often the blocks are walked over, and for what. For selections it is the most that can
-        be: columns that were selected before are not read again, and folds select much the same.
+    n_workers : int
+        Threads that work at the same time.
     """
 
     n_blocks: int
     n_tasks: int
     bytes_moved: int
     worker_bytes: int
-    walks: dict[str, int]
-
-    @property
-    def n_walks(self) -> int:
-        """All walks together."""
-        return sum(self.walks.values())
+    n_workers: int = 1
 
     def __str__(self) -> str:
-        walks = ", ".join(f"{count} for {what}" for what, count in self.walks.items() if count)
+        unit, scale = ("MB", 1e6) if self.bytes_moved >= 1e6 else ("kB", 1e3)
         return (
-            f"{self.n_blocks:,} blocks, {self.n_tasks:,} tasks, at most "
-            f"{self.bytes_moved / 1e6:,.0f} MB between workers, workers of "
-            f"{self.worker_bytes / 2**20:,.0f} MiB; walks over the blocks: {walks}"
+            f"{self.n_tasks:,} tasks and at most {self.bytes_moved / scale:,.0f} {unit} between "
+            f"workers in a walk, workers of {self.worker_bytes / 2**20:,.0f} MiB"
         )
 
 
-def dask_plan(
-    array: DaskArray,
-    n_maps: int = 1,
-    n_transforms: int = 1,
-    n_cells: int = 1,
-    n_selections: int = 0,
-    n_folds: int = 10,
-) -> DaskPlan:
-    """The plan for `n_maps` values of a and `n_transforms` pairs of a and k.
-
-    Of the `n_cells` cells of the grid `n_selections` have a density below one; `n_folds` is only
-    asked for these.
-    """
+def dask_plan(array: DaskArray, n_transforms: int = 1, n_workers: int = 1) -> DaskPlan:
+    """The plan of the walk that sums the Gram matrices of `n_transforms` pairs of a and k."""
     n_blocks, sums = len(array.blocks), gram_bytes(array, n_transforms)
-    search, small = n_cells > 1, fits_here(array, array.shape[1])
-    if array.is_wide:
-        walks = {"moments and K": 1, "coefficients": 1}
-        each, once = 3 + 2 * n_folds, 2
-    else:
-        walks = {"moments": 1, "C": n_maps, "right-hand sides": n_transforms}
-        if search:
-            walks["held-out rows"] = n_maps if small else n_transforms
-        each, once = 1 + 4 * n_folds, 2
-    if n_selections and (array.is_wide or not small):
-        walks["selections"] = n_selections * each if search else once
-    elif n_selections:
-        walks["selections"] = n_maps
     inner = tree_size(n_blocks)
     # of every column six moments and a mean climb the tree
     small_parts = 7 * 8 * array.shape[1] * tree_depth(n_blocks) if array.is_wide else 0
     moved = (n_blocks + inner - 1) * sums + small_parts
-    return DaskPlan(n_blocks, n_blocks + inner + 1, moved, worker_bytes(array, sums, 1), walks)
+    tasks = n_blocks + inner + 1
+    return DaskPlan(n_blocks, tasks, moved, worker_bytes(array, sums, 1), n_workers)
+
+
+def krylov_plan(array: DaskArray, width: int, n_workers: int = 1) -> DaskPlan:
+    """The plan of a walk in which `width` vectors pass through the blocks.
+
+    Vectors of the shorter side go to or come from every block and climb the tree; those of the
+    longer side travel once.
+    """
+    n_blocks, inner = len(array.blocks), tree_size(len(array.blocks))
+    short, long = (8 * width * side for side in sorted(array.shape))
+    moved = (n_blocks + inner) * short + long
+    need = worker_bytes(array, short, 1)
+    return DaskPlan(n_blocks, n_blocks + inner + 1, moved, need, n_workers)
 
 
 def gram_bytes(array: DaskArray, n_transforms: int) -> int:

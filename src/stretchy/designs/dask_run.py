@@ -22,6 +22,17 @@ class InterruptedWalkError(RuntimeError):
     """The cluster went away in the middle of a walk."""
 
 
+class LostDataError(RuntimeError):
+    """The blocks of X were kept on a cluster that is not there any more."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the blocks of X were kept on a Dask cluster (X.persist()) that is gone, or whose "
+            "client is closed. Connect a client to that cluster, or fit again to an array that "
+            "can be read again; predict needs the coefficients alone, and still works."
+        )
+
+
 def run(outputs: Sequence[Any], array: DaskArray, need: int = 0) -> list[Any]:
     """The values of delayed outputs that were built on the blocks of an array."""
     client = current_client(outputs)
@@ -44,10 +55,16 @@ def _run_here(outputs: Sequence[Any], array: DaskArray) -> list[Any]:
     import dask
     from dask.callbacks import Callback
 
+    check_at_hand(array)
+
     class Running(Callback):
-        """Remembers what was running when something failed."""
+        """Counts the blocks that are done; remembers what was running when something failed."""
 
         keys: Sequence[Any] = ()
+
+        def _posttask(self, key: Any, result: Any, dsk: Any, state: Any, worker: Any) -> None:
+            if array.meter is not None and _is_ours(key):
+                array.meter.add(_bytes_of(array, array.blocks[key[1]]))
 
         def _finish(self, dsk: Any, state: Any, errored: bool) -> None:
             self.keys = [*state.get("running", ())] if errored else []
@@ -59,9 +76,11 @@ def _run_here(outputs: Sequence[Any], array: DaskArray) -> list[Any]:
     except Exception as error:
         if getattr(error, "__notes__", None):  # it says already where it happened
             raise
+        if str(error).startswith("Missing dependency"):
+            raise LostDataError from error
         blamed = _blocks_behind(running.keys, array)
-        if len(blamed) > 1:
-            blamed = [block for block in blamed if not _can_be_made(array, block)] or blamed
+        if len(blamed) > 1:  # what ran beside the failure, or went into it, is no culprit
+            blamed = [block for block in blamed if not _can_be_made(array, block)]
         _blame(error, blamed)
 
 
@@ -83,7 +102,7 @@ def _run_on(client: Any, outputs: Sequence[Any], array: DaskArray) -> list[Any]:
     try:
         with dask.config.set(quiet):
             futures = client.compute(list(outputs))
-        _wait(client, futures)
+        _wait(client, futures, Walked(client, outputs, array))
         return list(client.gather(futures))
     except KilledWorker as error:
         blocks = _blocks_behind(_given_up(client, outputs) or [error.task], array)
@@ -94,6 +113,8 @@ def _run_on(client: Any, outputs: Sequence[Any], array: DaskArray) -> list[Any]:
             "time, or larger workers."
         ) from error
     except CancelledError as error:
+        if client.status == "running" and is_elsewhere(array):
+            raise LostDataError from error
         raise InterruptedWalkError(
             "the Dask client was closed, or its work cancelled, before the walk over X was over: "
             "connect a client and fit again."
@@ -108,11 +129,77 @@ def _run_on(client: Any, outputs: Sequence[Any], array: DaskArray) -> list[Any]:
             ) from error
         if getattr(error, "__notes__", None):
             raise
-        cause = client.sync(client.scheduler.get_error_cause, keys=[f.key for f in futures])
-        _blame(error, _blocks_behind([cause], array))
+        cause = _cause(client, [f.key for f in futures])
+        _blame(error, _blocks_behind([cause], array) or _kept_blocks(client, array))
 
 
-def _wait(client: Any, futures: Sequence[Any]) -> None:
+def _cause(client: Any, keys: Sequence[Any]) -> Any:
+    """The task that failed behind the first of these that failed, or None."""
+    return client.sync(client.scheduler.get_error_cause, keys=[*keys])
+
+
+def _kept_blocks(client: Any, array: DaskArray) -> list[Block]:
+    """Blocks that failed when the cluster made them to keep them: they are not in the graph."""
+    graph = array.parts[0].dask.to_dict()
+    pairs = zip(array.parts, array.blocks, strict=True)
+    return [b for part, b in pairs if part.key not in graph and _cause(client, [part.key])]
+
+
+class Walked:
+    """Tells the meter of an array how many blocks of a walk a cluster has done."""
+
+    def __init__(self, client: Any, outputs: Sequence[Any], array: DaskArray) -> None:
+        self.client, self.array, self.done = client, array, 0
+        self.name = str(outputs[0].key[0]).split("-level")[0]
+        self.count = sum(_is_ours(key) for key in outputs[0].dask.layers[self.name])
+
+    def look(self) -> None:
+        """Ask the scheduler."""
+        if self.array.meter is None:
+            return
+
+        def counts(name: str, dask_scheduler: Any) -> tuple[int, int]:
+            group = dask_scheduler.task_groups.get(name)
+            states = {} if group is None else {**group.states}
+            open_states = ("waiting", "queued", "no-worker", "processing")
+            return sum(states.values()), sum(states.get(state, 0) for state in open_states)
+
+        try:
+            total, left = self.client.run_on_scheduler(counts, self.name)
+        except Exception:  # a cluster that does not tell shows no progress
+            return
+        self._add(total - left)
+
+    def end(self) -> None:
+        """All blocks are done."""
+        if self.array.meter is not None:
+            self._add(self.count)
+
+    def _add(self, done: int) -> None:
+        assert self.array.meter is not None
+        if done > self.done:
+            each = _bytes_of(self.array, self.array) / len(self.array.blocks)
+            self.array.meter.add(int((done - self.done) * each))
+            self.done = done
+
+
+def _bytes_of(array: DaskArray, part: Any) -> int:
+    """Bytes of a part of the array, were it dense."""
+    return int(array.dtype.itemsize * part.shape[0] * part.shape[1])
+
+
+def is_elsewhere(array: DaskArray) -> bool:
+    """Whether blocks are only known by name: a cluster keeps them."""
+    return array.parts[0].key not in array.parts[0].dask
+
+
+def check_at_hand(array: DaskArray) -> None:
+    """Refuse blocks that a cluster keeps where no client is current."""
+    if is_elsewhere(array) and current_client(array.parts[:1]) is None:
+        raise LostDataError
+
+
+def _wait(client: Any, futures: Sequence[Any], walk: Walked) -> None:
     """Wait until all is done or something failed; Dask alone would wait for workers for ever."""
     from distributed import TimeoutError as Waiting
     from distributed import wait
@@ -122,16 +209,23 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
         try:
             with client.as_current():
                 cast(Any, wait)(futures, timeout=POLL_SECONDS)
+            walk.end()
             return
         except Waiting:
             states = [worker.get("status") for worker in _workers(client).values()]
+        walk.look()
         seen = seen or bool(states)
-        if not seen or "running" in states:
+        if "running" in states:
             idle_since = None
             continue
         idle_since = time.monotonic() if idle_since is None else idle_since
         if time.monotonic() - idle_since > PATIENCE_SECONDS:
             client.cancel(list(futures))
+            if not seen:
+                raise InterruptedWalkError(
+                    f"no worker has joined the Dask cluster for {PATIENCE_SECONDS:.0f} s: start "
+                    "some, call client.wait_for_workers(1), and fit again."
+                )
             state = f"{len(states)} worker(s), all {states[0]}" if states else "no worker left"
             raise InterruptedWalkError(
                 f"for {PATIENCE_SECONDS:.0f} s no worker of the Dask cluster could work ({state}). "
@@ -219,3 +313,11 @@ def _workers(client: Any) -> dict[str, Any]:
         info = client.scheduler_info()
     workers: dict[str, Any] = info["workers"]
     return workers
+
+
+def worker_threads(array: DaskArray) -> int:
+    """Threads of the workers that a walk over the array would use now; 1 for this process."""
+    client = current_client(array.parts[:1])
+    if client is None:
+        return 1
+    return max(1, sum(int(worker["nthreads"]) for worker in _workers(client).values()))

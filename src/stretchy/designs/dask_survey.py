@@ -80,9 +80,12 @@ def _peaks(design: Any, quadrant: Quadrant, active: Index) -> Array:
 
 def merged(parts: Sequence[Found]) -> Found:
     """Consecutive blocks together."""
+    # what overflowed is not safe, and is summed again with scaled rows
+    with np.errstate(over="ignore", invalid="ignore"):
+        grams = [joined_grams(some) for some in zip(*(part.grams for part in parts), strict=True)]
     return Found(
         concatenated([part.moments for part in parts]),
-        [joined_grams(grams) for grams in zip(*(part.grams for part in parts), strict=True)],
+        grams,
         [largest(peaks) for peaks in zip(*(part.peaks for part in parts), strict=True)],
     )
 

@@ -16,11 +16,14 @@ class Meter:
         self.moving = self.stream.isatty()
         self.interval = 0.2 if self.moving else 15.0
         self.start = self.last = time.monotonic()
+        self.closed = False
         self._lock = threading.Lock()
 
     def add(self, nbytes: int) -> None:
-        """So many bytes more."""
+        """So many bytes more; what is read after the end is not shown."""
         with self._lock:
+            if self.closed:
+                return
             self.done += nbytes
             now = time.monotonic()
             if now - self.last > self.interval:
@@ -36,6 +39,7 @@ class Meter:
 
     def close(self) -> None:
         """End the line, if there is one."""
+        self.closed = True
         if self.moving and self.last > self.start:
             self.stream.write("\n")
             self.stream.flush()

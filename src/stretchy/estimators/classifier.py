@@ -106,10 +106,11 @@ class StretchyClassifier(Classification):
         labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         count = keep_count(self.density, X.shape[1])
         n_folds = fold_count(self.cv) if count < X.shape[1] else 0
-        n_selections = labels.Y.shape[1] * (count < X.shape[1])
-        size = Size(n_selections=n_selections, n_folds=n_folds, held_out=True)
+        n_targets = labels.Y.shape[1]
+        n_selections = n_targets * (count < X.shape[1])
+        size = Size(n_selections=n_selections, n_folds=n_folds, held_out=True, n_targets=n_targets)
         with (
-            planned(self, X, size) as X,
+            planned(self, X, size, labels.weights) as X,
             iteration_line(self.verbose) as report,
         ):
             prepared = prepare(self, X, labels.weights, [(self.a, [self.k])])

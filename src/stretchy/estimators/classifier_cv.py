@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from stretchy.estimators.callbacks import CallbackSupport, with_callbacks
-from stretchy.estimators.classification import Classification, check_choices, read_labels
+from stretchy.estimators.classification import Classification, Labels, check_choices, read_labels
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_weights
 from stretchy.estimators.prepared import prepare
@@ -97,14 +97,14 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
         """Search and fit; `params` such as groups are routed to the splitter."""
         check_choices(self.threshold, self.calibration)
         X, y = checked_X_y(self, X, y)
-        with self._planned(X) as X:
-            return self._fit(X, y, sample_weight, params)
+        labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
+        with self._planned(X, labels.weights, labels.Y.shape[1]) as X:
+            return self._fit(X, y, labels, sample_weight, params)
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+        self, X: Any, y: Any, labels: Labels, sample_weight: Any, params: dict[str, Any]
     ) -> "StretchyClassifierCV":
         """Search and fit checked data."""
-        labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         split_params = route(self, sample_weight, params)
         prepared = prepare(self, X, labels.weights, self._powers(X.shape[1]))
         folds = make_folds(

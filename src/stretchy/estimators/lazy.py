@@ -7,6 +7,7 @@ import numpy as np
 from stretchy.core.gram import Frame
 from stretchy.core.intercept import Intercept
 from stretchy.designs import WideDesign
+from stretchy.designs.dask_run import check_at_hand
 from stretchy.solve import FittedModel
 
 
@@ -18,6 +19,7 @@ def lazy_coefficients(model: FittedModel) -> Any:
         return None
     if fit.beta is None or fit.log_beta is None:
         return None
+    check_at_hand(only.design.X)
     scaled = bool(fit.log_beta.any())
     frame = Frame(spec.r, np.zeros(0), fit.log_beta / spec.r if scaled else None)
     free = spec.intercept is Intercept.FREE

@@ -144,9 +144,9 @@ class StretchyRegressor(Regression):
         weights = checked_weights(sample_weight, X)
         count = keep_count(self.density, X.shape[1])
         n_targets = 1 if y.ndim == 1 else y.shape[1]
-        size = Size(n_selections=n_targets * (count < X.shape[1]))
+        size = Size(n_selections=n_targets * (count < X.shape[1]), n_targets=n_targets)
         with (
-            planned(self, X, size) as X,
+            planned(self, X, size, weights) as X,
             iteration_line(self.verbose) as report,
         ):
             prepared = prepare(self, X, weights, [(self.a, [self.k])])

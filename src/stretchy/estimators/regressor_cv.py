@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from stretchy.core.types import Array
 from stretchy.estimators.callbacks import CallbackSupport, with_callbacks
 from stretchy.estimators.model import whole_or_nothing
 from stretchy.estimators.parameters import checked_weights
@@ -121,14 +122,14 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
     ) -> "StretchyRegressorCV":
         """Search and fit; `params` such as groups are routed to the splitter."""
         X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
-        with self._planned(X) as X:
-            return self._fit(X, y, sample_weight, params)
+        weights = checked_weights(sample_weight, X)
+        with self._planned(X, weights, 1 if y.ndim == 1 else y.shape[1]) as X:
+            return self._fit(X, y, weights, sample_weight, params)
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+        self, X: Any, y: Any, weights: Array, sample_weight: Any, params: dict[str, Any]
     ) -> "StretchyRegressorCV":
         """Search and fit checked data."""
-        weights = checked_weights(sample_weight, X)
         split_params = route(self, sample_weight, params)
         prepared = prepare(self, X, weights, self._powers(X.shape[1]))
         folds = make_folds(

@@ -123,7 +123,7 @@ class StretchySearch(Routing, StretchyModel):
         densities = _values("density_grid", self.density_grid)
         return any(keep_count(density, n_features) < n_features for density in densities)
 
-    def _planned(self, X: Any) -> Any:
+    def _planned(self, X: Any, weights: Array, n_targets: int) -> Any:
         """The plan of the search, and X with a meter."""
         n_features = X.shape[1]
         grid = self._checked_grid(n_features)
@@ -132,11 +132,12 @@ class StretchySearch(Routing, StretchyModel):
             n_maps=len(grid.a),
             n_transforms=sum(len(grid.ks(a)) for a in grid.a),
             n_cells=grid.n_cells,
-            n_selections=grid.n_cells * small // len(grid.counts),
+            n_selections=n_targets * grid.n_cells * small // len(grid.counts),
             n_folds=fold_count(self.cv) if small else 0,
             held_out=True,
+            n_targets=n_targets,
         )
-        return planned(self, X, size)
+        return planned(self, X, size, weights)
 
     def _powers(self, n_features: int) -> list[tuple[Any, Any]]:
         """Every a with the k that the search will ask for."""

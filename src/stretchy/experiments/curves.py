@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from stretchy.io import atomic
 
+from .packed import there_or_packed
 from .series import COLUMNS
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def read_curves(path: Path) -> pd.DataFrame:
     """The curves of a file, empty where there is none."""
     import pandas as pd
 
+    path = there_or_packed(path)
     if not path.exists():
         empty: dict[str, pd.Series] = {
             name: pd.Series(dtype=str if name in TEXT else float) for name in COLUMNS

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cells import Unit
+from .packed import there_or_packed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +98,7 @@ def read_results(path: Path) -> pd.DataFrame:
     """The results of a file: numbers as numbers, the last line of each cell, bad lines left out."""
     import pandas as pd
 
+    path = there_or_packed(path)
     table = pd.read_csv(path, dtype=str, keep_default_na=False, on_bad_lines="skip")
     # A line that is being written, or was cut short, has no last field yet.
     table = table.dropna(subset=[COLUMNS[-1]]).drop_duplicates(list(KEY), keep="last")

@@ -13,6 +13,7 @@ from .curves import CurveBook
 from .ledger import Ledger
 from .lock import only_run
 from .memory import lasso_bytes, lasso_fits, memory_bytes
+from .packed import there_or_packed
 from .plan import Plan, make_plan
 from .run import run_plan
 from .sets import DEFAULT, STANDINS, StudySet, choose_sets
@@ -116,6 +117,11 @@ def _run(
     say: Callable[[str], None],
 ) -> list[str]:
     """Run what the files lack of the plan, on the sets that can be loaded."""
+    if there_or_packed(request.out / RESULTS).suffix == ".gz":
+        raise ValueError(
+            f"the run in {str(request.out)!r} is packed, and can only be drawn from "
+            "(--draw-only): unpack its files with gunzip, or choose another folder with --out."
+        )
     keep_settings(request.out, settings)
     ledger, book = Ledger(request.out / RESULTS), CurveBook(request.out / CURVES)
     _check_packages(plan)
@@ -132,7 +138,7 @@ def _run(
 
 
 def _check_run(out: Path) -> None:
-    if not (out / RESULTS).exists():
+    if not there_or_packed(out / RESULTS).exists():
         raise ValueError(
             f"{str(out)!r} holds no run to draw from: name its folder with --out, or leave "
             "--draw-only out."

@@ -77,14 +77,15 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _transformed(self._quadrant, self.bound, X, *everything)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Raw columns from transformed ones, where z was within its bound."""
+        """Raw columns from transformed ones, where z was within its bound; lazy as `transform`."""
         check_is_fitted(self)
-        X = np.asarray(X)
+        lazy = is_lazy(X)
+        X = checked_lazy(self, X, reset=False) if lazy else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features_in_:
             raise ValueError(f"X has shape {X.shape}; {self.n_features_in_} columns are expected.")
-        if not (X > 0).all():
-            raise ValueError(f"X has an entry {X.min():g}: transformed data is positive.")
-        return self._quadrant.inverse(X).astype(X.dtype, copy=False)
+        if lazy:
+            return by_blocks(partial(_restored, self._quadrant), X)
+        return _restored(self._quadrant, X, *(slice(0, n) for n in X.shape))
 
 
 def _transformed(quadrant: Quadrant, bound: bool, X: Any, rows: slice, columns: slice) -> Array:
@@ -100,6 +101,15 @@ def _transformed(quadrant: Quadrant, bound: bool, X: Any, rows: slice, columns: 
             raise ValueError(f"X contains NaN or infinity at {place}.")
         raise ValueError(f"exp(a z + b) overflows at {place}: use a smaller |a|, or bound=True.")
     return P
+
+
+def _restored(quadrant: Quadrant, X: Any, rows: slice, columns: slice) -> Array:
+    """Raw numbers of the part of the transformed data that lies in these rows and columns."""
+    X = np.asarray(X)
+    if not (X > 0).all():
+        place = f"rows {rows.start} to {rows.stop - 1}"
+        raise ValueError(f"X has an entry {X.min():g} in {place}: transformed data is positive.")
+    return quadrant.take(columns).inverse(X).astype(X.dtype, copy=False)
 
 
 def _checked_weights(sample_weight: Any, n_samples: int) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from stretchy.core.krylov import Iterated, Product, Report, gmres
-from stretchy.core.sketch import sketch
+from stretchy.core.sketch import BLOCK, sketch
 from stretchy.core.types import Array
 from stretchy.designs.blocks import working_bytes
 from stretchy.solve.spec import Spec
@@ -38,9 +38,7 @@ def iterate(
 ) -> Iterated:
     """Solve ``(K + lam I) X = B`` for B (n, t), from products with K of at most this rank."""
     n, t = B.shape
-    room = working_bytes() // (8 * n)
-    size = max(1, min(SKETCH_SIZE, room // 4, rank // 4))
-    restart = max(SHORTEST_CYCLE, min(RESTART, room // t))
+    size, restart = _lengths(n, t, rank)
     norms = np.linalg.norm(B, axis=0)
     scale = np.where(norms > 0, norms, 1.0)
     rough = sketch(product, n, size, lam)
@@ -54,6 +52,24 @@ def iterate(
         report,
     )
     return Iterated(found.X * scale, found.R * scale, found.n_iter)
+
+
+def _lengths(n: int, t: int, rank: int) -> tuple[int, int]:
+    """Directions of the preconditioner and steps between restarts that there is room for."""
+    room = working_bytes() // (8 * n)
+    size = max(1, min(SKETCH_SIZE, room // 4, rank // 4))
+    return size, max(SHORTEST_CYCLE, min(RESTART, room // t))
+
+
+def first_directions(n: int, rank: int) -> int:
+    """Directions of the preconditioner that are always tried."""
+    return min(BLOCK, _lengths(n, 1, rank)[0])
+
+
+def bytes_of_iteration(n: int, t: int) -> int:
+    """The most that `iterate` holds for t systems of side n: two sketches, and the bases."""
+    size, restart = _lengths(n, t, n)
+    return 8 * n * (2 * size + t * (restart + 1))
 
 
 def relative_residual(R: Array, B: Array) -> float:

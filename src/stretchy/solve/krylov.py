@@ -91,7 +91,7 @@ class DualKrylov(Krylov):
         return np.sqrt(self.weights)[:, None]
 
     def _product(self, V: Array) -> Array:
-        return self._root * self.walks.forward(self.walks.back(self._root * V))
+        return self._root * self.walks.dual_product(self._root * V)
 
     def fit(self, Y: Array) -> Fit:
         means = self.walks.means(Y)
@@ -139,7 +139,7 @@ class PrimalKrylov(Krylov):
     space: Space = "primal"
 
     def _product(self, V: Array) -> Array:
-        return self.walks.back(self.weights[:, None] * self.walks.forward(V))
+        return self.walks.primal_product(V)
 
     def fit(self, Y: Array) -> Fit:
         """Without a free intercept: ``(C + lam I + f q p') alpha = Qc' W (y - mean) + f q mean``.

@@ -6,124 +6,139 @@ from functools import cache
 
 import numpy as np
 
-from stretchy.core.intercept import Intercept
 from stretchy.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, copies_for, working_bytes
+from stretchy.designs.dask_plan import DaskPlan
 from stretchy.designs.storage import Storage
 from stretchy.designs.threads import available_threads
-from stretchy.solve.fit import choose_space, is_large
+from stretchy.solve.iteration import bytes_of_iteration, first_directions
 from stretchy.solve.memory import DIRECT_COPIES
+from stretchy.solve.reading import Reading as Reading
+from stretchy.solve.reading import Setting as Setting
+from stretchy.solve.reading import Size as Size
+from stretchy.solve.reading import direct_reading, krylov_reading
+from stretchy.solve.walks import width_of_walks
 
 # bytes a second that a disk gives without effort
 READ_RATE = 5e8
-# vectors that an iteration keeps, and walks over the data that it usually takes
-KRYLOV_VECTORS, KRYLOV_WALKS = 500, 50
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much there is to do.
-
-    Attributes
-    ----------
-    n_maps, n_transforms, n_cells : int
-        Values of a, pairs of a and k, and cells of the grid.
-    n_selections : int
-        Cells with a density below one, times the targets.
-    n_folds : int
-        Folds that select on their own; 0 where none is left out.
-    held_out : bool
-        Whether out-of-fold predictions are asked for.
-    """
-
-    n_maps: int = 1
-    n_transforms: int = 1
-    n_cells: int = 1
-    n_selections: int = 0
-    n_folds: int = 0
-    held_out: bool = False
-
-    def walks(self, kind: str, wide: bool) -> int:
-        """Walks over the data: exact without selections, about as many with them."""
-        if kind != "read in blocks":
-            first = 2 + self.n_maps
-        elif wide:
-            first = 2  # moments and all K, then coefficients
-        else:
-            # moments, all C of an a, the right-hand side of each, and held-out rows
-            first = 1 + self.n_maps + self.n_transforms * (1 + self.held_out)
-        each = 2 if not self.n_folds else 3 + 3 * self.n_folds if wide else 1 + 4 * self.n_folds
-        return first + self.n_selections * each
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Space, solver, walks over the data, bytes, memory and time; the last two are estimates."""
+    """Space, solver, walks over the data, bytes, memory and time; the last two are estimates.
+
+    Attributes
+    ----------
+    storage : Storage
+    setting : Setting
+    size : Size
+    reading : Reading
+    solver : {"LU", "QR", "Krylov"}
+    cluster : DaskPlan or None
+        What a walk costs where X is a Dask array.
+    """
 
     storage: Storage
-    space: str
+    setting: Setting
+    size: Size
+    reading: Reading
     solver: str
-    n_transforms: int
-    n_cells: int
-    walks: int
-    exact: bool = True
+    cluster: DaskPlan | None = None
 
     @property
     def side(self) -> int:
         """The side of the square system."""
-        return self.storage.shape[0] if self.space == "dual" else self.storage.shape[1]
+        n_samples, n_features = self.setting.shape
+        return n_samples if self.setting.space == "dual" else n_features
 
     @property
     def nbytes(self) -> int:
         """Bytes read in all walks."""
-        return self.walks * self.storage.nbytes
+        return self.reading.total * self.storage.nbytes
 
     @property
     def memory(self) -> int:
         """Bytes beside X: the square matrices, a block with its powers, and the coefficients."""
         n_rows, n_columns = self.storage.shape
         each = 8 * n_rows * max(BLOCK_LENGTH, BLOCK_BYTES // (8 * n_rows))
-        copies = copies_for(1 + self.n_transforms, available_threads())
-        block = min(copies * each, working_bytes())
+        copies = copies_for(1 + self.size.n_transforms, available_threads())
+        block = 0 if self.cluster else min(copies * each, working_bytes())
         if self.solver == "Krylov":
-            square = 8 * self.side * KRYLOV_VECTORS
+            square = bytes_of_iteration(self.side, self.size.n_targets)
+            square += min(16 * self.size.n_targets * sum(self.setting.shape), working_bytes() // 2)
         else:
-            square = 8 * self.side**2 * (self.n_transforms + DIRECT_COPIES - 1)
+            square = 8 * self.side**2 * (self.size.n_transforms + DIRECT_COPIES - 1)
         return square + block + 10 * 8 * n_columns
 
     @property
     def seconds(self) -> float:
-        """Products at the measured rate of BLAS, plus reading."""
+        """Products at the measured rate of BLAS, plus reading, by all workers."""
+        n_transforms, n_cells = self.size.n_transforms, self.size.n_cells
+        workers = self.cluster.n_workers if self.cluster else 1
+        system = 0.0
         if self.solver == "Krylov":
-            products = float(self.walks) * self.storage.nbytes
+            products = float(self.reading.total) * self.storage.nbytes
         else:
-            system = float(self.side) ** 3 * self.n_cells
-            products = self.storage.products * (self.n_transforms + 0.2) + system
-        reading = self.nbytes / READ_RATE if self.storage.kind == "read in blocks" else 0.0
-        return products / product_rate() + reading
+            products = self.storage.products * (n_transforms + 0.2)
+            system = float(self.side) ** 3 * n_cells
+        stored = self.cluster is not None or self.setting.store == "blocks"
+        reading = self.nbytes / READ_RATE if stored else 0.0
+        return (products / workers + system) / product_rate() + reading / workers
 
     def __str__(self) -> str:
         n_rows, n_columns = self.storage.shape
-        cells = "1 cell" if self.n_cells == 1 else f"{self.n_cells:,} cells"
-        walks = f"{'' if self.exact else 'about '}{self.walks:,} walks"
+        kind = f"{self.cluster.n_blocks:,} blocks of Dask" if self.cluster else self.storage.kind
+        cells = "1 cell" if self.size.n_cells == 1 else f"{self.size.n_cells:,} cells"
+        first = " in the first pass" if self.size.n_selections else ""
+        used = self.setting.shape[0]
+        weighed = "" if used == n_rows else f" ({used:,} of positive weight)"
         return (
-            f"{n_rows:,} x {n_columns:,} {self.storage.dtype}, {self.storage.kind}; "
-            f"{self.space} form by {self.solver}, a {self.side:,} x {self.side:,} system, {cells}; "
-            f"{walks} over the data, {_size(self.nbytes)}; about {_size(self.memory)} of memory "
-            f"and {_duration(self.seconds)}"
+            f"{n_rows:,} x {n_columns:,} {self.storage.dtype}{weighed}, {kind}; "
+            f"{self.setting.space} form by {self.solver}{first}, "
+            f"a {self.side:,} x {self.side:,} system{self._fallback}, {cells}; {self._walks}; "
+            f"about {_size(self.memory)} of memory {'here ' if self.cluster else ''}and "
+            f"{_duration(self.seconds)}"
         )
 
+    @property
+    def _fallback(self) -> str:
+        # P, Q, the sorted copy and the orthogonal factor, as in `Design.in_memory`
+        n_samples, n_features = self.setting.shape
+        fits = 4 * 8 * n_samples * n_features <= working_bytes()
+        can = self.solver == "LU" and self.setting.solver == "auto" and fits
+        return " (QR if LU loses digits)" if can else ""
 
-def make_plan(storage: Storage, intercept: Intercept, solver: str, size: Size) -> Plan:
-    """The plan of a fit."""
-    space = choose_space(*storage.shape, intercept)
-    n_transforms, n_cells = size.n_transforms, size.n_cells
-    walks = size.walks(storage.kind, space == "dual")
-    if solver in ("dual", "primal"):
-        space = solver  # type: ignore[assignment]
-    if solver == "krylov" or (solver == "auto" and is_large(*storage.shape)):
-        return Plan(storage, space, "Krylov", n_transforms, n_cells, KRYLOV_WALKS, False)
-    name = "QR" if solver == "qr" else "LU"
-    return Plan(storage, space, name, n_transforms, n_cells, walks, not size.n_selections)
+    @property
+    def _walks(self) -> str:
+        reading = self.reading
+        if self.cluster is None:
+            walks = f"{reading.word}{reading.total:,} walks over the data{reading.provisos}"
+            return f"{walks}, {_size(self.nbytes)}"
+        parts = [
+            f"{'at most ' if name in reading.bounded else ''}{count:,} for {name}"
+            for name, count in reading.walks.items()
+        ]
+        sure = "about " if reading.estimate else ""
+        walks = f"walks over the blocks: {sure}{', '.join(parts)}{reading.provisos}"
+        return f"{walks}, {_size(self.nbytes)}; {self.cluster}"
+
+
+def make_plan(
+    storage: Storage,
+    setting: Setting,
+    size: Size,
+    cluster: DaskPlan | None = None,
+    *,
+    matrix_free: bool = False,
+    refits: int = 0,
+) -> Plan:
+    """The plan of a fit, by Krylov where it is `matrix_free`; that fits `refits` folds as well."""
+    if matrix_free:
+        side = setting.shape[0] if setting.space == "dual" else setting.shape[1]
+        directions = first_directions(side, min(setting.shape))
+        reading = krylov_reading(size, width_of_walks(setting.shape), directions, refits)
+        return Plan(storage, setting, size, reading, "Krylov", cluster)
+    name = "QR" if setting.solver == "qr" else "LU"
+    return Plan(storage, setting, size, direct_reading(setting, size), name, cluster)
 
 
 @cache

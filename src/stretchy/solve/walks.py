@@ -46,25 +46,42 @@ class CentredWalks:
 
     def forward(self, alpha: Array) -> Array:
         """``Pc alpha`` (M, t) for coefficients (D, t)."""
-        fitted = _by_width(self.design.dot, alpha, sum(self.design.shape))
-        fitted -= self.means(fitted)
-        return fitted
+        return self._by_width(self._forward, alpha)
 
     def back(self, V: Array) -> Array:
         """``Qc' V`` (D, t) for V (M, t)."""
-        frame = Frame(self.r, np.zeros(0), None)
+        return self._by_width(self._back, V)
 
-        def part(some: Array) -> Array:
-            zero = np.zeros(some.shape[1])
-            blocks = self.design.coefficients(frame, some, zero, self.weights)
-            return np.vstack([alpha for _, alpha in blocks])
+    def dual_product(self, V: Array) -> Array:
+        """``Pc Qc' V`` (M, t): coefficients are only held for some columns of V at a time."""
+        return self._by_width(lambda some: self._forward(self._back(some)), V)
 
-        return _by_width(part, V, 2 * sum(self.design.shape))
+    def primal_product(self, V: Array) -> Array:
+        """``Qc' W Pc V`` (D, t): fitted values are only held for some columns of V at a time."""
+        weights = self.weights[:, None]
+        return self._by_width(lambda some: self._back(weights * self._forward(some)), V)
+
+    def _forward(self, alpha: Array) -> Array:
+        fitted = self.design.dot(alpha)
+        fitted -= self.means(fitted)
+        return fitted
+
+    def _back(self, V: Array) -> Array:
+        frame, zero = Frame(self.r, np.zeros(0), None), np.zeros(V.shape[1])
+        blocks = self.design.coefficients(frame, V, zero, self.weights)
+        return np.vstack([alpha for _, alpha in blocks])
+
+    def _by_width(self, work: Callable[[Array], Array], V: Array) -> Array:
+        return by_width(work, V, width_of_walks(self.design.shape))
 
 
-def _by_width(work: Callable[[Array], Array], V: Array, length: int) -> Array:
-    """``work(V)``, some columns at a time so that results of this length fit the budget."""
-    width = max(1, working_bytes() // (2 * 8 * max(1, length)))
+def width_of_walks(shape: tuple[int, int]) -> int:
+    """Vectors that pass through the data at a time: parts and their stack fit half the budget."""
+    return max(1, working_bytes() // (2 * 2 * 8 * max(1, sum(shape))))
+
+
+def by_width(work: Callable[[Array], Array], V: Array, width: int) -> Array:
+    """``work(V)``, so many columns at a time."""
     if V.shape[1] <= width:
         return work(V)
     starts = range(0, V.shape[1], width)
