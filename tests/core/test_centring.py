@@ -8,6 +8,7 @@ import pytest
 from stretchy.core import tiles
 from stretchy.core.centring import Strip, centre_into, centred
 from stretchy.core.dual_sums import dual_grams
+from stretchy.core.gram import Frame, dual_coefficients
 from stretchy.core.quadrant import Quadrant, column_moments
 
 WEIGHTS = np.random.default_rng(1).uniform(0.0, 2.0, 30)
@@ -75,3 +76,16 @@ def test_sums_over_blocks_of_unequal_width_are_the_product(tile, exponents):
         np.testing.assert_allclose(gram.Qp, (Q - q) @ p, rtol=1e-10, atol=1e-11)
         np.testing.assert_allclose(gram.pq, p @ q, rtol=1e-13)
         np.testing.assert_allclose(gram.centre + 1.0, p, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["exp", "identity"])
+@pytest.mark.parametrize("balanced", [True, False])
+def test_coefficients_are_those_of_the_whole_block(tile, kind, balanced):
+    strip, r = strip_of(kind, pixels()), 4.0
+    beta = np.random.default_rng(2).standard_normal((30, 3))
+    beta -= beta.mean(axis=0) if balanced else 0.0
+    features = strip.rows(slice(None))
+    Q = (features.excess(1.0) + strip.offset) ** r
+    frame, total = Frame(r, np.zeros(40), None), np.zeros(3) if balanced else beta.sum(axis=0)
+    found = dual_coefficients(strip, frame, beta, total, WEIGHTS)
+    np.testing.assert_allclose(found, Q.T @ beta, atol=1e-13 * np.abs(Q).max())
