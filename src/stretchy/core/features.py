@@ -84,7 +84,9 @@ class PlainFeatures:
         return PlainFeatures(self.P[rows])
 
     def excess(self, r: float, out: Array | None = None) -> Array:
-        return np.positive(self.P, out=out) if r == 1.0 else raised(self.P, r, out)
+        if r != 1.0:
+            return raised(self.P, r, out)
+        return self.P.copy() if out is None else np.positive(self.P, out=out)
 
     def power(self, r: float, log_shift: Array) -> Array:
         scaled = self.P * np.exp(-log_shift / r)
