@@ -99,6 +99,7 @@ def reproduce_paper(request: Request, say: Callable[[str], None]) -> list[str]:
         _check_run(request.out)
         failures, gaps = [], draw(request.out, plan, say)
     else:
+        _check_unpacked(request.out)
         with only_run(request.out):
             failures = _run(request, plan, settings, sets, say)
             gaps = draw(request.out, plan, say)
@@ -117,11 +118,6 @@ def _run(
     say: Callable[[str], None],
 ) -> list[str]:
     """Run what the files lack of the plan, on the sets that can be loaded."""
-    if there_or_packed(request.out / RESULTS).suffix == ".gz":
-        raise ValueError(
-            f"the run in {str(request.out)!r} is packed, and can only be drawn from "
-            "(--draw-only): unpack its files with gunzip, or choose another folder with --out."
-        )
     keep_settings(request.out, settings)
     ledger, book = Ledger(request.out / RESULTS), CurveBook(request.out / CURVES)
     _check_packages(plan)
@@ -135,6 +131,14 @@ def _run(
             )
     plan = make_plan(request.pieces, there, settings)
     return run_plan(plan, settings, ledger, book, jobs=request.jobs, say=say)
+
+
+def _check_unpacked(out: Path) -> None:
+    if there_or_packed(out / RESULTS).suffix == ".gz":
+        raise ValueError(
+            f"the run in {str(out)!r} is packed, and can only be drawn from (--draw-only): unpack "
+            "its files with gunzip, or choose another folder with --out."
+        )
 
 
 def _check_run(out: Path) -> None:
