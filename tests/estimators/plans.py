@@ -4,6 +4,13 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.model_selection import KFold
+
+rng = np.random.default_rng(0)
+SHAPES = {"wide": (24, 70), "tall": (70, 9), "square": (30, 30), "one more": (31, 30)}
+DATA = {name: rng.standard_normal(shape) for name, shape in SHAPES.items()}
+GRID = {"k_grid": (1.1, 1.5, 2.0), "c_grid": (0.1, 1.0)}
+SHUFFLED = KFold(3, shuffle=True, random_state=0)
 
 LINE = re.compile(
     r"stretchy: [\d,]+ x [\d,]+ \w+(?: \([\d,]+ of positive weight\))?, (?P<kind>[^;]+); "

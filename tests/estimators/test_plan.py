@@ -11,16 +11,11 @@ from stretchy import (
     StretchyRegressorCV,
 )
 from stretchy.solve import fit as fit_module
-from tests.estimators.plans import Counting, printed
+from tests.estimators.plans import DATA, GRID, SHAPES, SHUFFLED, Counting, printed
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::stretchy.exceptions.GridEdgeWarning", "ignore::UserWarning"
 )
-rng = np.random.default_rng(0)
-SHAPES = {"wide": (24, 70), "tall": (70, 9), "square": (30, 30), "one more": (31, 30)}
-DATA = {name: rng.standard_normal(shape) for name, shape in SHAPES.items()}
-GRID = {"k_grid": (1.1, 1.5, 2.0), "c_grid": (0.1, 1.0)}
-SHUFFLED = KFold(3, shuffle=True, random_state=0)
 
 
 def fitted(model, X, capfd, y=None, weights=None, **params):

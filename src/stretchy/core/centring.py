@@ -18,9 +18,6 @@ from stretchy.core.quadrant import Quadrant
 from stretchy.core.tiles import is_cached, row_tiles, tile_of
 from stretchy.core.types import Array
 
-# rows that tell about where the features of a column lie
-SAMPLED = 64
-
 
 class Rows(Protocol):
     """Features that can be had some rows at a time."""
@@ -53,12 +50,6 @@ class Strip:
 
     def rows(self, rows: slice) -> Features:
         return self.quadrant.features(tile_of(self.raw, rows), self.columns, self.bounded)
-
-
-def some_rows(block: Rows) -> Features:
-    """Rows from all over a block, `SAMPLED` of them or a few more."""
-    n_rows = block.shape[0]
-    return block.rows(slice(0, n_rows, max(1, n_rows // SAMPLED)))
 
 
 def centre_into(

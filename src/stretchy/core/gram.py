@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stretchy.core.centring import Rows, centred, some_rows
+from stretchy.core.centring import Rows, centred
 from stretchy.core.features import Features
-from stretchy.core.tiles import is_cached, row_tiles
 from stretchy.core.types import Array, Index
 
 
@@ -87,17 +86,8 @@ def dual_coefficients(
     if frame.log_rows is not None:
         features = block.rows(slice(None))
         return np.asarray(features.power(frame.r, frame.r * frame.log_rows[:, None]).T @ beta)
-    if is_cached(*block.shape):
-        Qc, e = centred(block, frame.r, weights)
-        return np.asarray(Qc.T @ beta + np.outer(e + block.offset, total))
-    # any centre g will do, as Q' beta = (Q - 1 g')' beta + g total: one that a few rows tell
-    g = some_rows(block).excess(frame.r).mean(axis=0)
-    alpha = np.outer(g + block.offset, total)
-    for rows in row_tiles(*block.shape):
-        Q = block.rows(rows).excess(frame.r)
-        Q -= g
-        alpha += Q.T @ beta[rows]
-    return alpha
+    Qc, e = centred(block, frame.r, weights)
+    return np.asarray(Qc.T @ beta + np.outer(e + block.offset, total))
 
 
 def cross_block(
