@@ -9,10 +9,10 @@ PY := $(VENV)/bin/python
 WORKERS ?= 2
 
 # Tests on real data read this folder; without it they are skipped and say so.
-ifeq ($(strip $(STRETCHY_DATA)),)
+ifeq ($(strip $(SKSTRETCH_DATA)),)
 ifneq ($(wildcard ../shared/data/.),)
-STRETCHY_DATA := $(CURDIR)/../shared/data
-export STRETCHY_DATA
+SKSTRETCH_DATA := $(CURDIR)/../shared/data
+export SKSTRETCH_DATA
 endif
 endif
 
@@ -25,12 +25,12 @@ help: ## list the targets
 
 demo: $(VENV)/.dev ## from a CSV to predictions with intervals and a report
 	@mkdir -p out/demo
-	$(VENV)/bin/stretchy datasets diabetes -o out/demo/diabetes.csv
-	$(VENV)/bin/stretchy fit out/demo/diabetes.csv --target target --intervals \
+	$(VENV)/bin/skstretch datasets diabetes -o out/demo/diabetes.csv
+	$(VENV)/bin/skstretch fit out/demo/diabetes.csv --target target --intervals \
 	  -o out/demo/diabetes.stretchy
-	$(VENV)/bin/stretchy predict out/demo/diabetes.stretchy out/demo/diabetes.csv --interval 0.9 \
+	$(VENV)/bin/skstretch predict out/demo/diabetes.stretchy out/demo/diabetes.csv --interval 0.9 \
 	  -o out/demo/predictions.csv
-	$(VENV)/bin/stretchy report out/demo/diabetes.stretchy --data out/demo/diabetes.csv \
+	$(VENV)/bin/skstretch report out/demo/diabetes.stretchy --data out/demo/diabetes.csv \
 	  --target target -o out/demo/report.html
 	@echo "The report is out/demo/report.html; open it in a browser."
 
@@ -41,7 +41,7 @@ tour: $(VENV)/.dev ## the same in Python, and Table 1 of the paper (examples/dem
 # out/reproduction; `REPRODUCE=fig2` is one piece.
 REPRODUCE ?= --quick
 reproduce: $(VENV)/.experiments ## the paper's tables, figures and claims
-	$(VENV)/bin/stretchy reproduce $(REPRODUCE)
+	$(VENV)/bin/skstretch reproduce $(REPRODUCE)
 
 # The processes already fill the cores. If each also started one BLAS or OpenMP thread per core,
 # they would fight over them (several times slower), so every process gets a single thread.
@@ -93,7 +93,7 @@ clean: ## remove the environment, caches and builds (out/ is kept: its results c
 # `--clear` lets an interrupted build start over; `pip install --group` needs pip 25.1.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "stretchy needs Python 3.11 or later, but '$(PYTHON)' is missing or older." >&2; \
+	  echo "skstretch needs Python 3.11 or later, but '$(PYTHON)' is missing or older." >&2; \
 	  echo "Name another interpreter, for example: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
 	  exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)

@@ -15,8 +15,8 @@ import scipy
 
 from benchmarks import single
 from benchmarks.nist import digits_table
-from stretchy import StretchyRegressor
-from stretchy.exceptions import IllConditionedWarning
+from skstretch import StretchyRegressor
+from skstretch.exceptions import IllConditionedWarning
 from tests.references import (
     DIGITS,
     INTERCEPTS,
@@ -123,9 +123,9 @@ def case_section(case):
 def nist_section():
     """The table of NIST's sets, or why there is none."""
     title = "## NIST reference sets\n"
-    folder = os.environ.get("STRETCHY_DATA", "")
+    folder = os.environ.get("SKSTRETCH_DATA", "")
     if not folder:
-        return f"{title}\nNot measured: the environment variable STRETCHY_DATA names no folder.\n"
+        return f"{title}\nNot measured: the environment variable SKSTRETCH_DATA names no folder.\n"
     rows = [
         [row.name, f"{row.estimator:.1f}", f"{row.core:.1f}", f"{row.lstsq:.1f}", row.way]
         for row in digits_table(Path(folder) / "nist_strd")
@@ -134,7 +134,7 @@ def nist_section():
     text = (
         "Correct digits of the worst coefficient (at most 15, those of the certified values) of "
         'least squares, `k=2, c=inf`: the estimator with `quadrant="identity"` on the raw data, '
-        "with `a=0` where data is negative; `stretchy.core.solve_qr` on the model matrix; and "
+        "with `a=0` where data is negative; `skstretch.core.solve_qr` on the model matrix; and "
         "`numpy.linalg.lstsq`, the better of its default cut-off and none."
     )
     return f"{title}\n{text}\n\n{table(head, rows)}\n"

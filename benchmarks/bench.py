@@ -149,8 +149,10 @@ def main() -> None:
     unknown = [name for name in names if name not in SECTIONS]
     if unknown:
         sys.exit(f"no section {unknown[0]!r}: there are {', '.join(SECTIONS)}.")
-    if "STRETCHY_DATA" not in os.environ:
-        sys.exit("set STRETCHY_DATA to the folder of data sets: these benchmarks run on real data.")
+    if "SKSTRETCH_DATA" not in os.environ:
+        sys.exit(
+            "set SKSTRETCH_DATA to the folder of data sets: these benchmarks run on real data."
+        )
     results = measured(names)
     if "growth" in results:
         growth_plot.draw(results["growth"]["found"], PAGE.parent / "images" / "growth.png")

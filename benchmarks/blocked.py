@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.limits import holds, rates
 from benchmarks.peak import with_peak
 from benchmarks.search import C_GRID, K_GRID
-from stretchy import StretchyRegressor, StretchyRegressorCV
+from skstretch import StretchyRegressor, StretchyRegressorCV
 
 # samples and pixels of half of the gaze set
 GAZE = (980, 1_200_000)

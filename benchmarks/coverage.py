@@ -1,7 +1,7 @@
 """``make coverage``: how often do intervals cover? Writes docs/coverage.md.
 
 Run from the root of the repository: ``python -m benchmarks.coverage``. Real sets are read from the
-folder that STRETCHY_DATA names.
+folder that SKSTRETCH_DATA names.
 """
 
 import os
@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.model_selection import RepeatedKFold
 
 from benchmarks.page import write_page
-from stretchy import StretchyRegressor, StretchyRegressorCV
-from stretchy.exceptions import GridEdgeWarning
+from skstretch import StretchyRegressor, StretchyRegressorCV
+from skstretch.exceptions import GridEdgeWarning
 
 PAGE = Path("docs/coverage.md")
 COVERAGE = 0.9
@@ -185,14 +185,14 @@ def page(on_simulated: list[Trial], on_real: list[Trial]) -> list[str]:
         *(
             table(on_real)
             if on_real
-            else ["Not measured: the environment variable STRETCHY_DATA names no folder."]
+            else ["Not measured: the environment variable SKSTRETCH_DATA names no folder."]
         ),
     ]
 
 
 def main() -> None:
     """Measure and write."""
-    folder = os.environ.get("STRETCHY_DATA", "")
+    folder = os.environ.get("SKSTRETCH_DATA", "")
     on_real = real(Path(folder)) if folder else []
     write_page(PAGE, page(simulated(), on_real))
 

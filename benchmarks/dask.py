@@ -30,13 +30,13 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from benchmarks.page import write_page
-from stretchy import StretchyRegressorCV
-from stretchy.core.dual_sums import DualSums
-from stretchy.core.quadrant import Quadrant, column_moments
-from stretchy.designs import dask_plan, tidy
-from stretchy.designs.dask_survey import Survey, merged
-from stretchy.designs.dask_walk import walk_graph
-from stretchy.exceptions import GridEdgeWarning
+from skstretch import StretchyRegressorCV
+from skstretch.core.dual_sums import DualSums
+from skstretch.core.quadrant import Quadrant, column_moments
+from skstretch.designs import dask_plan, tidy
+from skstretch.designs.dask_survey import Survey, merged
+from skstretch.designs.dask_walk import walk_graph
+from skstretch.exceptions import GridEdgeWarning
 
 PAGE = Path("docs/scaling.md")
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -87,7 +87,7 @@ def workers(count: int, folder: str) -> Iterator[Client]:
         Client(cluster) as client,
     ):  # fmt: skip
         client.wait_for_workers(count)
-        client.run(lambda: __import__("stretchy").StretchyRegressorCV)
+        client.run(lambda: __import__("skstretch").StretchyRegressorCV)
         yield client
 
 

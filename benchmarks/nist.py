@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from stretchy import StretchyRegressor
-from stretchy.core import solve_qr
+from skstretch import StretchyRegressor
+from skstretch.core import solve_qr
 
 # certified values have 15 digits
 MOST_DIGITS = 15.0

@@ -6,7 +6,7 @@ import sys
 
 PROGRAM = """
 import json, sys, threading, time
-import stretchy
+import skstretch
 from {module} import {name} as work
 
 def anonymous():
@@ -34,7 +34,7 @@ print(json.dumps({{"result": result, "peak": max(peak) - base}}))
 def with_peak(module: str, name: str, *arguments: object) -> tuple[object, int]:
     """``(result, bytes)`` of a function of a module; the result must be JSON.
 
-    The pages of memory maps are not counted, nor is what importing stretchy takes.
+    The pages of memory maps are not counted, nor is what importing skstretch takes.
     """
     code = PROGRAM.format(module=module, name=name)
     done = subprocess.run(

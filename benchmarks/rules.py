@@ -19,11 +19,11 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.arena.data import REGRESSION, load_task
 from benchmarks.page import write_page
-from stretchy import StretchyClassifierCV, StretchyRegressorCV
-from stretchy.core.paired import paired_error
-from stretchy.designs import as_design
-from stretchy.estimators.prepared import prepare
-from stretchy.search import Grid, Problem, leave_one_out, outcomes
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch.core.paired import paired_error
+from skstretch.designs import as_design
+from skstretch.estimators.prepared import prepare
+from skstretch.search import Grid, Problem, leave_one_out, outcomes
 
 SEED, REPEATS = 77, 4
 A_GRID = (-0.5, -0.2, 0.0, 0.2, 0.5)

@@ -10,7 +10,7 @@ from sklearn.linear_model import RidgeCV
 
 from benchmarks.arena.data import load_task
 from benchmarks.timing import bare_search_time, best_time
-from stretchy import StretchyRegressorCV
+from skstretch import StretchyRegressorCV
 
 K_GRID = (1.1, 1.25, 1.5, 1.75, 2.0)
 C_GRID = (1e1, 1e2, 1e3, 1e4, 1e8, 1e100)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from stretchy.core.dual import dual_system
-from stretchy.core.dual_sums import DualSums
-from stretchy.core.gram import DualGram
-from stretchy.core.intercept import Intercept
-from stretchy.core.quadrant import Quadrant, column_moments
+from skstretch.core.dual import dual_system
+from skstretch.core.dual_sums import DualSums
+from skstretch.core.gram import DualGram
+from skstretch.core.intercept import Intercept
+from skstretch.core.quadrant import Quadrant, column_moments
 
 STRENGTHS = (1e-8, 1e-6, 1e-4, 1e-2)
 POWERS = (1.1, 1.25, 1.5, 2.0)

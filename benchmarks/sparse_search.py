@@ -11,8 +11,8 @@ from sklearn.linear_model import LassoCV, RidgeCV
 from benchmarks.limits import holds, rates
 from benchmarks.search import C_GRID, K_GRID, MIXING
 from benchmarks.timing import bare_lapack_time, best_time
-from stretchy import StretchyRegressorCV
-from stretchy.datasets import fetch_dexter, fetch_dorothea
+from skstretch import StretchyRegressorCV
+from skstretch.datasets import fetch_dexter, fetch_dorothea
 
 LOADERS = {"dexter": fetch_dexter, "dorothea": fetch_dorothea}
 PENALTIES = np.logspace(-6, 6, 100)

@@ -15,8 +15,8 @@ from sklearn.svm import LinearSVC
 from benchmarks.limits import holds, rates
 from benchmarks.peak import with_peak
 from benchmarks.timing import best_time
-from stretchy import StretchyClassifier, StretchyRegressor
-from stretchy.datasets import make_tfidf_standin
+from skstretch import StretchyClassifier, StretchyRegressor
+from skstretch.datasets import make_tfidf_standin
 
 # a ninth of the documents, and all of them
 PART, WHOLE = 1_654, 16_087
@@ -74,7 +74,7 @@ def measure_whole() -> dict[str, Any]:
 
 def measure_news() -> dict[str, Any]:
     """news20: four fifths of the documents for training, the rest for testing."""
-    folder = Path(os.environ["STRETCHY_DATA"])
+    folder = Path(os.environ["SKSTRETCH_DATA"])
     X, y = sparse.load_npz(folder / "news20_X.npz").tocsr(), np.load(folder / "news20_y.npy")
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.2, stratify=y, random_state=0

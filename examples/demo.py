@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from stretchy import StretchyRegressor
+from skstretch import StretchyRegressor
 
 FIGURE = Path(__file__).parents[1] / "out" / "demo.png"
 

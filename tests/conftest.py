@@ -10,19 +10,19 @@ from hypothesis import settings
 os.environ["MPLBACKEND"] = "Agg"
 
 # The same examples on every run, and no verdict from the clock of a busy machine.
-settings.register_profile("stretchy", derandomize=True, deadline=None)
-settings.load_profile("stretchy")
+settings.register_profile("skstretch", derandomize=True, deadline=None)
+settings.load_profile("skstretch")
 
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Folder with the real data sets, named by the environment variable STRETCHY_DATA."""
-    name = os.environ.get("STRETCHY_DATA", "")
+    """Folder with the real data sets, named by the environment variable SKSTRETCH_DATA."""
+    name = os.environ.get("SKSTRETCH_DATA", "")
     if not name:
         pytest.skip(
-            "needs real data: STRETCHY_DATA is not set; set it to the folder of the data sets"
+            "needs real data: SKSTRETCH_DATA is not set; set it to the folder of the data sets"
         )
     folder = Path(name)
     if not folder.is_dir():
-        pytest.fail(f"STRETCHY_DATA names {name!r}, which is not a folder; correct or unset it")
+        pytest.fail(f"SKSTRETCH_DATA names {name!r}, which is not a folder; correct or unset it")
     return folder

@@ -1,7 +1,7 @@
 """Holds the plan of the house: which room may import what.
 
 The source is read with `ast`, never imported, except by the one test that asks what
-`import stretchy` loads. A change of the plan is a change of the tables below.
+`import skstretch` loads. A change of the plan is a change of the tables below.
 """
 
 import ast
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = "stretchy"
+PACKAGE = "skstretch"
 SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
-# Room -> rooms that it may import. A room is a folder or a file directly under src/stretchy.
-# ROOT is `stretchy/__init__.py`, the public names: only the rooms above it may ask it.
+# Room -> rooms that it may import. A room is a folder or a file directly under src/skstretch.
+# ROOT is `skstretch/__init__.py`, the public names: only the rooms above it may ask it.
 ROOT = "__init__"
 MAY_IMPORT = {
     "exceptions": set(),
@@ -134,7 +134,7 @@ def room_of(name: str) -> str:
 
 
 def is_public(name: str) -> bool:
-    """`stretchy.X` and `stretchy.room.X` are public, what lies deeper or starts with _ is not."""
+    """`skstretch.X` and `skstretch.room.X` are public, what lies deeper or starts with _ is not."""
     parts = name.split(".")
     return len(parts) <= 3 and not any(part.startswith("_") for part in parts)
 
@@ -169,7 +169,7 @@ def node_faults(room: str, node: ast.AST) -> Iterator[str]:
 
 
 def faults(code: str, path: str) -> list[str]:
-    """What breaks the plan in `code`, a module at `path` relative to src/stretchy."""
+    """What breaks the plan in `code`, a module at `path` relative to src/skstretch."""
     parts = Path(path).with_suffix("").parts
     room = parts[0]
     if room not in MAY_IMPORT and parts != (ROOT,):
@@ -247,17 +247,17 @@ def test_import_alone_loads_nothing_heavy():
 
 GOOD = [
     ("core/measure.py", "import numpy as np\nfrom scipy.linalg import lapack\nfrom . import types"),
-    ("core/measure.py", "from stretchy.core.types import Array\nfrom ..exceptions import Trouble"),
+    ("core/measure.py", "from skstretch.core.types import Array\nfrom ..exceptions import Trouble"),
     ("designs/sparse.py", "from scipy.sparse import issparse\nfrom ..core import stretch"),
     ("designs/dask.py", "def gram(self):\n    import dask.array as da"),
     ("estimators/regressor.py", "import numpy as np\nnp.asarray(1)\nself.design_.dot(coef)"),
     ("plots/path.py", "def plot(self):\n    import matplotlib.pyplot as plt"),
     ("plots/path.py", "if TYPE_CHECKING:\n    from matplotlib.axes import Axes"),
-    ("experiments/table1.py", "from stretchy import StretchyRegressor, core, datasets"),
-    ("experiments/table1.py", "from stretchy.core import k_measure\nfrom . import _shared"),
-    ("cli/fit.py", "import typer\nfrom rich.table import Table\nfrom stretchy import experiments"),
+    ("experiments/table1.py", "from skstretch import StretchyRegressor, core, datasets"),
+    ("experiments/table1.py", "from skstretch.core import k_measure\nfrom . import _shared"),
+    ("cli/fit.py", "import typer\nfrom rich.table import Table\nfrom skstretch import experiments"),
     ("report/page.py", "import altair as alt"),
-    ("__init__.py", "from stretchy.estimators import StretchyRegressor as StretchyRegressor"),
+    ("__init__.py", "from skstretch.estimators import StretchyRegressor as StretchyRegressor"),
     ("__init__.py", "from . import core, search"),
 ]
 
@@ -266,13 +266,13 @@ BAD = [
     ("core/measure.py", "from scipy import sparse", "core must not use scipy.sparse"),
     ("core/measure.py", "import scipy\nscipy.sparse.eye(3)", "core must not use scipy.sparse"),
     ("core/measure.py", "def f():\n    import pandas", "core must not use pandas"),
-    ("core/measure.py", "from stretchy.solve import fit", "core must not import solve"),
-    ("core/measure.py", "from stretchy import solve", "core must not import solve"),
+    ("core/measure.py", "from skstretch.solve import fit", "core must not import solve"),
+    ("core/measure.py", "from skstretch import solve", "core must not import solve"),
     ("core/measure.py", "from ..designs import as_design", "core must not import designs"),
     ("core/__init__.py", "from .. import search", "core must not import search"),
-    ("core/measure.py", "import stretchy", "core must not import __init__"),
-    ("core/measure.py", "from stretchy import StretchyRegressor", "core must not import __init__"),
-    ("core/measure.py", "import stretchy.core\nstretchy.solve.fit", "core must not import solve"),
+    ("core/measure.py", "import skstretch", "core must not import __init__"),
+    ("core/measure.py", "from skstretch import StretchyRegressor", "core must not import __init__"),
+    ("core/measure.py", "import skstretch.core\nskstretch.solve.fit", "core must not import solve"),
     ("features/quadrant.py", "from ..designs import dense", "features must not import designs"),
     ("solve.py", "from .search import grid", "solve must not import search"),
     ("solve.py", "from . import search", "solve must not import search"),
@@ -281,7 +281,7 @@ BAD = [
     ("plots/path.py", "estimator.fit(X)", "plots never fit"),
     ("experiments/table1.py", "from ..solve import fit", "experiments must not import solve"),
     ("experiments/table1.py", "from ..core.factors import lu", "public API alone"),
-    ("experiments/table1.py", "from stretchy import _hidden", "public API alone"),
+    ("experiments/table1.py", "from skstretch import _hidden", "public API alone"),
     ("designs/dense.py", "def tdot(self, y): ...", "designs never see y"),
     ("solve.py", "from scipy.sparse import issparse", "issparse"),
     ("solve.py", "import scipy.sparse as sp\nsp.issparse(X)", "issparse"),

@@ -18,7 +18,7 @@ def examples() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 @pytest.mark.parametrize(("name", "code"), examples(), ids=lambda value: value[:40])
 def test_example_runs(name, code, capsys):
     exec(compile(code, name, "exec"), {})

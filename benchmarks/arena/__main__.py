@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
         "--methods",
         nargs="+",
         metavar="METHOD",
-        help=f"of {', '.join(method_names())}; 'competitors' is all but stretchy; default: all",
+        help=f"of {', '.join(method_names())}; 'competitors' is all but skstretch; default: all",
     )
     add("--quick", action="store_true", help="one repeat of 2-fold instead of five")
     add("--fresh", action="store_true", help="run again what the file of results has")

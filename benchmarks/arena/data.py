@@ -1,6 +1,6 @@
 """The data sets of the arena as named tasks.
 
-The folder is named by the environment variable ``STRETCHY_DATA``. Fixed rules, so that a
+The folder is named by the environment variable ``SKSTRETCH_DATA``. Fixed rules, so that a
 task is the same in every run:
 
 - of a set with several targets the first three are used;
@@ -82,11 +82,11 @@ class Task:
 
 
 def data_folder() -> Path:
-    """The folder that ``STRETCHY_DATA`` names."""
-    folder = Path(os.environ.get("STRETCHY_DATA", ""))
-    if "STRETCHY_DATA" not in os.environ or not folder.is_dir():
+    """The folder that ``SKSTRETCH_DATA`` names."""
+    folder = Path(os.environ.get("SKSTRETCH_DATA", ""))
+    if "SKSTRETCH_DATA" not in os.environ or not folder.is_dir():
         raise FileNotFoundError(
-            f"STRETCHY_DATA is {os.environ.get('STRETCHY_DATA')!r}, which is no folder; set it "
+            f"SKSTRETCH_DATA is {os.environ.get('SKSTRETCH_DATA')!r}, which is no folder; set it "
             "to the folder that holds the data files (prostate.npz and so on)."
         )
     return folder

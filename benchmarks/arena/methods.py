@@ -1,6 +1,6 @@
 """The competitors, each a function (X_train, y_train) -> fitted object with ``predict``.
 
-They are those of ``stretchy compare``. Every method standardises the features and chooses its own
+They are those of ``skstretch compare``. Every method standardises the features and chooses its own
 strength inside the training fold. The competitors weight the classes equally, because the error for
 classes is the balanced error rate. glmnet takes the penalty with the smallest cross-validated error
 (``lambda.min`` in R, ``lambda_max_`` in python-glmnet, reached by ``cut_point=0``), not
@@ -20,7 +20,7 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from stretchy.cli import rivals
+from skstretch.cli import rivals
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def majority(X: Any, y: NDArray) -> Any:
     return DummyClassifier(strategy="most_frequent").fit(X, y)
 
 
-OURS = "stretchy"
+OURS = "skstretch"
 RIDGE = "ridge"
 BASELINES = ("mean", "majority")
 METHODS: dict[str, dict[str, Method]] = {

@@ -24,7 +24,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def run(*words: object, cwd: Path, stdin: bytes | str | None = None) -> Done:
     """The real program, in a folder."""
-    command = [sys.executable, "-m", "stretchy.cli", *map(str, words)]
+    command = [sys.executable, "-m", "skstretch.cli", *map(str, words)]
     given = stdin.encode() if isinstance(stdin, str) else stdin
     done = subprocess.run(
         command, cwd=cwd, input=given, capture_output=True, env=environment(), timeout=600
@@ -39,10 +39,10 @@ class Caller:
         self.monkeypatch, self.capfd = monkeypatch, capfd
 
     def __call__(self, *words: object) -> Done:
-        from stretchy.cli import main
+        from skstretch.cli import main
 
         self.capfd.readouterr()
-        self.monkeypatch.setattr(sys, "argv", ["stretchy", *map(str, words)])
+        self.monkeypatch.setattr(sys, "argv", ["skstretch", *map(str, words)])
         kept = signal.getsignal(signal.SIGTERM)
         try:
             main()

@@ -1,4 +1,4 @@
-"""`stretchy compare` against the same folds done by hand."""
+"""`skstretch compare` against the same folds done by hand."""
 
 import json
 
@@ -11,8 +11,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import stretchy
-from stretchy.cli import rivals
+import skstretch
+from skstretch.cli import rivals
 from tests.cli.program import run
 from tests.cli.samples import diabetes, tumours, write_csv
 
@@ -37,7 +37,7 @@ def test_real_program(folder):
     folds = KFold(3, shuffle=True, random_state=7)
     rows = {row["method"]: row for row in found["methods"]}
     ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-6, 6, 100)))
-    for name, model in (("stretchy", stretchy.StretchyRegressorCV()), ("RidgeCV", ridge)):
+    for name, model in (("skstretch", skstretch.StretchyRegressorCV()), ("RidgeCV", ridge)):
         predictions, used = out_of_fold(model, X, y, folds)
         losses = (y - predictions) ** 2
         assert rows[name]["error"] == pytest.approx(losses.mean(), rel=1e-9)
@@ -76,9 +76,9 @@ def test_classes(call):
     rows = {row["method"]: row for row in json.loads(done.out)["methods"]}
     X, y = tumours()
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    predictions, _ = out_of_fold(stretchy.StretchyClassifierCV(), X, y, folds)
+    predictions, _ = out_of_fold(skstretch.StretchyClassifierCV(), X, y, folds)
     expected = 1 - balanced_accuracy_score(y, predictions)
-    assert rows["stretchy"]["error"] == pytest.approx(expected, rel=1e-9)
+    assert rows["skstretch"]["error"] == pytest.approx(expected, rel=1e-9)
     assert rows["the largest class"]["error"] == pytest.approx(0.5)
     assert {"RidgeClassifierCV", "LinearSVC"} <= set(rows)
 
@@ -123,7 +123,7 @@ def test_sparse_files_stay_in_the_contest(call, folder):
     errors = [{row["method"]: row["error"] for row in rows} for rows in (sparse, dense)]
     assert set(errors[0]) == set(errors[1])
     assert errors[0]["PLS"] == pytest.approx(errors[1]["PLS"], rel=1e-6)
-    assert errors[0]["stretchy"] == pytest.approx(errors[1]["stretchy"], rel=1e-6)
+    assert errors[0]["skstretch"] == pytest.approx(errors[1]["skstretch"], rel=1e-6)
 
 
 def test_a_method_that_cannot_take_part_is_named(call, folder, monkeypatch):

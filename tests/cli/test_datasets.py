@@ -1,4 +1,4 @@
-"""`stretchy datasets`: the list of the API, and files that read back exactly."""
+"""`skstretch datasets`: the list of the API, and files that read back exactly."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_svmlight_file
 
-from stretchy.datasets import list_datasets
+from skstretch.datasets import list_datasets
 from tests.cli.program import run
 from tests.cli.samples import floats, read_csv
 
@@ -35,7 +35,7 @@ def test_a_set_as_csv(call, folder):
 
 
 def test_a_sparse_set_as_svmlight(call, folder, data_dir):
-    from stretchy.datasets import fetch_dexter
+    from skstretch.datasets import fetch_dexter
 
     done = call("datasets", "dexter", "-o", "set.svm")
     assert done.err == "wrote 600 rows to set.svm; the target is the label\n"
@@ -52,7 +52,7 @@ def refused(*args, **keywords):
 def test_without_a_network(call, monkeypatch, tmp_path):
     import socket
 
-    monkeypatch.setenv("STRETCHY_DATA", str(tmp_path / "empty"))
+    monkeypatch.setenv("SKSTRETCH_DATA", str(tmp_path / "empty"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "getaddrinfo", refused)
@@ -70,9 +70,9 @@ def test_without_a_network(call, monkeypatch, tmp_path):
     ("words", "message"),
     [
         (("dibetes", "-o", "x.csv"), "there is no data set 'dibetes'; did you mean 'diabetes'?"),
-        (("diabetes",), "say where to write it: stretchy datasets diabetes -o diabetes.csv"),
+        (("diabetes",), "say where to write it: skstretch datasets diabetes -o diabetes.csv"),
         (("diabetes", "-o", "x.svm"), "diabetes is dense: name a .csv file."),
-        (("-o", "x.csv"), "-o goes with the name of a set: stretchy datasets NAME -o FILE."),
+        (("-o", "x.csv"), "-o goes with the name of a set: skstretch datasets NAME -o FILE."),
     ],
 )
 def test_mistakes(call, words, message):

@@ -13,15 +13,15 @@ BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def commands(page: str) -> list[list[str]]:
-    """The lines of a page that start with `stretchy`, in words."""
+    """The lines of a page that start with `skstretch`, in words."""
     blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
     lines = [line for block in blocks for line in block.splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("stretchy ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("skstretch ")]
 
 
 @pytest.mark.parametrize("page", ["docs/cli.md", "README.md"])
 def test_commands(page, tmp_path):
-    pytest.importorskip("stretchy.report")
+    pytest.importorskip("skstretch.report")
     listed = commands(page)
     if page == "docs/cli.md":
         assert {words[0] for words in listed} == {"datasets", "fit", "predict", "report"}

@@ -1,4 +1,4 @@
-"""`stretchy fit` against the Python API, and its words for every mistake."""
+"""`skstretch fit` against the Python API, and its words for every mistake."""
 
 import gzip
 import json
@@ -14,9 +14,9 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 
-import stretchy
-from stretchy.cli.models import header_of
-from stretchy.io import about
+import skstretch
+from skstretch.cli.models import header_of
+from skstretch.io import about
 from tests.cli.program import environment, run
 from tests.cli.samples import NAMES, diabetes, tumours, write_csv
 
@@ -24,7 +24,7 @@ SAVED = ("-o", "m.stretchy")
 
 
 def fitted(X, y, **keywords):
-    return stretchy.StretchyRegressorCV(**keywords).fit(X, y)
+    return skstretch.StretchyRegressorCV(**keywords).fit(X, y)
 
 
 def same_model(ours, theirs, X):
@@ -43,7 +43,7 @@ def test_real_program_regression(folder):
     done = run("fit", "diabetes.csv", "--target", "progression", *SAVED, cwd=folder)
     assert done.code == 0, done.err
     X, y = diabetes()
-    model, loaded = fitted(X, y), stretchy.load(folder / "m.stretchy")
+    model, loaded = fitted(X, y), skstretch.load(folder / "m.stretchy")
     assert list(loaded.feature_names_in_) == NAMES
     same_model(loaded, model, X)
     assert done.err == "wrote m.stretchy\n"
@@ -66,8 +66,8 @@ def test_real_program_classification_as_json(folder):
     assert done.code == 0
     assert done.err == ""
     X, y = tumours()
-    model = stretchy.StretchyClassifierCV().fit(X, y)
-    same_model(stretchy.load(folder / "m.stretchy"), model, X)
+    model = skstretch.StretchyClassifierCV().fit(X, y)
+    same_model(skstretch.load(folder / "m.stretchy"), model, X)
     found = json.loads(done.out)
     assert found["task"] == "classification"
     assert found["task_reason"] == "the target holds text"
@@ -135,7 +135,7 @@ def test_weights_groups_and_dropped_columns(call, folder):
     )
     assert done.code == 0, done.err
     codes = np.unique(words, return_inverse=True)[1]
-    model = stretchy.StretchyRegressorCV(cv=GroupKFold(4))
+    model = skstretch.StretchyRegressorCV(cv=GroupKFold(4))
     model.fit(X[:, :-1], y, sample_weight=weights, groups=codes)
     found = json.loads(done.out)
     assert found["features"] == 9
@@ -188,7 +188,7 @@ def test_standard_input_and_compressed_files_give_the_same_model(folder):
 def test_intervals_are_stored_on_request(call, folder):
     assert call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--intervals").code == 0
     X, y = diabetes()
-    loaded, model = stretchy.load("m.stretchy"), fitted(X, y)
+    loaded, model = skstretch.load("m.stretchy"), fitted(X, y)
     loaded.__dict__.pop("feature_names_in_")
     ours, theirs = loaded.predict_interval(X[:9]), model.predict_interval(X[:9])
     np.testing.assert_allclose(ours, theirs, rtol=1e-10)
@@ -206,7 +206,7 @@ def test_the_page_keeps_to_80_columns_and_escapes_nothing_as_markup(call, folder
     done = call("fit", "odd.csv", "-t", "[bold]y", *SAVED)
     assert done.code == 0, done.err
     assert "regression of '[bold]y'" in done.out
-    assert list(stretchy.load("m.stretchy").feature_names_in_) == names
+    assert list(skstretch.load("m.stretchy").feature_names_in_) == names
 
 
 MISTAKES = {
@@ -478,13 +478,13 @@ def test_ways_out_work(call, folder):
     changed(folder, with_missing)
     assert call("fit", "bad.csv", "-t", "y", *SAVED, "--drop-missing").code == 0
     rows = np.setdiff1d(np.arange(120), [*range(12), 20])
-    same_model(stretchy.load("m.stretchy"), fitted(X[rows], y[rows]), X)
+    same_model(skstretch.load("m.stretchy"), fitted(X[rows], y[rows]), X)
     changed(folder, with_text)
     assert call("fit", "bad.csv", "-t", "y", *SAVED, "--drop", "city").code == 0
-    same_model(stretchy.load("m.stretchy"), fitted(X, y), X)
+    same_model(skstretch.load("m.stretchy"), fitted(X, y), X)
     changed(folder, with_decimal_commas)
     assert call("fit", "bad.csv", "-t", "y", *SAVED, "--decimal", ",").code == 0
-    same_model(stretchy.load("m.stretchy"), fitted(X, y), X)
+    same_model(skstretch.load("m.stretchy"), fitted(X, y), X)
 
 
 @pytest.mark.parametrize(
@@ -514,7 +514,7 @@ def test_classes_of_whole_numbers_stay_numbers(call, folder):
     write_csv(folder / "t.csv", X, {"y": np.arange(60) % 3})
     done = call("fit", "t.csv", "-t", "y", *SAVED, "--task", "classification", "--c", "1")
     assert done.code == 0, done.err
-    assert stretchy.load("m.stretchy").classes_.tolist() == [0, 1, 2]
+    assert skstretch.load("m.stretchy").classes_.tolist() == [0, 1, 2]
 
 
 def test_columns_that_count_rows(call, folder):
@@ -523,7 +523,7 @@ def test_columns_that_count_rows(call, folder):
     write_csv(folder / "i.csv", np.hstack([number, X]), {"y": y}, names=["", *NAMES])
     done = call("fit", "i.csv", "-t", "y", *SAVED)
     assert "note: left out the unnamed column 1, which counts the rows.\n" in done.err
-    assert list(stretchy.load("m.stretchy").feature_names_in_) == NAMES
+    assert list(skstretch.load("m.stretchy").feature_names_in_) == NAMES
     huge = [90071992547409930 + 7 * i for i in range(120)]
     write_csv(folder / "i.csv", X, {"sample_id": huge, "y": y}, names=NAMES)
     done = call("fit", "i.csv", "-t", "y", *SAVED)
@@ -565,14 +565,14 @@ def test_an_older_model_survives_a_failure_and_is_replaced_by_success(call, fold
     assert call("fit", "diabetes.csv", "-t", "zzz", *SAVED).code == 2
     assert (folder / "m.stretchy").read_bytes() == b"old"
     assert call("fit", "diabetes.csv", "-t", "progression", *SAVED).code == 0
-    assert stretchy.load("m.stretchy").n_features_in_ == 10
+    assert skstretch.load("m.stretchy").n_features_in_ == 10
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted(folder, number, code):
     """Stopped in the middle of reading: no file, no traceback."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "stretchy.cli", "fit", "-", "-t", "y", *SAVED],
+        [sys.executable, "-m", "skstretch.cli", "fit", "-", "-t", "y", *SAVED],
         cwd=folder,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -595,7 +595,7 @@ def test_a_large_file_shows_progress_on_a_terminal(folder):
     ours, theirs = pty.openpty()
     words = ("fit", "wide.csv", "-t", "y", "--k", "2", "--c", "1", *SAVED)
     process = subprocess.Popen(
-        [sys.executable, "-m", "stretchy.cli", *words],
+        [sys.executable, "-m", "skstretch.cli", *words],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=theirs,

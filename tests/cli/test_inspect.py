@@ -1,4 +1,4 @@
-"""`stretchy inspect` against the model that it shows."""
+"""`skstretch inspect` against the model that it shows."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import stretchy
+import skstretch
 from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, tumours
 
@@ -15,8 +15,8 @@ pd = pytest.importorskip("pandas", reason="names of columns come from a frame")
 
 def saved(names=NAMES, **keywords):
     X, y = diabetes()
-    model = stretchy.StretchyRegressorCV().fit(pd.DataFrame(X, columns=names), y)
-    stretchy.save(model, "m.stretchy", **keywords)
+    model = skstretch.StretchyRegressorCV().fit(pd.DataFrame(X, columns=names), y)
+    skstretch.save(model, "m.stretchy", **keywords)
     return model, X
 
 
@@ -34,7 +34,7 @@ def test_real_program(folder):
     assert found["class"] == "StretchyRegressorCV"
     assert found["score"] == model.best_score_
     assert found["bytes"] == (folder / "m.stretchy").stat().st_size
-    assert found["versions"]["stretchy"] == stretchy.__version__
+    assert found["versions"]["skstretch"] == skstretch.__version__
     effects = model.slope_ * X.std(axis=0)
     order = np.argsort(-abs(effects))
     assert [row["feature"] for row in found["top"]] == [NAMES[j] for j in order]
@@ -59,7 +59,7 @@ def test_page(call):
 def test_what_a_file_says_of_its_fit(call):
     words = ("fit", "diabetes.csv", "-t", "progression", "--cv", "5", "-o", "m.stretchy", "-q")
     assert call(*words).code == 0
-    model = stretchy.load("m.stretchy")
+    model = skstretch.load("m.stretchy")
     found = json.loads(call("inspect", "m.stretchy", "--json").out)
     assert found["target"] == "progression"
     assert found["seconds_fitting"] > 0
@@ -95,7 +95,7 @@ def test_intervals_that_a_file_can_give(call):
 
 def test_two_classes_say_which_an_effect_speaks_for(call):
     X, y = tumours()
-    stretchy.save(stretchy.StretchyClassifier().fit(X, y), "c.stretchy")
+    skstretch.save(skstretch.StretchyClassifier().fit(X, y), "c.stretchy")
     found = json.loads(call("inspect", "c.stretchy", "--json").out)
     assert {row["of"] for row in found["top"]} == {"good"}
     assert found["classes"] == ["bad", "good"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy import StretchyRegressorCV, save
+from skstretch import StretchyRegressorCV, save
 from tests.cli.program import run
 
 WORDS = "would replace a file that this command also uses: choose another name."
@@ -18,7 +18,7 @@ def place(tmp_path):
     return tmp_path
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 @pytest.mark.parametrize(
     ("words", "named"),
     [

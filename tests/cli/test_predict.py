@@ -1,11 +1,11 @@
-"""`stretchy predict` against the Python API, and its words for every mistake."""
+"""`skstretch predict` against the Python API, and its words for every mistake."""
 
 import json
 
 import numpy as np
 import pytest
 
-import stretchy
+import skstretch
 from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, floats, read_csv, tumours, write_csv
 
@@ -15,9 +15,9 @@ def regressor(folder):
     """A model of the diabetes data, fitted by the API, in m.stretchy."""
     pd = pytest.importorskip("pandas", reason="names of columns come from a frame")
     X, y = diabetes()
-    model = stretchy.StretchyRegressorCV().fit(pd.DataFrame(X, columns=NAMES), y)
-    stretchy.save(model, "m.stretchy")
-    stretchy.save(model, "plus.stretchy", intervals=True)
+    model = skstretch.StretchyRegressorCV().fit(pd.DataFrame(X, columns=NAMES), y)
+    skstretch.save(model, "m.stretchy")
+    skstretch.save(model, "plus.stretchy", intervals=True)
     return model
 
 
@@ -69,7 +69,7 @@ def test_exact_intervals_where_the_file_has_them(call, regressor, frame, new):
 
 def test_infinite_bounds_are_said(call, folder):
     X, y = diabetes(8)
-    stretchy.save(stretchy.StretchyRegressor().fit(X, y), "few.stretchy")
+    skstretch.save(skstretch.StretchyRegressor().fit(X, y), "few.stretchy")
     write_csv(folder / "few.csv", X)
     done = call("predict", "few.stretchy", "few.csv", "--interval", "0.9")
     assert "note: some bounds are infinite: there are too few rows for this coverage." in done.err
@@ -78,8 +78,8 @@ def test_infinite_bounds_are_said(call, folder):
 
 def test_classes_and_probabilities(call, folder):
     X, y = tumours()
-    model = stretchy.StretchyClassifierCV().fit(X, y)
-    stretchy.save(model, "c.stretchy")
+    model = skstretch.StretchyClassifierCV().fit(X, y)
+    skstretch.save(model, "c.stretchy")
     done = call("predict", "c.stretchy", "tumours.csv", "--proba", "--drop", "kind")
     assert (done.code, done.err) == (0, "")
     columns = read_csv(done.out)
@@ -133,8 +133,8 @@ def test_missing_columns_are_named(call, folder, regressor, frame):
 def test_columns_without_weight_may_be_missing(call, folder, frame):
     X, y = diabetes()
     pd = pytest.importorskip("pandas", reason="names of columns come from a frame")
-    model = stretchy.StretchyRegressor(density=3).fit(pd.DataFrame(X, columns=NAMES), y)
-    stretchy.save(model, "m.stretchy", intervals=True)
+    model = skstretch.StretchyRegressor(density=3).fit(pd.DataFrame(X, columns=NAMES), y)
+    skstretch.save(model, "m.stretchy", intervals=True)
     kept = [name for name, keep in zip(NAMES, model.support_, strict=True) if keep]
     write_csv(folder / "kept.csv", frame[kept].to_numpy(), names=kept)
     done = call("predict", "m.stretchy", "kept.csv", "--interval", "0.9")
@@ -163,7 +163,7 @@ def test_models_and_data_without_names_go_by_order(call, folder, regressor, fram
         "order of the fit.\n"
     )
     X, y = diabetes()
-    stretchy.save(stretchy.StretchyRegressor().fit(X, y), "plain.stretchy")
+    skstretch.save(skstretch.StretchyRegressor().fit(X, y), "plain.stretchy")
     done = call("predict", "plain.stretchy", "diabetes.csv")
     assert done.err == (
         "error: the model takes 10 columns, and the file has 11: leave others out with --drop.\n"
@@ -190,10 +190,10 @@ def test_mistakes(call, folder, regressor, frame, new):
     )
     assert words("new.csv", "new.csv") == (
         "error: 'new.csv' is not a sound model file: it does not end like a zip file: it is "
-        "another file, or cut short. Models are made by stretchy fit.\n"
+        "another file, or cut short. Models are made by skstretch fit.\n"
     )
     assert words("new.csv", "m.stretchy") == (
-        "error: the model comes first: stretchy predict m.stretchy new.csv\n"
+        "error: the model comes first: skstretch predict m.stretchy new.csv\n"
     )
     assert words("m.stretchi", "new.csv") == (
         "error: there is no file 'm.stretchi'; did you mean 'm.stretchy'?\n"
@@ -213,7 +213,7 @@ def test_mistakes(call, folder, regressor, frame, new):
 
 
 def test_a_reader_that_stops_early(folder, regressor):
-    """`stretchy predict ... | head` ends without a traceback."""
+    """`skstretch predict ... | head` ends without a traceback."""
     import subprocess
     import sys
 
@@ -222,7 +222,7 @@ def test_a_reader_that_stops_early(folder, regressor):
     X = np.tile(diabetes()[0], (200, 1))
     write_csv(folder / "long.csv", X, names=NAMES)
     process = subprocess.Popen(
-        [sys.executable, "-m", "stretchy.cli", "predict", "m.stretchy", "long.csv"],
+        [sys.executable, "-m", "skstretch.cli", "predict", "m.stretchy", "long.csv"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

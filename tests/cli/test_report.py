@@ -1,15 +1,15 @@
-"""`stretchy report`: the page of the API, written where it was asked for."""
+"""`skstretch report`: the page of the API, written where it was asked for."""
 
 import numpy as np
 import pytest
 
-import stretchy
-from stretchy.cli.data.form import Form
-from stretchy.io import about
+import skstretch
+from skstretch.cli.data.form import Form
+from skstretch.io import about
 from tests.cli.program import run
 from tests.cli.samples import diabetes, tumours
 
-write_report = pytest.importorskip("stretchy.report").write_report
+write_report = pytest.importorskip("skstretch.report").write_report
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_real_program(folder, fitted):
     done = run("report", "diabetes.stretchy", cwd=folder)
     assert (done.code, done.out, done.err) == (0, "", "wrote diabetes.html\n")
     page = (folder / "diabetes.html").read_text(encoding="utf-8")
-    write_report(stretchy.load("diabetes.stretchy"), "api.html", source="diabetes.stretchy")
+    write_report(skstretch.load("diabetes.stretchy"), "api.html", source="diabetes.stretchy")
     api = (folder / "api.html").read_text(encoding="utf-8")
     assert len(page) == pytest.approx(len(api), abs=200)
     assert "diabetes.stretchy" in page
@@ -62,7 +62,7 @@ def test_folds_of_the_fit_are_used_again(call, folder):
         assert "Only the chosen cell is shown in full" not in page
     assert call("report", "m.stretchy", "-o", "bare.html").code == 0
     assert "exact 5 folds" in page_of(folder, "bare.html")
-    assert "stretchy report MODEL --data FILE" in page_of(folder, "bare.html")
+    assert "skstretch report MODEL --data FILE" in page_of(folder, "bare.html")
 
 
 def test_a_target_in_a_file_of_its_own(call, folder):
@@ -83,15 +83,15 @@ def test_a_column_comes_before_a_file_of_its_name(call, folder, fitted):
 
 
 def test_data_are_handed_over_as_they_were_fitted(folder, fitted):
-    from stretchy.cli.console import Talk
-    from stretchy.cli.training import training_data
+    from skstretch.cli.console import Talk
+    from skstretch.cli.training import training_data
 
-    model = stretchy.load("diabetes.stretchy")
+    model = skstretch.load("diabetes.stretchy")
     X, y = training_data(model, "diabetes.csv", "progression", Form(), Talk(quiet=True))
     ours = diabetes()
     assert (ours[0] == X).all()
     assert (y == ours[1]).all()
-    model = stretchy.load("tumours.stretchy")
+    model = skstretch.load("tumours.stretchy")
     X, y = training_data(model, "tumours.csv", "kind", Form(), Talk(quiet=True))
     ours = tumours()
     assert (ours[0] == X).all()
@@ -99,8 +99,8 @@ def test_data_are_handed_over_as_they_were_fitted(folder, fitted):
 
 
 def test_mistakes(call, folder, fitted):
-    model = stretchy.load("diabetes.stretchy")
-    stretchy.save(model, "nameless.stretchy")
+    model = skstretch.load("diabetes.stretchy")
+    skstretch.save(model, "nameless.stretchy")
     done = call("report", "nameless.stretchy", "--data", "diabetes.csv")
     assert done.err == "error: say with --target which column of --data the model predicts.\n"
     done = call("report", "diabetes.stretchy", "--data", "diabetes.csv", "-t", "progresion")

@@ -1,8 +1,8 @@
-"""``stretchy reproduce``: the real program in a temporary folder."""
+"""``skstretch reproduce``: the real program in a temporary folder."""
 
 import pytest
 
-from stretchy.experiments import command
+from skstretch.experiments import command
 from tests.cli.program import run
 
 

@@ -1,4 +1,4 @@
-"""`stretchy version`, the help pages, and the program without its extra."""
+"""`skstretch version`, the help pages, and the program without its extra."""
 
 import json
 import subprocess
@@ -7,8 +7,8 @@ from importlib import metadata
 
 import pytest
 
-import stretchy
-from stretchy.cli.app import COMMANDS
+import skstretch
+from skstretch.cli.app import COMMANDS
 from tests.cli.program import environment, run
 
 
@@ -16,14 +16,14 @@ def test_real_program(folder):
     done = run("version", "--json", cwd=folder)
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
-    assert found["stretchy"] == stretchy.__version__
+    assert found["skstretch"] == skstretch.__version__
     assert found["numpy"] == metadata.version("numpy")
     assert found["python"] == sys.version.split()[0]
 
 
 def test_page_and_option(call):
-    assert stretchy.__version__ in call("version").out.splitlines()[0]
-    assert call("--version").out == f"{stretchy.__version__}\n"
+    assert skstretch.__version__ in call("version").out.splitlines()[0]
+    assert call("--version").out == f"{skstretch.__version__}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -40,7 +40,7 @@ def test_examples_use_options_that_exist(call):
     for command, module in COMMANDS.items():
         page = call(command, "--help").out
         for line in module.EXAMPLES:
-            for word in line.split("stretchy ", 1)[1].split():
+            for word in line.split("skstretch ", 1)[1].split():
                 if word.startswith("--"):
                     assert word in page, f"{line}: {word}"
 
@@ -49,7 +49,7 @@ def test_the_first_page_lists_all_commands(call):
     done = call("--help")
     assert done.code == 0
     assert all(f"│ {name} " in done.out for name in COMMANDS)
-    assert "stretchy fit train.csv --target y -o model.stretchy" in done.out
+    assert "skstretch fit train.csv --target y -o model.stretchy" in done.out
 
 
 def test_unknown_commands_and_options(call):
@@ -63,20 +63,20 @@ def test_unknown_commands_and_options(call):
 
 
 def test_completion_knows_the_columns(call, monkeypatch):
-    monkeypatch.setenv("_STRETCHY_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "stretchy fit diabetes.csv --target prog")
+    monkeypatch.setenv("_SKSTRETCH_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "skstretch fit diabetes.csv --target prog")
     monkeypatch.setenv("COMP_CWORD", "4")
     assert call().out.split() == ["progression"]
 
 
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_without_the_extra(package):
-    code = f"import sys; sys.modules[{package!r}] = None; from stretchy.cli import main; main()"
+    code = f"import sys; sys.modules[{package!r}] = None; from skstretch.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "fit"], capture_output=True, text=True, env=environment()
     )
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
-        f"error: the command line needs {package}: pip install 'stretchy[cli]'\n"
+        f"error: the command line needs {package}: pip install 'skstretch[cli]'\n"
     )

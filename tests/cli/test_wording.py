@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stretchy import StretchyRegressor, StretchyRegressorCV
-from stretchy.cli.wording import in_options
-from stretchy.exceptions import GridEdgeWarning
+from skstretch import StretchyRegressor, StretchyRegressorCV
+from skstretch.cli.wording import in_options
+from skstretch.exceptions import GridEdgeWarning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((20, 4)), RNG.standard_normal(20)
@@ -47,7 +47,7 @@ def test_edges_of_the_grid():
         ("Try smaller values of c or larger k.", "Try smaller values of --c or larger --k."),
         ("the prediction for row 0 is", "the prediction for row 1 is"),
         ("use a smaller c, another cv, or fit in place of partial_fit.",
-         "use a smaller --c, or another --cv in stretchy fit."),
+         "use a smaller --c, or another --cv in skstretch fit."),
         ("column 'c' holds 2 rows", "column 'c' holds 2 rows"),
         ("at k=1.5, c=3 the system", "at k=1.5, c=3 the system"),
     ],

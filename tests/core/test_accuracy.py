@@ -8,7 +8,7 @@ those that the library promises.
 import numpy as np
 import pytest
 
-from stretchy import FirstQuadrant, StretchyRegressor
+from skstretch import FirstQuadrant, StretchyRegressor
 from tests.references import (
     INTERCEPTS,
     exact_solution,

@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from stretchy.core import tiles
-from stretchy.core.centring import Strip, centre_into, centred
-from stretchy.core.dual_sums import dual_grams
-from stretchy.core.gram import Frame, dual_coefficients
-from stretchy.core.quadrant import Quadrant, column_moments
+from skstretch.core import tiles
+from skstretch.core.centring import Strip, centre_into, centred
+from skstretch.core.dual_sums import dual_grams
+from skstretch.core.gram import Frame, dual_coefficients
+from skstretch.core.quadrant import Quadrant, column_moments
 
 WEIGHTS = np.random.default_rng(1).uniform(0.0, 2.0, 30)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from stretchy.core import solve_dual, solve_primal, solve_qr
+from skstretch.core import solve_dual, solve_primal, solve_qr
 from tests.references import (
     exact_solution,
     exponential_features,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy.core.factors import WHOLE_INVERSE, SingularSystemError, factorise
+from skstretch.core.factors import WHOLE_INVERSE, SingularSystemError, factorise
 
 
 def matrix(n, seed=0):

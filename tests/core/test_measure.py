@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import null_space
 from scipy.optimize import minimize
 
-from stretchy.core import k_measure, k_measure_power, scaling_vector, smooth_abs
+from skstretch.core import k_measure, k_measure_power, scaling_vector, smooth_abs
 
 EPS = np.finfo(np.float64).eps
 

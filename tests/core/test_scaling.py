@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from stretchy import FirstQuadrant, StretchyRegressor
-from stretchy.core import solve_dual, solve_primal, solve_qr
-from stretchy.core.dual import dual_system
-from stretchy.core.dual_sums import dual_grams
-from stretchy.core.features import ExpFeatures, PlainFeatures
-from stretchy.core.gram import primal_grams
-from stretchy.core.intercept import Intercept
-from stretchy.core.primal import primal_system
-from stretchy.core.stretch import is_safe, scaled_penalty
+from skstretch import FirstQuadrant, StretchyRegressor
+from skstretch.core import solve_dual, solve_primal, solve_qr
+from skstretch.core.dual import dual_system
+from skstretch.core.dual_sums import dual_grams
+from skstretch.core.features import ExpFeatures, PlainFeatures
+from skstretch.core.gram import primal_grams
+from skstretch.core.intercept import Intercept
+from skstretch.core.primal import primal_system
+from skstretch.core.stretch import is_safe, scaled_penalty
 from tests.references import (
     INTERCEPTS,
     exact_solution,

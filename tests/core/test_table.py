@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stretchy import StretchyRegressor
-from stretchy.core import solve_qr
+from skstretch import StretchyRegressor
+from skstretch.core import solve_qr
 from tests.references import exact_solution, five_points, relative_error, with_column
 
 # The paper's own figures, by (k, c).

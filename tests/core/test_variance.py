@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from stretchy import StretchyRegressor
-from stretchy.core import coef_covariance, expected_coef
+from skstretch import StretchyRegressor
+from skstretch.core import coef_covariance, expected_coef
 from tests.references import (
     INTERCEPTS,
     exponential_features,

@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.preprocessing import StandardScaler
 
-from stretchy import StretchyClassifier, StretchyRegressor
+from skstretch import StretchyClassifier, StretchyRegressor
 
 # name -> space of the fit on all samples
 REGRESSION = {

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stretchy.datasets import fetch_gaze, gaze, regression_loaders
-from stretchy.datasets.errors import ChecksumError
+from skstretch.datasets import fetch_gaze, gaze, regression_loaders
+from skstretch.datasets.errors import ChecksumError
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow to make photographs")
 
@@ -125,14 +125,14 @@ def small(monkeypatch):
 
 
 def test_loader_writes_once(photographs, tmp_path, small, monkeypatch):
-    monkeypatch.setenv("STRETCHY_DATA", str(photographs.parent))
+    monkeypatch.setenv("SKSTRETCH_DATA", str(photographs.parent))
     cache = tmp_path / "cache"
     bunch = fetch_gaze(data_home=cache, download_if_missing=False)
     assert bunch.data.shape == (3, 120)
     assert 0 <= bunch.data.min() <= bunch.data.max() <= 1
     assert not bunch.standin
     written = (cache / "gaze_1200x1000.npy").stat().st_mtime_ns
-    monkeypatch.delenv("STRETCHY_DATA")
+    monkeypatch.delenv("SKSTRETCH_DATA")
     X, y = fetch_gaze(data_home=cache, download_if_missing=False, return_X_y=True)
     assert (cache / "gaze_1200x1000.npy").stat().st_mtime_ns == written
     np.testing.assert_array_equal(X, bunch.data)
@@ -141,7 +141,7 @@ def test_loader_writes_once(photographs, tmp_path, small, monkeypatch):
 
 def test_loader_counts_the_photographs(photographs, tmp_path, small, monkeypatch):
     next(photographs.rglob("0012*.jpg")).unlink()
-    monkeypatch.setenv("STRETCHY_DATA", str(photographs.parent))
+    monkeypatch.setenv("SKSTRETCH_DATA", str(photographs.parent))
     with pytest.raises(ChecksumError, match=r"holds 2 photographs .* expected 3"):
         fetch_gaze(data_home=tmp_path / "cache", download_if_missing=False)
     assert not (tmp_path / "cache").exists()

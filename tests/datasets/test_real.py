@@ -5,9 +5,9 @@ import shutil
 import numpy as np
 import pytest
 
-from stretchy import datasets
-from stretchy.datasets.content import content_digest
-from stretchy.datasets.registry import DATASETS
+from skstretch import datasets
+from skstretch.datasets.content import content_digest
+from skstretch.datasets.registry import DATASETS
 
 SHAPES = {
     "prostate": (97, 8),
@@ -29,8 +29,8 @@ CLASSES = {
 
 @pytest.fixture
 def fetch(data_dir, tmp_path, monkeypatch):
-    """Loads a set by name from STRETCHY_DATA alone."""
-    monkeypatch.setenv("STRETCHY_DATA", str(data_dir))
+    """Loads a set by name from SKSTRETCH_DATA alone."""
+    monkeypatch.setenv("SKSTRETCH_DATA", str(data_dir))
 
     def by_name(name, **kwargs):
         load = getattr(datasets, f"fetch_{name}")
@@ -107,7 +107,7 @@ def test_other_spectrometers(fetch):
 
 
 def test_listed_where_they_are(data_dir, monkeypatch, tmp_path):
-    monkeypatch.setenv("STRETCHY_DATA", str(data_dir))
+    monkeypatch.setenv("SKSTRETCH_DATA", str(data_dir))
     rows = {row["name"]: row["where"] for row in datasets.list_datasets(data_home=tmp_path)}
     for name in SHAPES:
         assert rows[name].startswith(str(data_dir))
@@ -121,7 +121,7 @@ def test_damaged_copy(data_dir, tmp_path, monkeypatch, name, change):
     data = bytearray((tmp_path / name).read_bytes())
     data[-1] ^= 1
     (tmp_path / name).write_bytes(data[:-9] if change == "truncated" else data)
-    monkeypatch.setenv("STRETCHY_DATA", str(tmp_path))
+    monkeypatch.setenv("SKSTRETCH_DATA", str(tmp_path))
     load = datasets.fetch_prostate if name.startswith("prostate") else datasets.fetch_dexter
     expected = "is truncated" if change == "truncated" else "was changed"
     with pytest.raises(datasets.ChecksumError, match=f"{name} {expected}"):
@@ -150,7 +150,7 @@ def as_text(name, X, y, split, folder):
 def test_original_text_gives_the_same_set(fetch, tmp_path, monkeypatch, name):
     bunch = fetch(name)
     as_text(name, bunch.data, bunch.target, bunch.split, tmp_path)
-    monkeypatch.setenv("STRETCHY_DATA", str(tmp_path))
+    monkeypatch.setenv("SKSTRETCH_DATA", str(tmp_path))
     again = fetch(name)
     assert content_digest(again.data, again.target) == DATASETS[name].content
     np.testing.assert_array_equal(again.split, bunch.split)

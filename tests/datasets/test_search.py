@@ -13,8 +13,8 @@ import pytest
 import sklearn.datasets
 from scipy import sparse
 
-from stretchy import datasets
-from stretchy.datasets import (
+from skstretch import datasets
+from skstretch.datasets import (
     ChecksumError,
     DatasetNotFoundError,
     challenge_loaders,
@@ -25,11 +25,11 @@ from stretchy.datasets import (
     list_datasets,
     regression_loaders,
 )  # fmt: skip
-from stretchy.datasets.cache import data_home
-from stretchy.datasets.content import content_digest
-from stretchy.datasets.records import Dataset, File, Form
-from stretchy.datasets.registry import DATASETS, PARTS
-from stretchy.datasets.search import load
+from skstretch.datasets.cache import data_home
+from skstretch.datasets.content import content_digest
+from skstretch.datasets.records import Dataset, File, Form
+from skstretch.datasets.registry import DATASETS, PARTS
+from skstretch.datasets.search import load
 from tests.datasets.server import serving
 
 TEXT = (
@@ -41,8 +41,8 @@ Y = np.array([-0.43, 2.5, 1.5])
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch, tmp_path):
-    """No STRETCHY_DATA and an empty home, so that a test finds only what it made itself."""
-    monkeypatch.delenv("STRETCHY_DATA", raising=False)
+    """No SKSTRETCH_DATA and an empty home, so that a test finds only what it made itself."""
+    monkeypatch.delenv("SKSTRETCH_DATA", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
 
@@ -74,7 +74,7 @@ def put(folder, data=TEXT):
 
 def test_environment_comes_first_then_the_cache(tmp_path, monkeypatch):
     named, cache = put(tmp_path / "named"), put(tmp_path / "cache", b"not the file")
-    monkeypatch.setenv("STRETCHY_DATA", str(named))
+    monkeypatch.setenv("SKSTRETCH_DATA", str(named))
     np.testing.assert_array_equal(load(small_set(), cache).X, X)
     put(cache)
     (named / "small.data").unlink()
@@ -163,12 +163,12 @@ def test_next_source_is_asked(tmp_path, closed_port):
 def test_no_network(tmp_path, monkeypatch, closed_port):
     pytest.importorskip("pooch", reason="downloads need the extra `data`")
     (tmp_path / "named").mkdir()
-    monkeypatch.setenv("STRETCHY_DATA", str(tmp_path / "named"))
+    monkeypatch.setenv("SKSTRETCH_DATA", str(tmp_path / "named"))
     with pytest.raises(DatasetNotFoundError) as caught:
         load(small_set(f"{closed_port}/small.data"), tmp_path / "cache")
     text = str(caught.value)
     assert "the data set Small was not found. Tried:" in text
-    assert f"STRETCHY_DATA: {tmp_path / 'named'} lacks its files" in text
+    assert f"SKSTRETCH_DATA: {tmp_path / 'named'} lacks its files" in text
     assert f"cache: {tmp_path / 'cache'} lacks its files" in text
     assert f"{closed_port}/small.data: " in text
     assert "refused" in text
@@ -185,7 +185,7 @@ def test_incomplete_set_names_what_it_lacks(tmp_path):
 
 def test_import_needs_no_optional_package():
     names = ["pooch", "PIL", "pandas", "matplotlib"]
-    code = f"import sys; sys.modules.update(dict.fromkeys({names})); import stretchy.datasets"
+    code = f"import sys; sys.modules.update(dict.fromkeys({names})); import skstretch.datasets"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
@@ -198,7 +198,7 @@ def test_download_needs_the_extra(tmp_path, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_pooch)
-    with pytest.raises(DatasetNotFoundError, match=r"stretchy\[data\]"):
+    with pytest.raises(DatasetNotFoundError, match=r"skstretch\[data\]"):
         load(small_set("http://127.0.0.1:9/small.data"), tmp_path)
 
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
-from stretchy.datasets import make_gaze_standin, make_gisette_standin, make_tfidf_standin
-from stretchy.datasets.standins import TFIDF_DENSITY
+from skstretch.datasets import make_gaze_standin, make_gisette_standin, make_tfidf_standin
+from skstretch.datasets.standins import TFIDF_DENSITY
 
 
 def labelled(bunch):

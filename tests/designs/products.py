@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from stretchy.core.gram import Frame
-from stretchy.core.quadrant import Quadrant
-from stretchy.designs import as_design, measure
+from skstretch.core.gram import Frame
+from skstretch.core.quadrant import Quadrant
+from skstretch.designs import as_design, measure
 
 A = -0.6
 EXPONENTS = {"exp": [1.0, 2.5, 10.0], "identity": [1.0, 2.5, 10.0], "linear": [1.0]}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from stretchy import StretchyRegressor
-from stretchy.designs import Source
+from skstretch import StretchyRegressor
+from skstretch.designs import Source
 
 
 class Chunked:

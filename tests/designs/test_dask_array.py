@@ -10,18 +10,18 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from stretchy.designs import dask_plan, is_dask, tidy
-from stretchy.designs.dask_array import cut
-from stretchy.designs.dask_plan import krylov_plan, worker_bytes
-from stretchy.designs.dask_survey import Survey, merged
-from stretchy.designs.dask_walk import walk_graph
-from stretchy.designs.tree import FAN_IN, tree, tree_depth, tree_size
+from skstretch.designs import dask_plan, is_dask, tidy
+from skstretch.designs.dask_array import cut
+from skstretch.designs.dask_plan import krylov_plan, worker_bytes
+from skstretch.designs.dask_survey import Survey, merged
+from skstretch.designs.dask_walk import walk_graph
+from skstretch.designs.tree import FAN_IN, tree, tree_depth, tree_size
 from tests.dask_arrays import as_dask, tall, wide
 
 
 def test_dask_is_not_imported_for_arrays_in_memory():
     code = (
-        "import sys, numpy as np; from stretchy import StretchyRegressor\n"
+        "import sys, numpy as np; from skstretch import StretchyRegressor\n"
         "StretchyRegressor().fit(np.random.rand(9, 20), np.arange(9.0))\n"
         "print('dask' in sys.modules)"
     )
@@ -95,7 +95,7 @@ def test_tasks_grow_linearly_with_the_blocks_and_the_plan_knows_them():
     for n_blocks in (10, 100, 200, 400):
         array, outputs = graph_of(n_blocks)
         graph = outputs[0].dask.to_dict()
-        ours = [key for key in graph if "stretchy" in str(key)]
+        ours = [key for key in graph if "skstretch" in str(key)]
         assert len(ours) == dask_plan(array).n_tasks
         assert len(ours) <= n_blocks * (1 + 1 / (FAN_IN - 1)) + 3
 

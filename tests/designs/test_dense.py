@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from stretchy.core.quadrant import Quadrant
-from stretchy.designs import as_design, blocks, measure
+from skstretch.core.quadrant import Quadrant
+from skstretch.designs import as_design, blocks, measure
 
 M, D, A = 9, 7, -0.6
 B = np.linspace(-0.2, 0.3, D)

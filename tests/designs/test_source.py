@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from stretchy import StretchyRegressor
-from stretchy.designs import Source, is_source, measure
-from stretchy.designs.source import READ_BYTES
+from skstretch import StretchyRegressor
+from skstretch.designs import Source, is_source, measure
+from skstretch.designs.source import READ_BYTES
 from tests.designs.products import (
     KINDS,
     assert_alike,
@@ -95,7 +95,7 @@ def test_read(rows, columns):
 
 
 def test_scattered_columns_are_read_in_bounded_pieces(monkeypatch):
-    monkeypatch.setattr("stretchy.designs.source.READ_BYTES", 8 * 24 * 10)
+    monkeypatch.setattr("skstretch.designs.source.READ_BYTES", 8 * 24 * 10)
     X = numbers("wide")
     array = CountingArray(X)
     columns = np.array([0, 1, 9, 10, 30, 69])
@@ -115,8 +115,8 @@ def long_source(n_columns=4096):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_number_that_is_none_is_named_by_column_and_row(value, monkeypatch):
-    monkeypatch.setattr("stretchy.designs.blocks.BLOCK_BYTES", 8 * 8 * 64)
-    monkeypatch.setattr("stretchy.designs.blocks.BLOCK_LENGTH", 64)
+    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_BYTES", 8 * 8 * 64)
+    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_LENGTH", 64)
     X, y = long_source()
     column = 37 * 64 + 11  # in block 37
     X[5, column] = value
@@ -126,8 +126,8 @@ def test_a_number_that_is_none_is_named_by_column_and_row(value, monkeypatch):
 
 
 def test_a_bad_number_among_tall_rows_and_new_rows(monkeypatch):
-    monkeypatch.setattr("stretchy.designs.blocks.BLOCK_BYTES", 8 * 8 * 16)
-    monkeypatch.setattr("stretchy.designs.blocks.BLOCK_LENGTH", 16)
+    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_BYTES", 8 * 8 * 16)
+    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_LENGTH", 16)
     X, _ = long_source(900)
     X = np.ascontiguousarray(X.T)
     y = X[:, 0]
@@ -182,8 +182,8 @@ CHANGES = {
 @pytest.mark.parametrize("after", [0, 5])
 @pytest.mark.parametrize("tall", [False, True])
 def test_an_array_that_changes_while_it_is_read(change, after, tall, monkeypatch):
-    monkeypatch.setattr("stretchy.designs.blocks.BLOCK_BYTES", 8 * 8 * 64)
-    monkeypatch.setattr("stretchy.designs.blocks.BLOCK_LENGTH", 64)
+    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_BYTES", 8 * 8 * 64)
+    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_LENGTH", 64)
     X, y = long_source(640)
     if tall:
         X, y = np.ascontiguousarray(X.T), X[0]
@@ -221,8 +221,8 @@ def test_a_read_that_fails_is_the_users_to_see():
 TRUNCATED = """
 import os, sys
 import numpy as np
-from stretchy import StretchyRegressor
-from stretchy.designs.source import Source
+from skstretch import StretchyRegressor
+from skstretch.designs.source import Source
 
 original = Source._slice
 for when in ("before", "view", "during"):

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 
-from stretchy import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
-from stretchy.designs import as_design, measure, tidy
-from stretchy.designs.sparse import SparseDesign
+from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
+from skstretch.designs import as_design, measure, tidy
+from skstretch.designs.sparse import SparseDesign
 from tests.designs.products import (
     KINDS,
     assert_alike,
@@ -63,7 +63,7 @@ def test_products_are_those_of_the_dense_design(kind, shape, subset, memory, pro
 def test_the_split_by_cost_changes_nothing(kind, cost, monkeypatch):
     """Whatever share of the columns goes through BLAS."""
     (design, new), (dense, dense_new) = both("wide", kind, "all")
-    monkeypatch.setattr("stretchy.designs.sparse.SPARSE_COST", min(cost, 1e12))
+    monkeypatch.setattr("skstretch.designs.sparse.SPARSE_COST", min(cost, 1e12))
     frequent, rare = design._split
     assert (rare if cost else frequent).size <= 1  # a column without entries is always rare
     for products in (plain_products, scaled_products):
@@ -133,8 +133,8 @@ WORK = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.IllConditionedWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 @pytest.mark.parametrize("shape", [(60, 20_000), (6_000, 60)], ids=["wide", "tall"])
 @pytest.mark.parametrize("work", WORK)
 def test_no_whole_matrix_becomes_dense(work, shape, monkeypatch):

@@ -5,29 +5,29 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 
-from stretchy import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
-from stretchy.core.intercept import Intercept
-from stretchy.designs import Source, Wanted, measure, survey, tidy
-from stretchy.designs.dense import DenseDesign
+from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
+from skstretch.core.intercept import Intercept
+from skstretch.designs import Source, Wanted, measure, survey, tidy
+from skstretch.designs.dense import DenseDesign
 from tests.designs.products import design_of, quadrant_of
 from tests.zoo import CountingArray, numbers, targets, weights
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 GRID = {"a_grid": (-0.4, -0.2, 0.0), "k_grid": (1.1, 1.25, 1.5, 2.0), "c_grid": (0.1, 1.0, 10.0)}
 MANY_BLOCKS = 0.02
 
 
 def set_blocks(monkeypatch, length):
     """Blocks of `length` rows or columns, whatever they weigh."""
-    monkeypatch.setattr("stretchy.designs.blocks.BLOCK_BYTES", 1)
-    monkeypatch.setattr("stretchy.designs.blocks.BLOCK_LENGTH", length)
+    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_BYTES", 1)
+    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_LENGTH", length)
 
 
 def set_threads(monkeypatch, count):
     """Work shared among threads, however small it is."""
-    monkeypatch.setattr("stretchy.designs.blocks.SHARED_SIZE", 1)
+    monkeypatch.setattr("skstretch.designs.blocks.SHARED_SIZE", 1)
     for module in ("threads", "dense"):
-        monkeypatch.setattr(f"stretchy.designs.{module}.available_threads", lambda: count)
+        monkeypatch.setattr(f"skstretch.designs.{module}.available_threads", lambda: count)
 
 
 # Reads

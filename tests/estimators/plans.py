@@ -13,7 +13,7 @@ GRID = {"k_grid": (1.1, 1.5, 2.0), "c_grid": (0.1, 1.0)}
 SHUFFLED = KFold(3, shuffle=True, random_state=0)
 
 LINE = re.compile(
-    r"stretchy: [\d,]+ x [\d,]+ \w+(?: \([\d,]+ of positive weight\))?, (?P<kind>[^;]+); "
+    r"skstretch: [\d,]+ x [\d,]+ \w+(?: \([\d,]+ of positive weight\))?, (?P<kind>[^;]+); "
     r"(?P<space>dual|primal) form by (?P<solver>LU|QR|Krylov)(?: in the first pass)?, "
     r"a [\d,]+ x [\d,]+ system(?P<fallback> \(QR if LU loses digits\))?, [\d,]+ cells?; "
     r"(?P<walks>.*); about [\d.]+ [kMG]B of memory (?:here )?and (?P<time>.+)"

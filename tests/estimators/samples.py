@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from stretchy.exceptions import IllConditionedWarning
+from skstretch.exceptions import IllConditionedWarning
 from tests.references import plain_dual, plain_primal
 
 SHAPES = {"wide": (14, 30), "tall": (40, 7)}

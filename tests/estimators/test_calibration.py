@@ -10,8 +10,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from stretchy import StretchyClassifier, StretchyClassifierCV
-from stretchy.core.calibration import (
+from skstretch import StretchyClassifier, StretchyClassifierCV
+from skstretch.core.calibration import (
     balanced_cut,
     balanced_cuts,
     favoured_cuts,
@@ -218,7 +218,7 @@ def test_from_literal_scores(n_classes, name, density):
 @pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("threshold", ["zero", "balanced", "auto"])
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_probabilities_agree_with_labels(estimator, n_classes, threshold):
     X, codes = labelled(n_classes=n_classes)
     names = np.array(["low", "mid", "up"])
@@ -238,7 +238,7 @@ def test_probabilities_agree_with_labels(estimator, n_classes, threshold):
 
 
 @pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_thresholds(estimator):
     X, codes = labelled(share=0.1, shape=(150, 5))
     models = {
@@ -257,7 +257,7 @@ def test_thresholds(estimator):
 
 
 @pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_isotonic(estimator):
     X, codes = labelled()
     model = estimator(threshold="balanced", calibration="isotonic").fit(X, codes)
@@ -321,7 +321,7 @@ def rare_positives(seed):
 
 
 @pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_rare_positives_are_found(estimator):
     params = {"c": 0.1} if estimator is StretchyClassifier else {"k_grid": (1.25,)}
     for seed in range(3):

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from stretchy import StretchyClassifierCV, StretchyRegressorCV
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from tests.estimators.samples import problem
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 GRIDS = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0), "cv": 3}
 N_CELLS = 2 * (2 + 1)
 searches = pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
@@ -110,11 +110,11 @@ if hasattr(sklearn, "callback"):
     del sklearn.callback
 sys.meta_path.insert(0, Block())
 warnings.simplefilter("error")
-from stretchy.estimators import callbacks
+from skstretch.estimators import callbacks
 assert not callbacks.HAS_CALLBACKS
 import numpy as np
-from stretchy import StretchyClassifierCV, StretchyRegressorCV
-from stretchy.exceptions import GridEdgeWarning
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch.exceptions import GridEdgeWarning
 rng = np.random.default_rng(0)
 X = rng.standard_normal((30, 4))
 y = X[:, 0] + rng.standard_normal(30)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.class_weight import compute_sample_weight
 
-from stretchy import StretchyClassifier, StretchyRegressor
+from skstretch import StretchyClassifier, StretchyRegressor
 from tests.estimators.samples import (
     assert_close,
     new_rows,

@@ -24,12 +24,12 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import stretchy.estimators.classification
-from stretchy import StretchyClassifier, StretchyClassifierCV
+import skstretch.estimators.classification
+from skstretch import StretchyClassifier, StretchyClassifierCV
 from tests import literal
 from tests.estimators.samples import assert_close, problem
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 classes = pytest.mark.parametrize("n_classes", [2, 3])
 shapes = pytest.mark.parametrize("shape", [(30, 50), (70, 7)])
 FEW = {"k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0, 1e3)}
@@ -336,7 +336,7 @@ def test_interrupt(fitted_before, monkeypatch):
     model = StretchyClassifierCV(**FEW)
     if fitted_before:
         model.fit(X, y)
-    monkeypatch.setattr(stretchy.estimators.classification, "temperature", interrupted)
+    monkeypatch.setattr(skstretch.estimators.classification, "temperature", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     for method in ("predict", "decision_function", "predict_proba"):

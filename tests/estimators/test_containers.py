@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from stretchy import StretchyClassifier, StretchyRegressor
+from skstretch import StretchyClassifier, StretchyRegressor
 from tests.estimators.samples import assert_close, new_rows, problem
 
 shapes = pytest.mark.parametrize("shape", ["wide", "tall"])

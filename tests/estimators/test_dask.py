@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 
-from stretchy import (
+from skstretch import (
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
@@ -20,7 +20,7 @@ from stretchy import (
 from tests.dask_arrays import as_dask, tall, wide
 
 # two values of c are enough here, and one of them is always at the edge
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 KINDS = [(kind, shape) for kind in ("dense", "sparse") for shape in ("wide", "tall")]
 GRID = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0)}
 
@@ -312,21 +312,21 @@ def test_identity_and_offsets_by_column():
 
 
 def test_a_fitted_model_pickles_and_saves(tmp_path):
-    import stretchy
+    import skstretch
 
     X, blocks, y, _ = data("dense", "wide")
     model = StretchyRegressor().fit(blocks, y)
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict(X), model.predict(X))
-    stretchy.save(model, tmp_path / "model.stretchy")
-    loaded = stretchy.load(tmp_path / "model.stretchy")
+    skstretch.save(model, tmp_path / "model.stretchy")
+    loaded = skstretch.load(tmp_path / "model.stretchy")
     np.testing.assert_allclose(loaded.predict(X), model.predict(X), rtol=0, atol=1e-12)
 
 
 def test_sparse_chunks_stay_sparse(monkeypatch):
     _, blocks, y, _ = data("sparse", "wide")
     assert sparse.issparse(blocks.blocks[0, 0].compute())
-    from stretchy.designs import dask_walk
+    from skstretch.designs import dask_walk
 
     seen = []
     opened = dask_walk.opened

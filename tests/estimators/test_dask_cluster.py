@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from stretchy import StretchyRegressor, StretchyRegressorCV
-from stretchy.designs import Meter, dask_run
-from stretchy.designs.dask_array import cut
-from stretchy.designs.dask_plan import gram_bytes, worker_bytes
-from stretchy.designs.dask_run import BlockError, InterruptedWalkError, LostDataError
+from skstretch import StretchyRegressor, StretchyRegressorCV
+from skstretch.designs import Meter, dask_run
+from skstretch.designs.dask_array import cut
+from skstretch.designs.dask_plan import gram_bytes, worker_bytes
+from skstretch.designs.dask_run import BlockError, InterruptedWalkError, LostDataError
 from tests.dask_arrays import tall
 
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 SHAPE, WIDTH = (40, 1200), 100
 N_BLOCKS = SHAPE[1] // WIDTH
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import sklearn
 
-import stretchy.designs.meter
-from stretchy import (
+import skstretch.designs.meter
+from skstretch import (
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from stretchy.solve import fit as fit_module
+from skstretch.solve import fit as fit_module
 from tests.estimators.plans import DATA, GRID, SHAPES, SHUFFLED, printed
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::stretchy.exceptions.GridEdgeWarning", "ignore::UserWarning"
+    "ignore::skstretch.exceptions.GridEdgeWarning", "ignore::UserWarning"
 )
 
 
@@ -150,7 +150,7 @@ def test_krylov_has_a_plan_of_its_own(shape, make, solver, capfd, monkeypatch):
 def test_the_plan_tells_all_that_it_tells_of_data_in_memory(capfd):
     text = fitted(StretchyRegressorCV(**GRID), DATA["wide"], capfd)[2].text
     for part in (
-        "stretchy: 24 x 70 float64, 7 blocks of Dask; dual form by LU, a 24 x 24 system",
+        "skstretch: 24 x 70 float64, 7 blocks of Dask; dual form by LU, a 24 x 24 system",
         "8 cells; walks over the blocks: 1 for moments and K, 1 for coefficients, 27 kB; ",
         "9 tasks and at most 133 kB between workers in a walk, workers of 313 MiB; ",
         " of memory here and less than a second",
@@ -160,7 +160,7 @@ def test_the_plan_tells_all_that_it_tells_of_data_in_memory(capfd):
 
 def test_blocks_are_counted_as_they_are_done(capfd, monkeypatch):
     times = iter(range(0, 100_000, 20))
-    monkeypatch.setattr(stretchy.designs.meter.time, "monotonic", lambda: float(next(times)))
+    monkeypatch.setattr(skstretch.designs.meter.time, "monotonic", lambda: float(next(times)))
     X = np.random.default_rng(0).standard_normal((24, 70))
     blocks = da.from_array(X, chunks=(-1, 10))
     model = StretchyRegressor(verbose=1)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from stretchy import StretchyClassifier, StretchyRegressor
+from skstretch import StretchyClassifier, StretchyRegressor
 from tests.estimators.samples import (
     assert_close,
     new_rows,

@@ -24,7 +24,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from stretchy import (
+from skstretch import (
     FirstQuadrant,
     GaussianBasis,
     RandomNetwork,

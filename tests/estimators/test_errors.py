@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from stretchy import StretchyClassifier, StretchyRegressor
+from skstretch import StretchyClassifier, StretchyRegressor
 from tests.estimators.samples import complaint, problem
 
 BOTH = pytest.mark.parametrize("Model", [StretchyRegressor, StretchyClassifier])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from stretchy import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
+from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
 from tests.estimators.samples import problem
 
 
@@ -71,7 +71,7 @@ def test_a_failed_first_fit_is_no_fit(Model, fault):
         broken.predict(X_bad if np.isfinite(X_bad).all() else X)
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 @pytest.mark.parametrize(
     "model", [StretchyRegressorCV(), StretchyRegressor()], ids=lambda model: type(model).__name__
 )

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = """
 import sys, threading, time
 import numpy as np
-from stretchy import StretchyRegressor, StretchyRegressorCV
-from stretchy.designs import dense, threads
+from skstretch import StretchyRegressor, StretchyRegressorCV
+from skstretch.designs import dense, threads
 
 work, rows, columns, n_threads = sys.argv[1], *(int(word) for word in sys.argv[2:])
 threads.available_threads = dense.available_threads = lambda: n_threads

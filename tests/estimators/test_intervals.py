@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import binom
 from sklearn.exceptions import NotFittedError
 
-import stretchy.solve.interval
+import skstretch.solve.interval
 from benchmarks.coverage import KINDS, REAL, of, real, simulated
-from stretchy import StretchyRegressor, StretchyRegressorCV
-from stretchy.core.intervals import jackknife_plus, residual_width
-from stretchy.exceptions import IllConditionedWarning
+from skstretch import StretchyRegressor, StretchyRegressorCV
+from skstretch.core.intervals import jackknife_plus, residual_width
+from skstretch.exceptions import IllConditionedWarning
 from tests import literal
 from tests.estimators.samples import assert_close, new_rows, problem
 from tests.references import INTERCEPTS, five_points
@@ -123,7 +123,7 @@ def test_several_targets(shape):
 
 
 @two_shapes
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_after_a_search(shape):
     X, y = problem(SHAPES[shape])
     model = StretchyRegressorCV(k_grid=(1.25, 2.0), c_grid=(1.0, 10.0)).fit(X, y)
@@ -321,7 +321,7 @@ def test_in_chunks(monkeypatch):
     X, y = problem(SHAPES["wide"])
     model = StretchyRegressor(1.25, 20.0).fit(X, y)
     whole = model.predict_interval(X)
-    monkeypatch.setattr(stretchy.solve.interval, "CHUNK_BYTES", 3 * 8 * len(y))
+    monkeypatch.setattr(skstretch.solve.interval, "CHUNK_BYTES", 3 * 8 * len(y))
     parts = model.predict_interval(X)
     assert_bounds(parts, whole, 1e-3 * np.abs(y).max())
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy import StretchyRegressor
+from skstretch import StretchyRegressor
 from tests.estimators.samples import (
     assert_close,
     new_rows,

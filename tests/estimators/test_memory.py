@@ -20,7 +20,7 @@ MB = 1e6
 BLOCKED = """
 import sys
 import numpy as np
-from stretchy import StretchyRegressor
+from skstretch import StretchyRegressor
 
 X = np.memmap(sys.argv[1], dtype=np.float64, mode="r").reshape(int(sys.argv[2]), -1)
 y = np.arange(len(X)) % 7.0
@@ -29,7 +29,7 @@ SPARSE = """
 import sys
 import numpy as np
 from scipy import sparse
-from stretchy import StretchyRegressor
+from skstretch import StretchyRegressor
 
 rows, columns, stored = (int(word) for word in sys.argv[1:])
 rng = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def file_of(path, rows, columns):
 HUNGRY = """
 import sys
 import numpy as np
-from stretchy import StretchyRegressor as Modest
+from skstretch import StretchyRegressor as Modest
 
 class StretchyRegressor(Modest):
     def fit(self, X, y):

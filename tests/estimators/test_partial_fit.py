@@ -10,10 +10,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-import stretchy
-from stretchy import FirstQuadrant, StretchyClassifier, StretchyRegressor
-from stretchy.exceptions import IllConditionedWarning
-from stretchy.io.errors import ModelFileError
+import skstretch
+from skstretch import FirstQuadrant, StretchyClassifier, StretchyRegressor
+from skstretch.exceptions import IllConditionedWarning
+from skstretch.io.errors import ModelFileError
 from tests.estimators.samples import assert_close, problem
 from tests.io.samples import saved_bytes, with_header
 
@@ -51,7 +51,7 @@ def assert_same_model(found, expected, X, rtol=1e-10):
 
 
 # two rows say little of seven features; the last word is that of all rows
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.IllConditionedWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("intercept", [True, "column", False])
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_an_interrupt_in_the_middle_of_a_batch_changes_nothing(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("stretchy.designs.dense.DenseDesign.project", interrupted)
+    monkeypatch.setattr("skstretch.designs.dense.DenseDesign.project", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
     assert vars(model) == before
@@ -384,7 +384,7 @@ def test_what_needs_rows_is_a_clear_error(tmp_path):
         model.coef_covariance,
         model.effect_path,
         lambda: model.dual_coef_,
-        lambda: stretchy.save(model, tmp_path / "m.stretchy", intervals=True),
+        lambda: skstretch.save(model, tmp_path / "m.stretchy", intervals=True),
     ):
         with pytest.raises(ValueError, match="partial_fit keeps none of them"):
             ask()
@@ -425,8 +425,8 @@ def test_pickles_go_on_and_clones_begin_anew():
 def test_file_of_a_model_of_batches(tmp_path):
     X, Y = data(2)
     model = in_batches(StretchyRegressor(k=1.25), X, Y, SPLITS["even"])
-    stretchy.save(model, tmp_path / "model.stretchy")
-    loaded = stretchy.load(tmp_path / "model.stretchy")
+    skstretch.save(model, tmp_path / "model.stretchy")
+    loaded = skstretch.load(tmp_path / "model.stretchy")
     for new in (X, 4 * X):
         np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
     assert loaded.n_samples_seen_ == M
@@ -435,8 +435,8 @@ def test_file_of_a_model_of_batches(tmp_path):
         loaded.predict_interval(X)
     with pytest.raises(ValueError, match="new fit"):
         loaded.partial_fit(X, Y)
-    stretchy.save(loaded, tmp_path / "again.stretchy")
-    twice = stretchy.load(tmp_path / "again.stretchy")
+    skstretch.save(loaded, tmp_path / "again.stretchy")
+    twice = skstretch.load(tmp_path / "again.stretchy")
     np.testing.assert_array_equal(twice.predict(X), model.predict(X))
 
 
@@ -447,19 +447,19 @@ def test_file_with_an_odd_number_of_rows_is_refused(count, tmp_path):
     path = tmp_path / "odd.stretchy"
     path.write_bytes(with_header(saved_bytes(model, tmp_path), n_samples_seen=count))
     with pytest.raises(ModelFileError):
-        stretchy.load(path)
+        skstretch.load(path)
     fitted = StretchyRegressor().fit(X, y)  # this one has rows to show for
     path.write_bytes(with_header(saved_bytes(fitted, tmp_path), n_samples_seen=90))
     with pytest.raises(ModelFileError):
-        stretchy.load(path)
+        skstretch.load(path)
 
 
 def test_file_of_a_classifier_of_batches(tmp_path):
     X, y = data()
     labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.6]))]
     model = StretchyClassifier().partial_fit(X, labels, classes=["low", "mid", "high"])
-    stretchy.save(model, tmp_path / "model.stretchy")
-    loaded = stretchy.load(tmp_path / "model.stretchy")
+    skstretch.save(model, tmp_path / "model.stretchy")
+    loaded = skstretch.load(tmp_path / "model.stretchy")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     with pytest.raises(ValueError, match="partial_fit"):
         loaded.predict_proba(X)

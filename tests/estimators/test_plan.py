@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
 
-from stretchy import (
+from skstretch import (
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from stretchy.solve import fit as fit_module
+from skstretch.solve import fit as fit_module
 from tests.estimators.plans import DATA, GRID, SHAPES, SHUFFLED, Counting, printed
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::stretchy.exceptions.GridEdgeWarning", "ignore::UserWarning"
+    "ignore::skstretch.exceptions.GridEdgeWarning", "ignore::UserWarning"
 )
 
 

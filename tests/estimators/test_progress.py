@@ -5,13 +5,13 @@ import io
 import numpy as np
 import pytest
 
-import stretchy.designs.meter
-import stretchy.search.progress
-from stretchy import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
-from stretchy.search import Progress
+import skstretch.designs.meter
+import skstretch.search.progress
+from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from skstretch.search import Progress
 from tests.estimators.samples import problem
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 GRIDS = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0), "cv": 3}
 searches = pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
 
@@ -35,7 +35,7 @@ def test_bar(search, capfd):
     out, err = capfd.readouterr()
     assert out == ""
     plan, err = err.split("\n", 1)
-    assert plan.startswith("stretchy: ")
+    assert plan.startswith("skstretch: ")
     assert "primal form by LU" in plan
     assert "6 cells" in plan
     assert err.startswith("\r")
@@ -57,7 +57,7 @@ def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
             raise KeyboardInterrupt
         return 0.0
 
-    monkeypatch.setattr(stretchy.search.progress.time, "monotonic", slowly())
+    monkeypatch.setattr(skstretch.search.progress.time, "monotonic", slowly())
     with pytest.raises(KeyboardInterrupt):
         fitted(StretchyRegressorCV, verbose=1, scoring=broken)
     out, err = capfd.readouterr()
@@ -68,7 +68,7 @@ def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
 
 def test_time_that_is_left(monkeypatch):
     clock = iter([0.0, 2.0, 2.05, 6.0])
-    monkeypatch.setattr(stretchy.search.progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(skstretch.search.progress.time, "monotonic", lambda: next(clock))
     stream = io.StringIO()
     progress = Progress(4, "cells", 1, stream)
     for _ in range(3):
@@ -97,7 +97,7 @@ def test_plan_of_a_single_fit(capfd):
     X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
     plan = plan_of(capfd, StretchyRegressor(), X, y)
     assert plan.startswith(
-        "stretchy: 12 x 40 float64, in memory; dual form by LU, a 12 x 12 system"
+        "skstretch: 12 x 40 float64, in memory; dual form by LU, a 12 x 12 system"
     )
     assert "1 cell; 3 walks over the data, 12 kB; about " in plan
     assert plan.endswith(" of memory and less than a second\n")
@@ -107,7 +107,7 @@ def test_plan_and_meter_of_data_read_in_blocks(capfd, tmp_path, monkeypatch):
     X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
     np.save(tmp_path / "X.npy", X)
     times = iter(range(0, 10_000, 20))
-    monkeypatch.setattr(stretchy.designs.meter.time, "monotonic", lambda: float(next(times)))
+    monkeypatch.setattr(skstretch.designs.meter.time, "monotonic", lambda: float(next(times)))
     shown = plan_of(capfd, StretchyRegressor(), np.load(tmp_path / "X.npy", mmap_mode="r"), y)
     plan, bar = shown.split("\n", 1)
     assert "read in blocks" in plan
@@ -122,9 +122,9 @@ def test_meter_on_a_terminal(monkeypatch):
             return True
 
     times = iter(range(100))
-    monkeypatch.setattr(stretchy.designs.meter.time, "monotonic", lambda: float(next(times)))
+    monkeypatch.setattr(skstretch.designs.meter.time, "monotonic", lambda: float(next(times)))
     screen = Terminal()
-    meter = stretchy.designs.meter.Meter(4_000_000_000, screen)
+    meter = skstretch.designs.meter.Meter(4_000_000_000, screen)
     meter.add(1_000_000_000)
     meter.add(1_000_000_000)
     meter.close()

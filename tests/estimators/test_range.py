@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from stretchy import StretchyRegressor
-from stretchy.exceptions import IllConditionedWarning
+from skstretch import StretchyRegressor
+from skstretch.exceptions import IllConditionedWarning
 from tests.estimators.samples import (
     assert_close,
     mean_fit,

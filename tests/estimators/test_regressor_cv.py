@@ -19,13 +19,13 @@ from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, ShuffleS
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import stretchy.estimators.search
-from stretchy import StretchyRegressor, StretchyRegressorCV
+import skstretch.estimators.search
+from skstretch import StretchyRegressor, StretchyRegressorCV
 from tests import literal
 from tests.estimators.samples import assert_close, new_rows, problem
 from tests.references import INTERCEPTS
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 shapes = pytest.mark.parametrize("shape", ["wide", "tall"])
 FEW = {"k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0, 1e3)}
 COLUMNS = {
@@ -433,7 +433,7 @@ def test_interrupt_at_any_step(step, monkeypatch):
 
     X, y = problem("tall")
     model = StretchyRegressorCV(**FEW).fit(X, y)
-    monkeypatch.setattr(stretchy.estimators.search, step, interrupted)
+    monkeypatch.setattr(skstretch.estimators.search, step, interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
@@ -450,7 +450,7 @@ def test_refused_after_a_fit(params):
         model.predict(X)
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_the_rule_says_by_which_loss_it_compares():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 30)), rng.standard_normal(20)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from stretchy import StretchyRegressor
+from skstretch import StretchyRegressor
 from tests.estimators.samples import assert_close, new_rows, problem, quadrant_features
 
 C = 3.0

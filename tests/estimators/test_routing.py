@@ -7,10 +7,10 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, cross_v
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from stretchy import StretchyClassifierCV, StretchyRegressorCV
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from tests.estimators.samples import problem
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 FEW = {"k_grid": (1.25,), "c_grid": (0.1, 10.0, 1e3), "rule": "best"}
 searches = pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
 

@@ -8,16 +8,16 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import stretchy
+import skstretch
 
 # on the noise that some checks fit, the strongest penalty of the grid is the right answer
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
 
 def discovered_estimators() -> list[type[BaseEstimator]]:
     """Every public estimator class defined in any module of the package."""
     found = set()
-    for info in pkgutil.walk_packages(stretchy.__path__, "stretchy."):
+    for info in pkgutil.walk_packages(skstretch.__path__, "skstretch."):
         try:
             module = importlib.import_module(info.name)
         except ImportError:  # a room whose extra is not installed
@@ -25,7 +25,7 @@ def discovered_estimators() -> list[type[BaseEstimator]]:
         for _, cls in inspect.getmembers(module, inspect.isclass):
             if (
                 issubclass(cls, BaseEstimator)
-                and cls.__module__.startswith("stretchy.")
+                and cls.__module__.startswith("skstretch.")
                 and not cls.__name__.startswith(("_", "Foretold"))
             ):
                 found.add(cls)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy import StretchyClassifier, StretchyRegressor
+from skstretch import StretchyClassifier, StretchyRegressor
 from tests.estimators.samples import assert_close, problem
 
 shapes = pytest.mark.parametrize("shape", ["wide", "tall"])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.model_selection import LeaveOneGroupOut, RepeatedKFold
 
-from stretchy import StretchyClassifierCV, StretchyRegressorCV
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from tests.estimators.samples import problem
 
 FEW = {"k_grid": (1.5, 2.0), "c_grid": (0.01, 0.1, 1.0)}
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.model_selection import ShuffleSplit
 
-from stretchy import (
+from skstretch import (
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
@@ -26,7 +26,7 @@ from tests.zoo import (
     weights,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
 # c is small enough for LU to keep its digits: rounding must not decide the comparison
 MODELS = {

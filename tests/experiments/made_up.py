@@ -6,9 +6,9 @@ import itertools
 
 import pandas as pd
 
-from stretchy.experiments.evidence import Evidence
-from stretchy.experiments.ledger import COLUMNS
-from stretchy.experiments.series import join, series
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.ledger import COLUMNS
+from skstretch.experiments.series import join, series
 
 KS = (1.1, 1.25, 1.5, 1.75, 2.0)
 MIXINGS = (1.0, 0.75, 0.5, 0.25, 0.0001)

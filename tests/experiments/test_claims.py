@@ -2,9 +2,9 @@
 
 import pytest
 
-from stretchy.experiments.claims import CLAIMS, judge_all
-from stretchy.experiments.series import series
-from stretchy.experiments.verdicts import Verdict, by_share
+from skstretch.experiments.claims import CLAIMS, judge_all
+from skstretch.experiments.series import series
+from skstretch.experiments.verdicts import Verdict, by_share
 from tests.experiments.made_up import KS, evidence, method, rows
 
 YES, PARTLY, NO, NONE = (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from stretchy import FirstQuadrant
-from stretchy.experiments.coefficients import coefficient_curves, stretchy_coefficients
+from skstretch import FirstQuadrant
+from skstretch.experiments.coefficients import coefficient_curves, stretchy_coefficients
 from tests.references import exact_solution
 
 
@@ -45,7 +45,9 @@ def test_sparse_features_give_the_same():
 
 
 def test_lasso_is_sparse_and_every_mixing_value_is_shown():
-    pytest.importorskip("glmnet", reason="needs python-glmnet: pip install 'stretchy[experiments]'")
+    pytest.importorskip(
+        "glmnet", reason="needs python-glmnet: pip install 'skstretch[experiments]'"
+    )
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, 8))
     curves = coefficient_curves("prostate", X, 2 * X[:, 3] + 0.1 * rng.standard_normal(60))

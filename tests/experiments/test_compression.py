@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stretchy import StretchyRegressor
-from stretchy.experiments.compression import compression_curves, participation, strong_share
-from stretchy.experiments.settings import QUICK
+from skstretch import StretchyRegressor
+from skstretch.experiments.compression import compression_curves, participation, strong_share
+from skstretch.experiments.settings import QUICK
 
 
 def test_measures_do_not_depend_on_scale():

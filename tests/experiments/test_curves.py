@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stretchy.experiments.curves import CurveBook, read_curves
-from stretchy.experiments.series import join, series
+from skstretch.experiments.curves import CurveBook, read_curves
+from skstretch.experiments.series import join, series
 
 
 @pytest.fixture

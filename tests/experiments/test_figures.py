@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from stretchy.experiments import figures
-from stretchy.experiments.figures import FIGURES, draw_all, style
-from stretchy.experiments.figures.summary import (
+from skstretch.experiments import figures
+from skstretch.experiments.figures import FIGURES, draw_all, style
+from skstretch.experiments.figures.summary import (
     KS,
     METHODS,
     MIXINGS,
@@ -20,12 +20,12 @@ from stretchy.experiments.figures.summary import (
     placed,
     spread,
 )
-from stretchy.experiments.madelon_features import feature_curves
-from stretchy.experiments.measures import absolute_curves, contour_curves
-from stretchy.experiments.ranks import compare_ranks
-from stretchy.experiments.series import join, series
-from stretchy.experiments.synthetic_one import output_curves, table_curves
-from stretchy.experiments.synthetic_two import boundary_curves
+from skstretch.experiments.madelon_features import feature_curves
+from skstretch.experiments.measures import absolute_curves, contour_curves
+from skstretch.experiments.ranks import compare_ranks
+from skstretch.experiments.series import join, series
+from skstretch.experiments.synthetic_one import output_curves, table_curves
+from skstretch.experiments.synthetic_two import boundary_curves
 
 COLUMNS = [
     "piece", "dataset", "method", "k", "c", "density", "mixing", "size", "trial", "fold",
@@ -139,8 +139,8 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 def test_drawing_leaves_pyplot_alone(tmp_path):
     code = (
         "import sys; from pathlib import Path\n"
-        "from stretchy.experiments.figures import fig1, style\n"
-        "from stretchy.experiments.measures import absolute_curves\n"
+        "from skstretch.experiments.figures import fig1, style\n"
+        "from skstretch.experiments.measures import absolute_curves\n"
         "assert 'matplotlib' not in sys.modules\n"
         f"fig1.draw(None, absolute_curves(), Path({str(tmp_path)!r}))\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"

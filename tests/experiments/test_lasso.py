@@ -7,8 +7,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import ElasticNet
 from sklearn.model_selection import KFold
 
-from stretchy.experiments.lasso import cross_validated, fit_lasso, fit_path, search_lasso
-from stretchy.experiments.penalties import largest_penalty, penalty_sequence
+from skstretch.experiments.lasso import cross_validated, fit_lasso, fit_path, search_lasso
+from skstretch.experiments.penalties import largest_penalty, penalty_sequence
 
 pytest.importorskip("glmnet", reason="python-glmnet is not installed (extra experiments)")
 

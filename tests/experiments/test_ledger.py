@@ -2,8 +2,8 @@
 
 import pytest
 
-from stretchy.experiments.cells import Cell, Unit
-from stretchy.experiments.ledger import COLUMNS, Ledger, read_results
+from skstretch.experiments.cells import Cell, Unit
+from skstretch.experiments.ledger import COLUMNS, Ledger, read_results
 
 CELLS = (Cell("study", "SR", k=1.1, c=1e100, density=1.0), Cell("study", "LASSO1", mixing=0.0001))
 UNIT = Unit("diabetes", "SR", 0, 1, CELLS)

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from stretchy.experiments.command import main
-from stretchy.experiments.lock import FILE, FolderInUseError, only_run
+from skstretch.experiments.command import main
+from skstretch.experiments.lock import FILE, FolderInUseError, only_run
 
 HOLD = """
 import sys, pathlib
-from stretchy.experiments.lock import only_run
+from skstretch.experiments.lock import only_run
 with only_run(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

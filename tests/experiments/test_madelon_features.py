@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy.experiments.madelon_features import feature_curves
+from skstretch.experiments.madelon_features import feature_curves
 
 
 def features():

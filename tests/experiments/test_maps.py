@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stretchy.experiments.maps import take_rows
+from skstretch.experiments.maps import take_rows
 
 
 def test_rows_of_an_array_are_an_array():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy.experiments.measures import (
+from skstretch.experiments.measures import (
     EPSILON,
     LEVELS,
     MEASURES,

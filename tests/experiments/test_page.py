@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from scipy import sparse
 
-from stretchy.experiments.command import main
-from stretchy.experiments.page import page_text
-from stretchy.experiments.series import series
-from stretchy.experiments.settings import FULL
+from skstretch.experiments.command import main
+from skstretch.experiments.page import page_text
+from skstretch.experiments.series import series
+from skstretch.experiments.settings import FULL
 from tests.experiments.made_up import evidence, method, rows
 
 
@@ -73,7 +73,7 @@ def test_fewer_trials_are_said_only_where_they_are():
 
 
 def test_tables_two_and_three_are_counted_in_what_was_loaded(tmp_path, monkeypatch):
-    monkeypatch.setattr("stretchy.experiments.reproduction.DEFAULT", ("diabetes",))
+    monkeypatch.setattr("skstretch.experiments.reproduction.DEFAULT", ("diabetes",))
     assert main(["table2", "table3", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "reproduction.md").read_text("utf-8")
     assert "| Diabetes | Medical | 10 | 442 | 100 % |" in page

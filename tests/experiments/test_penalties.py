@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from stretchy.experiments.penalties import as_glmnet, largest_penalty, penalty_sequence
+from skstretch.experiments.penalties import as_glmnet, largest_penalty, penalty_sequence
 
 
 def literal_largest(X, y, mixing):

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from stretchy.experiments.plan import PIECES, SLOW, CurveTask, make_plan
-from stretchy.experiments.progress import GUESSES, Progress
-from stretchy.experiments.sets import DEFAULT, SETS, STANDINS, choose_sets
-from stretchy.experiments.settings import FULL, QUICK
-from stretchy.experiments.standins import PROBES
+from skstretch.experiments.plan import PIECES, SLOW, CurveTask, make_plan
+from skstretch.experiments.progress import GUESSES, Progress
+from skstretch.experiments.sets import DEFAULT, SETS, STANDINS, choose_sets
+from skstretch.experiments.settings import FULL, QUICK
+from skstretch.experiments.standins import PROBES
 
 ALL = choose_sets(DEFAULT)
 
@@ -65,7 +65,7 @@ def test_stand_ins_are_a_small_piece_of_their_own():
 def test_lasso_waits_for_memory(monkeypatch):
     gaze = choose_sets(["gaze"])
     for size, there in ((20e9, False), (64e9, True)):
-        monkeypatch.setattr("stretchy.experiments.memory.memory_bytes", lambda size=size: size)
+        monkeypatch.setattr("skstretch.experiments.memory.memory_bytes", lambda size=size: size)
         assert (("gaze", "LASSO") in families(make_plan(["fig9"], gaze, FULL))) is there
     assert ("gaze", "LASSOCV") not in families(make_plan(["fig9"], gaze, FULL))
 

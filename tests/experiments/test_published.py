@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from stretchy.experiments.command import main
-from stretchy.experiments.curves import read_curves
-from stretchy.experiments.evidence import Evidence
-from stretchy.experiments.ledger import read_results
-from stretchy.experiments.page import CAPTIONS, page_text
-from stretchy.experiments.settings import read_settings
+from skstretch.experiments.command import main
+from skstretch.experiments.curves import read_curves
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.ledger import read_results
+from skstretch.experiments.page import CAPTIONS, page_text
+from skstretch.experiments.settings import read_settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 

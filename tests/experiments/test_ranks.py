@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stretchy.experiments.ranks import compare_ranks, critical_difference, friedman, rank_rows
+from skstretch.experiments.ranks import compare_ranks, critical_difference, friedman, rank_rows
 
 NAMES = ("C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf")
 

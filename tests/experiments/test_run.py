@@ -16,20 +16,20 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
-from stretchy.experiments.command import main
-from stretchy.experiments.curves import CurveBook, read_curves
-from stretchy.experiments.ledger import KEY, Ledger, read_results
-from stretchy.experiments.plan import CurveTask, make_plan
-from stretchy.experiments.run import missing_tasks, run_plan
-from stretchy.experiments.sets import SETS, choose_sets
-from stretchy.experiments.settings import QUICK
+from skstretch.experiments.command import main
+from skstretch.experiments.curves import CurveBook, read_curves
+from skstretch.experiments.ledger import KEY, Ledger, read_results
+from skstretch.experiments.plan import CurveTask, make_plan
+from skstretch.experiments.run import missing_tasks, run_plan
+from skstretch.experiments.sets import SETS, choose_sets
+from skstretch.experiments.settings import QUICK
 
 RUN = ["fig11", "--quick", "--datasets", "diabetes", "--trials", "8"]
 SAME = [*KEY, "error", "measure", "nonzero", "seed", "versions"]
 
 
 def start(out, *, jobs):
-    command = [sys.executable, "-m", "stretchy.experiments", *RUN]
+    command = [sys.executable, "-m", "skstretch.experiments", *RUN]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [*command, "--out", str(out), "--jobs", str(jobs)],
@@ -87,14 +87,14 @@ def test_finished_run_computes_nothing(tmp_path, capsys, monkeypatch):
     assert main(["fig1", "--out", str(tmp_path)]) == 0
     before = (tmp_path / "curves.csv").read_bytes()
     capsys.readouterr()
-    monkeypatch.setattr("stretchy.experiments.run.compute", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("skstretch.experiments.run.compute", lambda *_: pytest.fail("computed"))
     assert main(["fig1", "--out", str(tmp_path)]) == 0
     assert "1 of 1 parts are there already" in capsys.readouterr().err
     assert (tmp_path / "curves.csv").read_bytes() == before
 
 
 def test_failure_is_said_and_the_rest_goes_on(tmp_path, capsys, monkeypatch):
-    from stretchy.experiments import tasks
+    from skstretch.experiments import tasks
 
     def broken():
         raise ArithmeticError("no luck")
@@ -129,7 +129,7 @@ def small_madelon():
 @pytest.fixture
 def small_sets(monkeypatch):
     """A small set in the place of Madelon, which need not be here."""
-    from stretchy.experiments.sets import load_set
+    from skstretch.experiments.sets import load_set
 
     monkeypatch.setitem(SETS, "madelon", replace(SETS["madelon"], load=small_madelon))
     load_set.cache_clear()
@@ -145,7 +145,7 @@ class Folder:
 
     def go_on(self, monkeypatch, tasks):
         """Run until so many tasks are written; the next one is begun and lost."""
-        from stretchy.experiments import run
+        from skstretch.experiments import run
 
         ledger, book = Ledger(self.path / "results.csv"), CurveBook(self.path / "curves.csv")
         left = [tasks]
@@ -202,7 +202,7 @@ def test_every_family_and_curve_resumes_to_the_same_rows(tmp_path, monkeypatch, 
 
 def test_a_stop_within_a_unit_leaves_none_of_its_rows(tmp_path, monkeypatch, small_sets):
     """Rows are written unit by unit: an error in the last cell of a unit leaves no row of it."""
-    from stretchy.experiments import study
+    from skstretch.experiments import study
 
     plan = make_plan(["madelon"], choose_sets(["madelon"]), SMALL)
     unit = next(unit for unit in plan.units if unit.family == "RPN")

@@ -5,8 +5,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from stretchy.experiments.command import usual_folder
-from stretchy.experiments.settings import FULL, QUICK, keep_settings, read_settings
+from skstretch.experiments.command import usual_folder
+from skstretch.experiments.settings import FULL, QUICK, keep_settings, read_settings
 
 
 @pytest.mark.parametrize("settings", [FULL, QUICK])

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stretchy import datasets
-from stretchy.experiments import sets
-from stretchy.experiments.command import main
-from stretchy.experiments.ledger import read_results
-from stretchy.experiments.loaded import loaded_sizes
-from stretchy.experiments.maps import scratch_folder
-from stretchy.experiments.sets import SETS, STANDINS, load_set
+from skstretch import datasets
+from skstretch.experiments import sets
+from skstretch.experiments.command import main
+from skstretch.experiments.ledger import read_results
+from skstretch.experiments.loaded import loaded_sizes
+from skstretch.experiments.maps import scratch_folder
+from skstretch.experiments.sets import SETS, STANDINS, load_set
 
 
 def small_gaze():
@@ -55,8 +55,8 @@ def test_the_piece_runs_and_is_on_the_page_alone(tmp_path, small, capsys):
 
 
 def test_a_map_is_never_loaded_whole(small, monkeypatch):
-    from stretchy.experiments import study
-    from stretchy.experiments.settings import FULL
+    from skstretch.experiments import study
+    from skstretch.experiments.settings import FULL
 
     half = study.halves("gaze-standin", 0, 0, FULL, sparse=True)
     for X in (half.X, half.X_test):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from stretchy import StretchyClassifier, StretchyRegressor
-from stretchy.experiments import study
-from stretchy.experiments.cells import cells_of, units_of
-from stretchy.experiments.errors import balanced_error_rate
-from stretchy.experiments.projection import fit_projection, relevant_features
-from stretchy.experiments.settings import FULL, QUICK
-from stretchy.experiments.stretchy_methods import fit_stretchy
+from skstretch import StretchyClassifier, StretchyRegressor
+from skstretch.experiments import study
+from skstretch.experiments.cells import cells_of, units_of
+from skstretch.experiments.errors import balanced_error_rate
+from skstretch.experiments.projection import fit_projection, relevant_features
+from skstretch.experiments.settings import FULL, QUICK
+from skstretch.experiments.stretchy_methods import fit_stretchy
 
 SMALL = replace(QUICK, powers=(1.25, 2.0), strengths=(1e2, 1e100), densities=(1.0, 0.5))
 

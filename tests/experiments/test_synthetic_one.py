@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stretchy.experiments.paper_table1 import PAPER_TABLE1
-from stretchy.experiments.synthetic_one import (
+from skstretch.experiments.paper_table1 import PAPER_TABLE1
+from skstretch.experiments.synthetic_one import (
     SHOWN,
     coefficients,
     column_name,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy.experiments.synthetic_two import (
+from skstretch.experiments.synthetic_two import (
     HIGH,
     LOW,
     boundary_curves,

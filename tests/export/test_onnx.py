@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
-import stretchy
+import skstretch
 from tests.io.samples import CLASSIFIERS, NEW, REGRESSORS, X, Y, fitted
 
 onnx = pytest.importorskip("onnx", reason="needs the package onnx; install the extra onnx")
@@ -31,7 +31,7 @@ def run(graph, data):
 def test_regressor(name):
     model, new = fitted(REGRESSORS[name])
     expected = model.predict(new)
-    got = run(stretchy.to_onnx(model), new.astype(np.float64))["prediction"]
+    got = run(skstretch.to_onnx(model), new.astype(np.float64))["prediction"]
     assert got.shape == expected.shape
     assert got.dtype == np.float64
     # where a model is fitted on float32, `predict` rounds to it
@@ -44,9 +44,9 @@ def test_classifier(name):
     model, new = fitted(CLASSIFIERS[name])
     if name == "uint64":
         with pytest.raises(TypeError, match="classes of dtype uint64 have no counterpart in ONNX"):
-            stretchy.to_onnx(model)
+            skstretch.to_onnx(model)
         return
-    out = run(stretchy.to_onnx(model), new.astype(np.float64))
+    out = run(skstretch.to_onnx(model), new.astype(np.float64))
     assert out["label"].tolist() == model.predict(new).tolist()
     scores = model.decision_function(new)
     assert out["scores"].shape == scores.shape
@@ -61,7 +61,7 @@ def test_classifier(name):
 def test_float32(name):
     model, new = fitted(REGRESSORS[name])
     expected = model.predict(new)
-    got = run(stretchy.to_onnx(model, dtype="float32"), new.astype(np.float32))["prediction"]
+    got = run(skstretch.to_onnx(model, dtype="float32"), new.astype(np.float32))["prediction"]
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, expected, atol=1e-4 * abs(expected).max())
 
@@ -69,7 +69,7 @@ def test_float32(name):
 @pytest.mark.parametrize("name", ["words", "bool", "float"])
 def test_float32_classes(name):
     model, new = fitted(CLASSIFIERS[name])
-    out = run(stretchy.to_onnx(model, dtype="float32"), new.astype(np.float32))
+    out = run(skstretch.to_onnx(model, dtype="float32"), new.astype(np.float32))
     clear = np.abs(np.atleast_2d(model.decision_function(new).T)).min(axis=0) > 1e-4
     assert out["label"][clear].tolist() == model.predict(new)[clear].tolist()
 
@@ -78,21 +78,21 @@ def test_far_from_the_data():
     """Values far outside the training data are bounded as in `predict`."""
     model, _ = fitted(REGRESSORS["wide"])
     far = np.vstack([np.full(59, 1e300), np.full(59, -1e300), np.zeros(59)])
-    got = run(stretchy.to_onnx(model), far)["prediction"]
+    got = run(skstretch.to_onnx(model), far)["prediction"]
     np.testing.assert_allclose(got, model.predict(far), rtol=1e-10)
 
 
 def test_small_logs_keep_their_digits():
     """With tiny |a| the features are 1 + 1e-9 and the coefficients huge."""
-    model = stretchy.StretchyRegressor(a=1e-9, c=1e20).fit(X, Y[:, 0])
+    model = skstretch.StretchyRegressor(a=1e-9, c=1e20).fit(X, Y[:, 0])
     assert abs(model.coef_).max() > 1e8
-    got = run(stretchy.to_onnx(model), NEW)["prediction"]
+    got = run(skstretch.to_onnx(model), NEW)["prediction"]
     np.testing.assert_allclose(got, model.predict(NEW), rtol=1e-10)
 
 
 def test_no_features_and_any_number_of_rows():
     model, _ = fitted(REGRESSORS["constant"])
-    graph = stretchy.to_onnx(model)
+    graph = skstretch.to_onnx(model)
     for n in (1, 5):
         got = run(graph, np.ones((n, 3)))["prediction"]
         np.testing.assert_allclose(got, model.predict(np.ones((n, 3))), rtol=1e-14)
@@ -100,40 +100,40 @@ def test_no_features_and_any_number_of_rows():
 
 def test_loaded_model(tmp_path):
     model, _ = fitted(CLASSIFIERS["words"])
-    stretchy.save(model, tmp_path / "model.stretchy")
-    again = stretchy.load(tmp_path / "model.stretchy")
-    assert stretchy.to_onnx(again).SerializeToString() == (
-        stretchy.to_onnx(model).SerializeToString()
+    skstretch.save(model, tmp_path / "model.stretchy")
+    again = skstretch.load(tmp_path / "model.stretchy")
+    assert skstretch.to_onnx(again).SerializeToString() == (
+        skstretch.to_onnx(model).SerializeToString()
     )
 
 
 def test_only_the_kept_features_are_read():
     model, _ = fitted(REGRESSORS["sparse"])
-    constants = {c.name: tuple(c.dims) for c in stretchy.to_onnx(model).graph.initializer}
+    constants = {c.name: tuple(c.dims) for c in skstretch.to_onnx(model).graph.initializer}
     assert max(size for dims in constants.values() for size in dims) <= 6
 
 
 def test_refused():
     model, _ = fitted(REGRESSORS["tall"])
     with pytest.raises(TypeError, match="a Ridge cannot be exported"):
-        stretchy.to_onnx(Ridge())
+        skstretch.to_onnx(Ridge())
     with pytest.raises(NotFittedError):
-        stretchy.to_onnx(stretchy.StretchyRegressor())
+        skstretch.to_onnx(skstretch.StretchyRegressor())
     with pytest.raises(ValueError, match="dtype='float16' is not known: use one of float64"):
-        stretchy.to_onnx(model, dtype="float16")
+        skstretch.to_onnx(model, dtype="float16")
     odd, _ = fitted(CLASSIFIERS["words"])
     odd = copy.copy(odd)
     odd.classes_ = np.array(["2020", "2021", "2022"], dtype="M8[Y]")
     with pytest.raises(TypeError, match="no counterpart in ONNX"):
-        stretchy.to_onnx(odd)
+        skstretch.to_onnx(odd)
 
 
 def test_without_the_package():
     code = (
-        "import sys; sys.modules['onnx'] = None; import stretchy, numpy as np\n"
-        "m = stretchy.StretchyRegressor().fit(np.eye(4), np.arange(4.0))\n"
-        "try: stretchy.to_onnx(m)\n"
+        "import sys; sys.modules['onnx'] = None; import skstretch, numpy as np\n"
+        "m = skstretch.StretchyRegressor().fit(np.eye(4), np.arange(4.0))\n"
+        "try: skstretch.to_onnx(m)\n"
         "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "to_onnx needs the package onnx: pip install 'stretchy[onnx]'."
+    assert done.stdout.strip() == "to_onnx needs the package onnx: pip install 'skstretch[onnx]'."

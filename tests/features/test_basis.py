@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from stretchy import GaussianBasis
+from skstretch import GaussianBasis
 
 
 def data(M=25, D=3, seed=0):

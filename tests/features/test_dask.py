@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from stretchy import FirstQuadrant, GaussianBasis, RandomNetwork
+from skstretch import FirstQuadrant, GaussianBasis, RandomNetwork
 from tests.dask_arrays import as_dask, tall, wide
 
 TRANSFORMERS = [

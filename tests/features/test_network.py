@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from stretchy import RandomNetwork
+from skstretch import RandomNetwork
 
 
 def data(M=40, D=6, seed=0):

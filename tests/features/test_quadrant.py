@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-from stretchy import FirstQuadrant
+from skstretch import FirstQuadrant
 
 
 def data(M=30, D=4, seed=0):

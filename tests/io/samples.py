@@ -8,8 +8,8 @@ import zipfile
 
 import numpy as np
 
-import stretchy
-from stretchy.exceptions import GridEdgeWarning
+import skstretch
+from skstretch.exceptions import GridEdgeWarning
 
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((36, 9)) * RNG.uniform(0.5, 20, 9) + RNG.uniform(-30, 30, 9)
@@ -85,14 +85,14 @@ def fitted(case):
     name, parameters, data, y, weights, new = case
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GridEdgeWarning)
-        model = getattr(stretchy, name)(**parameters).fit(data, y, sample_weight=weights)
+        model = getattr(skstretch, name)(**parameters).fit(data, y, sample_weight=weights)
     return model, new
 
 
 def saved_bytes(model, folder, **options):
     """The file of a model."""
     path = folder / "good.stretchy"
-    stretchy.save(model, path, **options)
+    skstretch.save(model, path, **options)
     return path.read_bytes()
 
 

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-import stretchy
-from stretchy.io import ModelFileError, about
+import skstretch
+from skstretch.io import ModelFileError, about
 from tests.io.samples import X, Y, saved_bytes
 
 FACTS = {"target": "größe <b>", "seconds": 0.25, "rows": 36, "checked": True}
@@ -14,22 +14,22 @@ FACTS = {"target": "größe <b>", "seconds": 0.25, "rows": 36, "checked": True}
 
 @pytest.fixture
 def model():
-    return stretchy.StretchyRegressor().fit(X, Y[:, 0])
+    return skstretch.StretchyRegressor().fit(X, Y[:, 0])
 
 
 def test_facts_come_back(model, tmp_path):
     path = tmp_path / "m.stretchy"
-    stretchy.save(model, path, about=FACTS)
+    skstretch.save(model, path, about=FACTS)
     assert about(path) == FACTS
     assert {name: type(value) for name, value in about(path).items()} == {
         name: type(value) for name, value in FACTS.items()
     }
-    np.testing.assert_array_equal(stretchy.load(path).predict(X), model.predict(X))
+    np.testing.assert_array_equal(skstretch.load(path).predict(X), model.predict(X))
 
 
 def test_without_facts_equal_models_give_equal_files(model, tmp_path):
     plain = saved_bytes(model, tmp_path)
-    assert saved_bytes(stretchy.load(tmp_path / "good.stretchy"), tmp_path) == plain
+    assert saved_bytes(skstretch.load(tmp_path / "good.stretchy"), tmp_path) == plain
     assert b'"about"' not in plain
     assert about(tmp_path / "good.stretchy") == {}
 
@@ -47,7 +47,7 @@ def test_without_facts_equal_models_give_equal_files(model, tmp_path):
 )
 def test_facts_that_cannot_be_stored(model, tmp_path, facts, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        stretchy.save(model, tmp_path / "m.stretchy", about=facts)
+        skstretch.save(model, tmp_path / "m.stretchy", about=facts)
     assert not (tmp_path / "m.stretchy").exists()
 
 

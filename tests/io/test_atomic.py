@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-import stretchy
-from stretchy.io import atomic, npy
+import skstretch
+from skstretch.io import atomic, npy
 from tests.io.samples import NEW, REGRESSORS, fitted
 
 MODEL, _ = fitted(REGRESSORS["tall"])
@@ -40,7 +40,7 @@ def test_failure_leaves_nothing(failure, older, tmp_path, monkeypatch):
         path.write_bytes(older)
     monkeypatch.setattr(module, name, raising)
     with pytest.raises(error):
-        stretchy.save(MODEL, path)
+        skstretch.save(MODEL, path)
     monkeypatch.undo()
     assert [p.name for p in tmp_path.iterdir()] == (["model.stretchy"] if older else [])
     assert older is None or path.read_bytes() == older
@@ -48,19 +48,19 @@ def test_failure_leaves_nothing(failure, older, tmp_path, monkeypatch):
 
 def test_readers_never_see_half_a_file(tmp_path):
     path, faults, done = tmp_path / "model.stretchy", [], threading.Event()
-    stretchy.save(MODEL, path)
+    skstretch.save(MODEL, path)
 
     def read():
         while not done.is_set():
             try:
-                stretchy.load(path)
+                skstretch.load(path)
             except ValueError as error:
                 faults.append(error)
 
     reader = threading.Thread(target=read)
     reader.start()
     for _ in range(20):
-        stretchy.save(MODEL, path)
+        skstretch.save(MODEL, path)
     done.set()
     reader.join()
     assert not faults
@@ -72,12 +72,12 @@ def test_permissions(tmp_path):
     path = tmp_path / "model.stretchy"
     before = os.umask(0o027)
     try:
-        stretchy.save(MODEL, path)
+        skstretch.save(MODEL, path)
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     path.chmod(0o604)
-    stretchy.save(MODEL, path)
+    skstretch.save(MODEL, path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o604
 
 
@@ -86,18 +86,18 @@ def test_links_keep_pointing(tmp_path):
     (tmp_path / "there").mkdir()
     link, path = tmp_path / "link.stretchy", tmp_path / "there" / "model.stretchy"
     link.symlink_to(path)
-    stretchy.save(MODEL, link)
+    skstretch.save(MODEL, link)
     assert link.is_symlink()
-    assert (stretchy.load(path).predict(NEW) == MODEL.predict(NEW)).all()
+    assert (skstretch.load(path).predict(NEW) == MODEL.predict(NEW)).all()
 
 
 def test_missing_folder(tmp_path):
     with pytest.raises(FileNotFoundError):
-        stretchy.save(MODEL, tmp_path / "missing" / "model.stretchy")
+        skstretch.save(MODEL, tmp_path / "missing" / "model.stretchy")
 
 
 def test_equal_models_give_equal_files(tmp_path):
     first, second = tmp_path / "first.stretchy", tmp_path / "second.stretchy"
-    stretchy.save(MODEL, first)
-    stretchy.save(fitted(REGRESSORS["tall"])[0], str(second))
+    skstretch.save(MODEL, first)
+    skstretch.save(fitted(REGRESSORS["tall"])[0], str(second))
     assert first.read_bytes() == second.read_bytes()

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import stretchy
-from stretchy.io import ModelFileError
+import skstretch
+from skstretch.io import ModelFileError
 from tests.io.samples import CLASSIFIERS, REGRESSORS, fitted, saved_bytes, with_header
 
 CASES = {
@@ -41,7 +41,7 @@ def check(data, name):
         path = Path(folder) / "damaged.stretchy"
         path.write_bytes(data)
         try:
-            model = stretchy.load(path)
+            model = skstretch.load(path)
         except ModelFileError:
             return
     for one, other in zip(outputs(model, new), expected, strict=True):
@@ -124,4 +124,4 @@ def test_odd_headers(name, field, value, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / f"{name}.stretchy"
     path.write_bytes(with_header(example(name)[0], **{field: value}))
     with contextlib.suppress(ModelFileError):
-        stretchy.load(path)
+        skstretch.load(path)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import stretchy
-from stretchy.io import ModelFileError
+import skstretch
+from skstretch.io import ModelFileError
 from tests.io import hostile
 from tests.io.samples import CLASSIFIERS, REGRESSORS, fitted, saved_bytes, with_array, with_header
 
@@ -39,7 +39,7 @@ def test_refused(case, tmp_path):
     tracemalloc.start()
     try:
         with pytest.raises(ModelFileError, match=message) as caught:
-            stretchy.load(path)
+            skstretch.load(path)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -50,14 +50,14 @@ def test_refused(case, tmp_path):
 
 MEASURE = """
 import resource, sys, time, pathlib
-import stretchy
-from stretchy.io import ModelFileError
+import skstretch
+from skstretch.io import ModelFileError
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start, slowest = peak(), 0.0
 for path in pathlib.Path(sys.argv[1]).iterdir():
     began = time.perf_counter()
     try:
-        stretchy.load(path)
+        skstretch.load(path)
     except ModelFileError:
         slowest = max(slowest, time.perf_counter() - began)
     else:
@@ -84,10 +84,10 @@ def test_memory_is_in_proportion_to_the_file(tmp_path):
     """A sound file of 12 MB takes a few times its size."""
     path = tmp_path / "large.stretchy"
     rng = np.random.default_rng(0)
-    model = stretchy.StretchyRegressor().fit(rng.standard_normal((10, 200_000)), np.arange(10.0))
-    stretchy.save(model, path)
+    model = skstretch.StretchyRegressor().fit(rng.standard_normal((10, 200_000)), np.arange(10.0))
+    skstretch.save(model, path)
     tracemalloc.start()
-    stretchy.load(path)
+    skstretch.load(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3 * path.stat().st_size
@@ -119,7 +119,7 @@ def test_refused_classifiers(name, change, message, tmp_path):
     path = tmp_path / "hostile.stretchy"
     path.write_bytes(change(saved_bytes(model, tmp_path)))
     with pytest.raises(ModelFileError, match=message):
-        stretchy.load(path)
+        skstretch.load(path)
 
 
 def interval_cases():
@@ -137,10 +137,10 @@ def test_refused_intervals(name, array, message, tmp_path):
     path = tmp_path / "hostile.stretchy"
     path.write_bytes(with_array(saved_bytes(model, tmp_path, intervals=True), name, array))
     with pytest.raises(ModelFileError, match=message):
-        stretchy.load(path)
+        skstretch.load(path)
 
 
 def test_the_good_file_is_good(tmp_path):
     path = tmp_path / "good.stretchy"
     path.write_bytes(with_header(good()))
-    stretchy.load(path)
+    skstretch.load(path)

@@ -14,7 +14,7 @@ from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
-import stretchy
+import skstretch
 from tests.io.samples import CLASSIFIERS, GRID, NEW, REGRESSORS, WIDE, WORDS, X, Y, fitted, members
 
 ATTRIBUTES = (
@@ -32,8 +32,8 @@ def same(first, second):
 
 
 def reloaded(model, tmp_path, **options):
-    stretchy.save(model, tmp_path / "model.stretchy", **options)
-    return stretchy.load(tmp_path / "model.stretchy")
+    skstretch.save(model, tmp_path / "model.stretchy", **options)
+    return skstretch.load(tmp_path / "model.stretchy")
 
 
 @functools.cache
@@ -69,7 +69,7 @@ def check_results(model, again):
     assert types == [type(cell["density"]) for cell in again.cv_results_["params"]]
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.IllConditionedWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_regressor(name, tmp_path):
     model, new = regressor(name)
@@ -85,7 +85,7 @@ def test_regressor(name, tmp_path):
         check_results(model, again)
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.IllConditionedWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_intervals(name, tmp_path):
     model, new = regressor(name)
@@ -140,8 +140,8 @@ def test_path_needs_all_features(tmp_path):
 def test_saved_twice(name, intervals, tmp_path):
     model, _ = regressor(name)
     first, second = tmp_path / "1.stretchy", tmp_path / "2.stretchy"
-    stretchy.save(model, first, intervals=intervals)
-    stretchy.save(stretchy.load(first), second, intervals=intervals)
+    skstretch.save(model, first, intervals=intervals)
+    skstretch.save(skstretch.load(first), second, intervals=intervals)
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -166,7 +166,7 @@ NAMES = {
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
 def test_feature_names(names, tmp_path):
     frame = pd.DataFrame(X, columns=pd.Index(names, dtype=object))
-    model = stretchy.StretchyRegressor().fit(frame, Y[:, 0])
+    model = skstretch.StretchyRegressor().fit(frame, Y[:, 0])
     again = reloaded(model, tmp_path)
     assert again.feature_names_in_.tolist() == names
     assert again.feature_names_in_.dtype == model.feature_names_in_.dtype
@@ -175,10 +175,10 @@ def test_feature_names(names, tmp_path):
         again.predict(frame[frame.columns[::-1]])
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_parameters_that_cannot_be_stored(tmp_path):
     scoring = make_scorer(mean_absolute_error, greater_is_better=False)
-    model = stretchy.StretchyRegressorCV(**GRID, cv=KFold(3), scoring=scoring).fit(X, Y[:, 0])
+    model = skstretch.StretchyRegressorCV(**GRID, cv=KFold(3), scoring=scoring).fit(X, Y[:, 0])
     again = reloaded(model, tmp_path)
     assert again.cv is None
     assert again.scoring is None
@@ -213,11 +213,11 @@ def test_parameter_values(value, tmp_path):
 
 def test_header_can_be_read_by_people(tmp_path):
     model, _ = regressor("search two")
-    stretchy.save(model, tmp_path / "model.stretchy")
+    skstretch.save(model, tmp_path / "model.stretchy")
     header = json.loads(members((tmp_path / "model.stretchy").read_bytes())["header.json"])
     assert header["schema"] == 1
     assert header["task"] == "regression"
-    assert header["versions"].keys() == {"stretchy", "numpy", "scikit-learn"}
+    assert header["versions"].keys() == {"skstretch", "numpy", "scikit-learn"}
     assert (header["a"], header["k"], header["c"]) == (model.a_, model.k_, model.c_)
     assert header["arrays"]["coef"]["shape"] == [2, 9]
 
@@ -225,9 +225,9 @@ def test_header_can_be_read_by_people(tmp_path):
 def test_features_are_stored_only_on_request(tmp_path):
     model, _ = regressor("wide")
     path = tmp_path / "model.stretchy"
-    stretchy.save(model, path)
+    skstretch.save(model, path)
     without = path.stat().st_size
-    stretchy.save(model, path, intervals=True)
+    skstretch.save(model, path, intervals=True)
     kept = model.support_.sum()
     assert 0 <= path.stat().st_size - without - 8 * 36 * (kept + 2) < 2000
     assert without < 14_000
@@ -237,36 +237,36 @@ def test_refused_models(tmp_path):
     model, _ = regressor("tall")
     labels, _ = classifier("words")
 
-    class Mine(stretchy.StretchyRegressor):
+    class Mine(skstretch.StretchyRegressor):
         pass
 
     with pytest.raises(NotFittedError):
-        stretchy.save(stretchy.StretchyRegressor(), tmp_path / "m")
+        skstretch.save(skstretch.StretchyRegressor(), tmp_path / "m")
     with pytest.raises(TypeError, match="a Pipeline cannot be saved: pass a fitted Stretchy"):
-        stretchy.save(make_pipeline(model), tmp_path / "m")
+        skstretch.save(make_pipeline(model), tmp_path / "m")
     with pytest.raises(TypeError, match="a Mine cannot be saved"):
-        stretchy.save(Mine().fit(X, Y[:, 0]), tmp_path / "m")
+        skstretch.save(Mine().fit(X, Y[:, 0]), tmp_path / "m")
     with pytest.raises(ValueError, match="a classifier has no intervals"):
-        stretchy.save(labels, tmp_path / "m", intervals=True)
+        skstretch.save(labels, tmp_path / "m", intervals=True)
     assert not list(tmp_path.iterdir())
     with pytest.raises(FileNotFoundError):
-        stretchy.load(tmp_path / "m")
+        skstretch.load(tmp_path / "m")
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.IllConditionedWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 def test_ill_conditioned_models_are_saved(tmp_path):
     rng = np.random.default_rng(0)
     powers = rng.uniform(0.1, 1, 30)[:, None] ** np.arange(1, 9)
     options = {"quadrant": "identity", "k": 1.1, "c": np.inf}
-    model = stretchy.StretchyRegressor(**options).fit(powers, powers[:, 0])
+    model = skstretch.StretchyRegressor(**options).fit(powers, powers[:, 0])
     assert model.rcond_ < 1e-9
     again = reloaded(model, tmp_path)
     same(again.predict(powers), model.predict(powers))
 
 
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.IllConditionedWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 def test_without_residuals_the_header_says_so(tmp_path):
-    model = stretchy.StretchyRegressor(k=1.02, a=-2.0).fit(WIDE, Y[:, 0])
+    model = skstretch.StretchyRegressor(k=1.02, a=-2.0).fit(WIDE, Y[:, 0])
     again = reloaded(model, tmp_path)
     same(again.predict(WIDE), model.predict(WIDE))
     header = json.loads(members((tmp_path / "model.stretchy").read_bytes())["header.json"])
@@ -278,7 +278,7 @@ def test_without_residuals_the_header_says_so(tmp_path):
 
 
 def test_one_sample(tmp_path):
-    model = stretchy.StretchyRegressor().fit(X, Y[:, 0], sample_weight=np.eye(36)[3])
+    model = skstretch.StretchyRegressor().fit(X, Y[:, 0], sample_weight=np.eye(36)[3])
     again = reloaded(model, tmp_path)
     same(again.predict(NEW), model.predict(NEW))
     with pytest.raises(ValueError, match="at least two samples"):
@@ -299,8 +299,8 @@ def test_string_dtype(tmp_path):
 
 def test_iterations_are_kept(tmp_path):
     X = np.random.default_rng(0).random((30, 100))
-    model = stretchy.StretchyRegressor(solver="krylov").fit(X, X[:, 0])
-    stretchy.save(model, tmp_path / "m.stretchy")
-    loaded = stretchy.load(tmp_path / "m.stretchy")
+    model = skstretch.StretchyRegressor(solver="krylov").fit(X, X[:, 0])
+    skstretch.save(model, tmp_path / "m.stretchy")
+    loaded = skstretch.load(tmp_path / "m.stretchy")
     assert loaded.n_iter_ == model.n_iter_ > 0
     assert loaded.residual_ == model.residual_

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import stretchy
-from stretchy.io import ModelFileError, about
+import skstretch
+from skstretch.io import ModelFileError, about
 from tests.io.samples import X, Y, members, packed, saved_bytes, with_header
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -21,8 +21,8 @@ PROBABILITY = 0.8341515085057054
 
 
 def test_version_1_regressor():
-    model = stretchy.load(FIXTURES / "version1.stretchy")
-    assert type(model) is stretchy.StretchyRegressorCV
+    model = skstretch.load(FIXTURES / "version1.stretchy")
+    assert type(model) is skstretch.StretchyRegressorCV
     assert model.feature_names_in_.tolist() == ["größe", "b", "c"]
     new = as_frame(np.vstack([ROW, 2 * ROW]))
     np.testing.assert_allclose(model.predict(new), PREDICTED, rtol=1e-13)
@@ -36,16 +36,16 @@ def test_version_1_regressor():
 
 
 def test_version_1_is_saved_again(tmp_path):
-    model = stretchy.load(FIXTURES / "version1.stretchy")
-    stretchy.save(model, tmp_path / "again.stretchy", intervals=True)
-    again = stretchy.load(tmp_path / "again.stretchy")
+    model = skstretch.load(FIXTURES / "version1.stretchy")
+    skstretch.save(model, tmp_path / "again.stretchy", intervals=True)
+    again = skstretch.load(tmp_path / "again.stretchy")
     new = as_frame(ROW)
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
 
 
 def test_the_first_readers_of_version_1_read_what_is_written_now(tmp_path):
     """They count the fields of `chosen`, and look past fields of the header that came later."""
-    model = stretchy.StretchyRegressorCV().fit(X, Y[:, 0])
+    model = skstretch.StretchyRegressorCV().fit(X, Y[:, 0])
     data = saved_bytes(model, tmp_path, about={"target": "y"})
     header = json.loads(members(data)["header.json"])
     assert header["schema"] == 1
@@ -54,12 +54,12 @@ def test_the_first_readers_of_version_1_read_what_is_written_now(tmp_path):
         del header[name]
     path = tmp_path / "first.stretchy"
     path.write_bytes(packed({**members(data), "header.json": json.dumps(header).encode()}))
-    np.testing.assert_array_equal(stretchy.load(path).predict(X), model.predict(X))
+    np.testing.assert_array_equal(skstretch.load(path).predict(X), model.predict(X))
 
 
 def test_version_1_classifier():
-    model = stretchy.load(FIXTURES / "version1-classes.stretchy")
-    assert type(model) is stretchy.StretchyClassifier
+    model = skstretch.load(FIXTURES / "version1-classes.stretchy")
+    assert type(model) is skstretch.StretchyClassifier
     assert model.classes_.tolist() == ["ja", "nein"]
     assert model.predict(np.vstack([ROW, -ROW])).tolist() == ["nein", "ja"]
     np.testing.assert_allclose(model.predict_proba(ROW)[0, 1], PROBABILITY, rtol=1e-13)
@@ -70,30 +70,30 @@ def as_frame(data):
 
 
 def newer(tmp_path, **changes):
-    model = stretchy.StretchyRegressor().fit(X, Y[:, 0])
+    model = skstretch.StretchyRegressor().fit(X, Y[:, 0])
     path = tmp_path / "new.stretchy"
     path.write_bytes(with_header(saved_bytes(model, tmp_path), **changes))
     return path
 
 
 def test_newer_schema(tmp_path):
-    path = newer(tmp_path, schema=2, versions={"stretchy": "3.1.4"})
+    path = newer(tmp_path, schema=2, versions={"skstretch": "3.1.4"})
     with pytest.raises(ModelFileError) as caught:
-        stretchy.load(path)
+        skstretch.load(path)
     assert str(caught.value) == (
         f"{str(path)!r} is not a sound model file: it has schema version 2 and was written by "
-        f"stretchy 3.1.4; this is stretchy {stretchy.__version__}, which reads up to 1. Upgrade to "
-        "stretchy 3.1.4 or later."
+        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 1. "
+        "Upgrade to skstretch 3.1.4 or later."
     )
 
 
-@pytest.mark.parametrize("versions", [None, [], {"stretchy": 5}, {"stretchy": "x" * 9999}])
+@pytest.mark.parametrize("versions", [None, [], {"skstretch": 5}, {"skstretch": "x" * 9999}])
 def test_newer_schema_of_an_odd_writer(versions, tmp_path):
     with pytest.raises(ModelFileError, match=r"schema version 99 .* Upgrade") as caught:
-        stretchy.load(newer(tmp_path, schema=99, versions=versions))
+        skstretch.load(newer(tmp_path, schema=99, versions=versions))
     assert len(str(caught.value)) < 600
 
 
 def test_parameters_that_came_later_have_their_default(tmp_path):
-    model = stretchy.load(newer(tmp_path, parameters={"k": 1.5}))
-    assert model.get_params() == stretchy.StretchyRegressor().get_params()
+    model = skstretch.load(newer(tmp_path, parameters={"k": 1.5}))
+    assert model.get_params() == skstretch.StretchyRegressor().get_params()

@@ -8,10 +8,10 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.patches import Rectangle
 
-from stretchy import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
-from stretchy.plots import CoefficientPathDisplay, PredictionIntervalDisplay, StretchyGridDisplay
+from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from skstretch.plots import CoefficientPathDisplay, PredictionIntervalDisplay, StretchyGridDisplay
 
-pytestmark = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
 
 @pytest.fixture(autouse=True)
@@ -148,14 +148,14 @@ def test_interval_of_one_target_of_several():
 def test_without_matplotlib_the_extra_is_named():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from stretchy.plots import PredictionIntervalDisplay as D\n"
+        "from skstretch.plots import PredictionIntervalDisplay as D\n"
         "import numpy as np\n"
         "v = np.zeros(2)\n"
         "try:\n    D(v, v, v, v, 0.9).plot()\n"
         "except ImportError as error:\n    print(error)\n"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "stretchy[plot]" in shown.stdout
+    assert "skstretch[plot]" in shown.stdout
 
 
 def test_grid_tells_a_count_of_one_from_all():

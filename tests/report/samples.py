@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_iris
 
-from stretchy import StretchyClassifierCV, StretchyRegressorCV
-from stretchy.exceptions import GridEdgeWarning
-from stretchy.report import write_report
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch.exceptions import GridEdgeWarning
+from skstretch.report import write_report
 
 GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 1.0, 100.0)}
 EVIL = "<script>alert(1)</script>"

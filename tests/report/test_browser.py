@@ -5,8 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from stretchy import StretchyRegressorCV
-from stretchy.report import write_report
+from skstretch import StretchyRegressorCV
+from skstretch.report import write_report
 from tests.report.samples import (
     EVIL,
     data_of,

@@ -5,14 +5,14 @@ import warnings
 import numpy as np
 import pytest
 
-from stretchy import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
-from stretchy.exceptions import GridEdgeWarning
-from stretchy.report.cells import effort_of, fitted_cells
-from stretchy.report.effort import Effort
-from stretchy.report.foretold import all_outputs
-from stretchy.report.profile import POINTS, TOP, picture, starts
-from stretchy.report.subject import checked_subject
-from stretchy.report.surface import LEVELS, surface_of
+from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from skstretch.exceptions import GridEdgeWarning
+from skstretch.report.cells import effort_of, fitted_cells
+from skstretch.report.effort import Effort
+from skstretch.report.foretold import all_outputs
+from skstretch.report.profile import POINTS, TOP, picture, starts
+from skstretch.report.subject import checked_subject
+from skstretch.report.surface import LEVELS, surface_of
 from tests.report.samples import (
     GRID,
     quietly,

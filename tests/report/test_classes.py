@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, confusion_matrix, roc_auc_score
 
-from stretchy.core.classes import decided
-from stretchy.report.classes import (
+from skstretch.core.classes import decided
+from skstretch.report.classes import (
     CURVE_POINTS,
     confusion,
     crossfit_probabilities,
@@ -13,7 +13,7 @@ from stretchy.report.classes import (
     roc,
     wilson,
 )  # fmt: skip
-from stretchy.report.quality import class_quality, regression_quality
+from skstretch.report.quality import class_quality, regression_quality
 
 
 @pytest.fixture

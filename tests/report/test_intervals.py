@@ -3,12 +3,12 @@
 import numpy as np
 from sklearn.model_selection import KFold
 
-from stretchy import StretchyRegressor
-from stretchy.report.cells import effort_of
-from stretchy.report.effort import Effort
-from stretchy.report.foretold import chosen_outputs
-from stretchy.report.intervals import COVERAGE, LEVELS, bars_of
-from stretchy.report.subject import checked_subject
+from skstretch import StretchyRegressor
+from skstretch.report.cells import effort_of
+from skstretch.report.effort import Effort
+from skstretch.report.foretold import chosen_outputs
+from skstretch.report.intervals import COVERAGE, LEVELS, bars_of
+from skstretch.report.subject import checked_subject
 from tests.report.samples import regression, three_targets
 
 

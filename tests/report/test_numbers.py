@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, RepeatedKFold, StratifiedKFold
 
-import stretchy
-from stretchy.exceptions import GridEdgeWarning
-from stretchy.report import write_report
-from stretchy.report.measure import best_error
-from stretchy.report.numbers import numbers_of
-from stretchy.report.subject import checked_subject
-from stretchy.report.words import number, share
+import skstretch
+from skstretch.exceptions import GridEdgeWarning
+from skstretch.report import write_report
+from skstretch.report.measure import best_error
+from skstretch.report.numbers import numbers_of
+from skstretch.report.subject import checked_subject
+from skstretch.report.words import number, share
 from tests.report.samples import EVIL, GRID, page, quietly, regression, two_classes, visible
 
 RNG = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def test_standard_error_of_a_rate():
 
 
 def test_scores_without_a_standard_error():
-    model = quietly(stretchy.StretchyRegressorCV(**GRID, scoring="r2"), X, Y)
+    model = quietly(skstretch.StretchyRegressorCV(**GRID, scoring="r2"), X, Y)
     assert box(model)["cross-validated"] == f"score (r2) {number(model.best_score_)}"
 
 
@@ -59,13 +59,13 @@ def test_scores_without_a_standard_error():
     ],
 )
 def test_folds_in_words_also_from_a_file(cv, words, tmp_path):
-    model = stretchy.StretchyClassifierCV(**GRID, cv=cv)
+    model = skstretch.StretchyClassifierCV(**GRID, cv=cv)
     groups = {"groups": np.arange(24) % 4} if isinstance(cv, GroupKFold) else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GridEdgeWarning)
         fitted = model.fit(X, Y > 0, **groups)
-    stretchy.save(fitted, tmp_path / "m.stretchy")
-    for one in (fitted, stretchy.load(tmp_path / "m.stretchy")):
+    skstretch.save(fitted, tmp_path / "m.stretchy")
+    for one in (fitted, skstretch.load(tmp_path / "m.stretchy")):
         assert box(one)["cross-validation"].startswith(words)
 
 
@@ -74,9 +74,9 @@ def closeness(model, X, y):
 
 
 def test_a_scorer_that_a_file_cannot_hold(tmp_path):
-    model = quietly(stretchy.StretchyRegressorCV(**GRID, scoring=closeness), X, Y)
-    stretchy.save(model, tmp_path / "m.stretchy")
-    assert "closeness" in box(stretchy.load(tmp_path / "m.stretchy"))["scoring"]
+    model = quietly(skstretch.StretchyRegressorCV(**GRID, scoring=closeness), X, Y)
+    skstretch.save(model, tmp_path / "m.stretchy")
+    assert "closeness" in box(skstretch.load(tmp_path / "m.stretchy"))["scoring"]
 
 
 def test_the_target_is_named_and_escaped(tmp_path):
@@ -91,7 +91,7 @@ def test_hints_speak_of_the_command_line_too(tmp_path):
     model = regression()[0]
     write_report(model, tmp_path / "r.html")
     words = visible((tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "stretchy report MODEL --data FILE" in words
-    assert "stretchy fit --density 1,0.5,0.1" in words
+    assert "skstretch report MODEL --data FILE" in words
+    assert "skstretch fit --density 1,0.5,0.1" in words
     assert "to read its numbers below" in words
     assert "to see its model below" in visible(page(regression(), tmp_path))

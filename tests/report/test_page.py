@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from stretchy.report.page import script_json
+from skstretch.report.page import script_json
 from tests.report.samples import (
     EVIL,
     NAMES,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy.report.words import count, distinct, near_one, number, rounded, short
+from skstretch.report.words import count, distinct, near_one, number, rounded, short
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 
-import stretchy
-from stretchy import (
+import skstretch
+from skstretch import (
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
     StretchyRegressorCV,
 )  # fmt: skip
-from stretchy.exceptions import GridEdgeWarning
-from stretchy.report import write_report
+from skstretch.exceptions import GridEdgeWarning
+from skstretch.report import write_report
 from tests.report.samples import (
     GRID,
     data_of,
@@ -95,8 +95,8 @@ def test_several_targets_can_be_picked():
 
 def test_loaded_model_without_data_says_what_is_missing(tmp_path):
     model, X, y = regression()
-    stretchy.save(model, tmp_path / "m.stretchy")
-    again = stretchy.load(tmp_path / "m.stretchy")
+    skstretch.save(model, tmp_path / "m.stretchy")
+    again = skstretch.load(tmp_path / "m.stretchy")
     bare = write_report(again, tmp_path / "bare.html").read_text("utf-8")
     data = data_of(bare)
     assert set(data["specs"]) == {"surface", "top", "profile"}
@@ -276,8 +276,8 @@ def test_every_chart_has_a_text_alternative():
 
 
 def test_missing_extra_is_named():
-    code = "import sys; sys.modules['altair'] = None; import stretchy.report"
+    code = "import sys; sys.modules['altair'] = None; import skstretch.report"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert "a report needs altair" in done.stderr
-    assert "pip install 'stretchy[report]'" in done.stderr
+    assert "pip install 'skstretch[report]'" in done.stderr

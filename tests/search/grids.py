@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from stretchy.estimators.prepared import prepare
-from stretchy.search import Grid, Problem, folds_from_splits, leave_one_out, outcomes
+from skstretch.estimators.prepared import prepare
+from skstretch.search import Grid, Problem, folds_from_splits, leave_one_out, outcomes
 from tests import literal
 
 SHAPES = {"wide": (15, 40), "tall": (40, 6), "square": (12, 12)}

@@ -14,7 +14,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from stretchy import StretchyClassifierCV
+from skstretch import StretchyClassifierCV
 from tests import literal
 from tests.references import INTERCEPTS
 from tests.search.grids import DENSITIES, RARE, assert_literal, data, evaluated, rare_columns
@@ -140,7 +140,7 @@ def test_in_blocks(shape):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("density", [1.0, 0.5])
 @two_shapes
-@pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_scores_of_classes(shape, n_classes, density):
     X, Y = data((24, 50) if shape == "wide" else (60, 8))
     codes = np.digitize(Y[:, 0], np.quantile(Y, [1 / 3, 2 / 3] if n_classes == 3 else [0.4]))

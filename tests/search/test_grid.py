@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-import stretchy.search.finish
-from stretchy import StretchyRegressorCV
-from stretchy.exceptions import GridEdgeWarning
-from stretchy.search import STRENGTHS, Grid, Problem, folds_from_splits, leave_one_out, outcomes
+import skstretch.search.finish
+from skstretch import StretchyRegressorCV
+from skstretch.exceptions import GridEdgeWarning
+from skstretch.search import STRENGTHS, Grid, Problem, folds_from_splits, leave_one_out, outcomes
 from tests import literal
 from tests.references import INTERCEPTS
 from tests.search.grids import data, evaluated, prepared_data
 
 two_shapes = pytest.mark.parametrize("shape", ["wide", "tall"])
-no_edge = pytest.mark.filterwarnings("ignore::stretchy.exceptions.GridEdgeWarning")
+no_edge = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
 
 def centred_scale(P, k, w):
@@ -163,7 +163,7 @@ def test_no_refit_where_all_features_stay(shape, monkeypatch):
 
     X, Y = data(shape)
     expected = StretchyRegressorCV(k_grid=(1.25, 2.0), rule="best").fit(X, Y[:, 0])
-    monkeypatch.setattr(stretchy.search.finish, "fit_model", refused)
+    monkeypatch.setattr(skstretch.search.finish, "fit_model", refused)
     model = StretchyRegressorCV(k_grid=(1.25, 2.0), rule="best").fit(X, Y[:, 0])
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     with pytest.raises(AssertionError, match="fits again"):

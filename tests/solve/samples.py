@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from stretchy.core.intercept import Intercept
-from stretchy.core.quadrant import Quadrant
-from stretchy.designs import as_design, measure
-from stretchy.solve import Spec, build_system
+from skstretch.core.intercept import Intercept
+from skstretch.core.quadrant import Quadrant
+from skstretch.designs import as_design, measure
+from skstretch.solve import Spec, build_system
 from tests.references import plain_dual, plain_primal
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from stretchy import StretchyRegressor
-from stretchy.core.intercept import Intercept
-from stretchy.exceptions import IllConditionedWarning
-from stretchy.solve import choose_space, loses_digits
+from skstretch import StretchyRegressor
+from skstretch.core.intercept import Intercept
+from skstretch.exceptions import IllConditionedWarning
+from skstretch.solve import choose_space, loses_digits
 from tests.references import (
     INTERCEPTS,
     exact_solution,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretchy import StretchyRegressor
+from skstretch import StretchyRegressor
 from tests.references import INTERCEPTS, exact_solution, exponential_features, literal_repeat
 from tests.solve.samples import plain, system
 

@@ -10,14 +10,14 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
-from stretchy import StretchyClassifier, StretchyRegressor
-from stretchy.core.factors import SingularSystemError
-from stretchy.core.krylov import gmres
-from stretchy.core.sketch import BLOCK, sketch
-from stretchy.solve import fit as fit_module
-from stretchy.solve import iteration, walks
-from stretchy.solve.iteration import TOLERANCE, IterationLine
-from stretchy.solve.walks import CentredWalks
+from skstretch import StretchyClassifier, StretchyRegressor
+from skstretch.core.factors import SingularSystemError
+from skstretch.core.krylov import gmres
+from skstretch.core.sketch import BLOCK, sketch
+from skstretch.solve import fit as fit_module
+from skstretch.solve import iteration, walks
+from skstretch.solve.iteration import TOLERANCE, IterationLine
+from skstretch.solve.walks import CentredWalks
 from tests.references import INTERCEPTS, exponential_features
 from tests.solve.samples import plain, raw_design, system
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stretchy import FirstQuadrant, StretchyRegressor
-from stretchy.core.factors import SingularSystemError
-from stretchy.exceptions import IllConditionedWarning
+from skstretch import FirstQuadrant, StretchyRegressor
+from skstretch.core.factors import SingularSystemError
+from skstretch.exceptions import IllConditionedWarning
 from tests.references import (
     INTERCEPTS,
     exact_solution,

@@ -12,11 +12,11 @@ from scipy import io as scipy_io
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-import stretchy
-from stretchy.cli.columns import TrainingColumns
-from stretchy.cli.data.errors import DataError
-from stretchy.cli.data.form import Form, Kind
-from stretchy.cli.data.read import read_table
+import skstretch
+from skstretch.cli.columns import TrainingColumns
+from skstretch.cli.data.errors import DataError
+from skstretch.cli.data.form import Form, Kind
+from skstretch.cli.data.read import read_table
 from tests.cli.samples import NAMES, diabetes, write_csv
 
 SAVED = ("-o", "m.stretchy")
@@ -270,9 +270,9 @@ def test_models_of_sparse_files(thin, call, kind, monkeypatch):
     folder, X, y = thin
     path = written(folder, X, y, kind)
     target = () if kind == "svm" else ("-t", folder / "y.npy")
-    seen, plain = [], stretchy.StretchyClassifierCV.fit
+    seen, plain = [], skstretch.StretchyClassifierCV.fit
     monkeypatch.setattr(
-        stretchy.StretchyClassifierCV,
+        skstretch.StretchyClassifierCV,
         "fit",
         lambda self, X, y, **more: seen.append(X.format) or plain(self, X, y, **more),
     )
@@ -280,8 +280,8 @@ def test_models_of_sparse_files(thin, call, kind, monkeypatch):
     assert done.code == 0, done.err
     assert seen == ["csr"]
     D = X.shape[1] if kind != "svm" else int(X.indices.max()) + 1
-    model = stretchy.StretchyClassifierCV().fit(X[:, :D], y)
-    loaded = stretchy.load("m.stretchy")
+    model = skstretch.StretchyClassifierCV().fit(X[:, :D], y)
+    loaded = skstretch.load("m.stretchy")
     assert (loaded.a_, loaded.k_, loaded.c_) == (model.a_, model.k_, model.c_)
     np.testing.assert_allclose(loaded.coef_, model.coef_, rtol=1e-9, atol=1e-12)
     done = call("predict", "m.stretchy", path)
@@ -292,7 +292,7 @@ def test_models_of_sparse_files(thin, call, kind, monkeypatch):
 def test_svmlight_files_of_other_widths(thin, call):
     folder, X, y = thin
     assert call("fit", written(folder, X[:, :200], y, "svm"), *SAVED).code == 0
-    D = stretchy.load("m.stretchy").n_features_in_
+    D = skstretch.load("m.stretchy").n_features_in_
     done = call("predict", "m.stretchy", written(folder, X, y, "svm"))
     last = int(X.indices.max()) + 1
     assert done.err == f"note: ignored features {D + 1} to {last}, which the model does not know.\n"
@@ -339,8 +339,8 @@ def test_targets_in_files(tmp_path, call):
     (tmp_path / "y.txt").write_text("value\n" + "\n".join(map(repr, y.tolist())) + "\n")
     done = call("fit", tmp_path / "m.npz", "-t", tmp_path / "y.txt", *SAVED)
     assert done.code == 0, done.err
-    model = stretchy.StretchyRegressorCV().fit(X, y)
-    np.testing.assert_array_equal(stretchy.load("m.stretchy").coef_, model.coef_)
+    model = skstretch.StretchyRegressorCV().fit(X, y)
+    np.testing.assert_array_equal(skstretch.load("m.stretchy").coef_, model.coef_)
     np.save(tmp_path / "y.npy", y[:-1])
     done = call("fit", tmp_path / "m.npz", "-t", tmp_path / "y.npy", *SAVED)
     assert done.err == (

@@ -10,7 +10,7 @@ from scipy import io as scipy_io
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from stretchy.cli.models import header_of
+from skstretch.cli.models import header_of
 from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, write_csv
 

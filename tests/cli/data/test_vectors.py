@@ -8,8 +8,8 @@ import pytest
 from scipy import io as scipy_io
 from scipy import sparse
 
-from stretchy.cli.data.errors import DataError
-from stretchy.cli.data.vectors import read_vector
+from skstretch.cli.data.errors import DataError
+from skstretch.cli.data.vectors import read_vector
 
 Y = np.array([1.5, 0.0, -2.0, 4.0])
 

@@ -1,0 +1,51 @@
+"""Closed-form stretchy regression: compressed coefficients for wide data, without iteration."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skstretch.estimators import StretchyClassifier as StretchyClassifier
+    from skstretch.estimators import StretchyClassifierCV as StretchyClassifierCV
+    from skstretch.estimators import StretchyRegressor as StretchyRegressor
+    from skstretch.estimators import StretchyRegressorCV as StretchyRegressorCV
+    from skstretch.export import to_onnx as to_onnx
+    from skstretch.features import FirstQuadrant as FirstQuadrant
+    from skstretch.features import GaussianBasis as GaussianBasis
+    from skstretch.features import RandomNetwork as RandomNetwork
+    from skstretch.io.load import load as load
+    from skstretch.io.save import save as save
+
+__version__ = "0.1.0"
+
+# Public name -> the room that it lives in. A name is imported when it is first asked for, so that
+# `skstretch --help` does not wait for scikit-learn.
+_HOMES = {
+    "StretchyClassifier": "estimators",
+    "StretchyClassifierCV": "estimators",
+    "StretchyRegressor": "estimators",
+    "StretchyRegressorCV": "estimators",
+    "to_onnx": "export",
+    "FirstQuadrant": "features",
+    "GaussianBasis": "features",
+    "RandomNetwork": "features",
+    "load": "io",
+    "save": "io",
+}
+_ROOMS = ("core", "datasets", "exceptions", "features", "io", "plots")
+
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    elif name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_ROOMS})

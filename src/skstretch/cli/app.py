@@ -1,0 +1,86 @@
+"""The program: all commands, and what holds for each of them."""
+
+import contextlib
+import signal
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from skstretch.cli import compare, datasets, fit, inspect, predict, report, reproduce, version
+from skstretch.cli.guard import INTERRUPTED, guarded
+
+HELP = (
+    "Regression and classification for wide data, in closed form.\n\n"
+    "Data go to stdout, messages to stderr. Exit code 0: done, 2: a mistake in the command or "
+    "the data, 1: a failure, 130: interrupted."
+)
+START = (
+    "skstretch fit train.csv --target y -o model.stretchy",
+    "skstretch predict model.stretchy new.csv --interval 0.9 -o predictions.csv",
+    "skstretch report model.stretchy -o report.html",
+)
+COMMANDS: dict[str, Any] = {
+    "fit": fit,
+    "predict": predict,
+    "inspect": inspect,
+    "report": report,
+    "compare": compare,
+    "datasets": datasets,
+    "reproduce": reproduce,
+    "version": version,
+}
+
+
+def shown(examples: tuple[str, ...]) -> str:
+    """Examples for the end of a help page, one a line."""
+    return "\n\n".join(["Examples:", *(f"  {line}" for line in examples)])
+
+
+def print_version(asked: bool) -> None:
+    """Print the version and stop."""
+    if asked:
+        from skstretch import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+def program() -> typer.Typer:
+    """The app with its commands."""
+    app = typer.Typer(
+        name="skstretch",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback(help=HELP, epilog=shown(START))
+    def skstretch(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", callback=print_version, is_eager=True, help="Print the version."
+            ),
+        ] = False,
+    ) -> None: ...
+
+    for name, module in COMMANDS.items():
+        app.command(name, epilog=shown(module.EXAMPLES))(guarded(getattr(module, name)))
+    return app
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def run() -> None:
+    """Run the program; leave no half file behind when it is told to stop."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        program()(prog_name="skstretch")
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None

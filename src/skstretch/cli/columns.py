@@ -1,0 +1,176 @@
+"""Which columns of a file are features, and which have a role of their own."""
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skstretch.cli.data.errors import DataError
+from skstretch.cli.data.table import Choice
+from skstretch.cli.names import nearest, quoted
+
+SHOWN_NUMBERS = 100
+# vectors that are the target where none is named: those of NPZ and SVMlight files
+USUAL_TARGETS = ("y", "target", "label")
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TrainingColumns:
+    """Chooses columns to learn from: all that have no role and are not dropped.
+
+    `roles` maps target, weights, groups to the names that were asked for. A target that is no
+    column but a file is left to the caller.
+    """
+
+    roles: Mapping[str, str | None]
+    drop: Sequence[str]
+    note: Note
+
+    def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
+        aside = {role: name for role, name in self.roles.items() if name is not None}
+        if self.roles["target"] is None:
+            aside["target"] = self._usual_target(names, extras)
+        for role, name in list(aside.items()):
+            if name not in names and name not in extras:
+                if role == "target" and Path(name).is_file():
+                    del aside[role]
+                    continue
+                raise DataError(_unknown(f"--{role}", name, [*extras, *names]))
+        for name in self.drop:
+            if name not in names:
+                raise DataError(_unknown("--drop", name, names) + _apart(name, names))
+        taken = {*aside.values(), *self.drop}
+        if aside.get("target") in self.drop:
+            raise DataError(f"--drop names the target {aside['target']!r}.")
+        features = [i for i, name in enumerate(names) if name not in taken]
+        _check_distinct([names[i] for i in features] + list(set(aside.values())), names)
+        if not features:
+            raise DataError("no column is left to learn from beside the target.")
+        return Choice(features, aside)
+
+    def _usual_target(self, names: Sequence[str], extras: Sequence[str]) -> str:
+        for name in USUAL_TARGETS:
+            if name in extras:
+                self.note(f"target: {name!r}, which the file names so.")
+                return name
+        raise DataError(
+            "say which column to predict with --target; the columns are "
+            f"{quoted([*extras, *names])}."
+        )
+
+
+def _unknown(option: str, name: str, known: Sequence[str]) -> str:
+    near = nearest(name, known)
+    message = f"{option}: there is no column {name!r}"
+    if near is not None:
+        return f"{message}; did you mean {near!r}?"
+    message = f"{message}; the columns are {quoted(known)}."
+    if known and all(_is_number(entry) for entry in known[:SHOWN_NUMBERS]):
+        message += " If the first line is data and not names, pass --no-header."
+    return message
+
+
+def _apart(name: str, known: Sequence[str]) -> str:
+    """How to write several names that were put into one word."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) < 2 or not {*parts} <= {*known}:
+        return ""
+    return " Repeat the option: " + " ".join(f"--drop {shlex.quote(part)}" for part in parts)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_distinct(used: Sequence[str], names: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(used).items() if count > 1]
+    if not twice:
+        return
+    places = [str(i) for i, name in enumerate(names, 1) if name == twice[0]]
+    raise DataError(
+        f"the name {twice[0]!r} occurs {len(places)} times (columns {', '.join(places)}): rename "
+        f"one in the header, or leave them all out with --drop {shlex.quote(twice[0])}."
+    )
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """Chooses the columns that a model knows, in its order.
+
+    `model_names` is None for a model without names, which takes columns as they come; `unused`
+    are names to which the model gives no weight: those may be absent. `target` is what the model
+    predicts, `ids` are columns to keep apart, which users named with `option`.
+    """
+
+    model_names: Sequence[str] | None
+    unused: frozenset[str]
+    note: Note
+    ids: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    target: str | None = None
+    option: str = "--id"
+
+    def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
+        known = {*names, *extras}
+        ids = [name for name in self.ids if name in known or not self._is_file(name)]
+        for option, listed in ((self.option, ids), ("--drop", self.drop)):
+            for name in listed:
+                if name not in known:
+                    raise DataError(_unknown(option, name, [*extras, *names]))
+        aside = {f"id {name}": name for name in ids}
+        numbered = list(names) == [str(number) for number in range(1, len(names) + 1)]
+        if self.model_names is None or (numbered and not self._knows(names)):
+            return Choice(self._in_order(names), aside)
+        return Choice(self._by_name(names, self.model_names), aside)
+
+    def _is_file(self, name: str) -> bool:
+        """Whether a target is in a file of its own, which is left to the caller."""
+        return self.option == "--target" and Path(name).is_file()
+
+    def _knows(self, names: Sequence[str]) -> bool:
+        return bool(names) and names[0] in (self.model_names or ())
+
+    def _in_order(self, names: Sequence[str]) -> list[int]:
+        taken = {*self.ids, *self.drop}
+        return [i for i, name in enumerate(names) if name not in taken]
+
+    def _by_name(self, names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+        place = {name: i for i, name in reversed(list(enumerate(names)))}
+        lacking = [name for name in wanted if name not in place]
+        needed = [name for name in lacking if name not in self.unused]
+        if needed:
+            raise DataError(_lacking(needed, names))
+        if lacking:
+            verb = "is" if len(lacking) == 1 else "are"
+            self.note(
+                f"{_columns(len(lacking))} that the model gives no weight {verb} not in the file."
+            )
+        known = {*wanted, *self.ids, *self.drop}
+        if self.target in names and self.target not in known:
+            self.note(f"left out {self.target!r}, which is what the model predicts.")
+        unknown = [name for name in names if name not in known and name != self.target]
+        if unknown:
+            self.note(
+                f"ignored {_columns(len(unknown))} that the model does not know: {quoted(unknown)}."
+            )
+        used = {*wanted}
+        _check_distinct([name for name in names if name in used], names)
+        return [place[name] for name in wanted if name in place]
+
+
+def _columns(count: int) -> str:
+    return f"{count:,} column{'' if count == 1 else 's'}"
+
+
+def _lacking(needed: Sequence[str], names: Sequence[str]) -> str:
+    message = f"the file lacks {_columns(len(needed))} that the model needs: {quoted(needed)}."
+    near = nearest(needed[0], set(names) - {*needed})
+    if near is not None:
+        message += f" Is {needed[0]!r} called {near!r} there?"
+    return message

@@ -1,0 +1,106 @@
+"""``skstretch compare``: ours beside the methods that people would use instead."""
+
+from typing import Annotated, Any
+
+import typer
+
+from skstretch.cli import options
+from skstretch.cli.console import Talk, print_json, show
+from skstretch.cli.data.form import Form
+from skstretch.cli.format_options import takes_form
+
+EXAMPLES = (
+    "skstretch compare diabetes.csv --target target",
+    "skstretch compare genes.csv.gz -t outcome --drop sample --folds 10 --json",
+)
+
+
+@takes_form
+def compare(
+    data: options.Data,
+    form: Form,
+    target: options.Target = None,
+    task: options.TaskOption = options.TaskName.AUTO,
+    folds: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Outer folds: all methods see the same.")
+    ] = 5,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Of the shuffle of the rows.")
+    ] = 0,
+    groups: options.Groups = None,
+    drop: options.Drop = None,
+    drop_missing: options.DropMissing = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare with ridge, partial least squares, support vectors and glmnet by outer folds.
+
+    Every method chooses its own strength inside the training part, so that errors are honest.
+    """
+    from skstretch.cli.contest import contest, outer_folds
+    from skstretch.cli.names import printable
+    from skstretch.cli.problem import Request, read_problem
+
+    talk = Talk(quiet)
+    request = Request(data, target, task, None, groups, tuple(drop or ()), drop_missing, form)
+    problem = read_problem(request, talk)
+    places = contest(problem, outer_folds(problem, folds, seed), talk)
+    measure = "balanced error rate" if problem.classifies else "mean squared error"
+    if not any(place.method.startswith("glmnet") for place in places):
+        talk.note("glmnet is not installed: pip install python-glmnet")
+    for place in places:
+        if place.error is None:
+            talk.note(f"{place.method} is left out: {place.trouble}")
+    if json:
+        print_json(_facts(problem, places, measure, folds, seed))
+        return
+    print(
+        f"{problem.task} of {printable(problem.target)!r} ({problem.reason})\n"
+        f"{problem.X.shape[0]:,} rows, {problem.X.shape[1]:,} features, {folds} outer folds"
+    )
+    show(_table(places, measure))
+
+
+def _facts(problem: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
+    return {
+        "task": str(problem.task),
+        "task_reason": problem.reason,
+        "rows": problem.X.shape[0],
+        "features": problem.X.shape[1],
+        "folds": folds,
+        "seed": seed,
+        "measure": measure,
+        "methods": [
+            {
+                "method": place.method,
+                "error": place.error.mean,
+                "standard_error": place.error.error,
+                "seconds": place.seconds,
+                "features_used": place.features,
+            }
+            for place in places
+            if place.error is not None
+        ],
+    }
+
+
+def _table(places: Any, measure: str) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    from skstretch.cli.summary import with_error
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("method")
+    for name in (measure, "seconds a fit", "features used"):
+        table.add_column(name, justify="right")
+    for place in places:
+        if place.error is not None:
+            table.add_row(
+                place.method,
+                with_error(place.error.mean, place.error.error),
+                f"{place.seconds:.3f}",
+                f"{place.features:,.0f}",
+                style="bold" if place.method == "skstretch" else None,
+            )
+    return table

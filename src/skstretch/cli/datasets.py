@@ -1,0 +1,131 @@
+"""``skstretch datasets``: the data sets of the paper, listed or written to a file."""
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skstretch.cli import options
+from skstretch.cli.console import Talk, print_json, show
+from skstretch.cli.data.errors import DataError, Failure
+from skstretch.cli.names import nearest, quoted
+from skstretch.cli.outfile import check_writable
+
+EXAMPLES = ("skstretch datasets", "skstretch datasets diabetes -o diabetes.csv")
+
+
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="A set to write; without, list all.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write the set: .csv, or .svm (LIBSVM) for sparse ones.",
+        ),
+    ] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """List the data sets of the paper and where each would come from, or write one to a file."""
+    from skstretch.datasets import list_datasets
+
+    listed = list_datasets()
+    if name is None:
+        if output is not None:
+            raise DataError("-o goes with the name of a set: skstretch datasets NAME -o FILE.")
+        print_json(listed) if json else show(_table(listed))
+        return
+    names = [row["name"] for row in listed]
+    if name not in names:
+        near = nearest(name, names)
+        hint = f"; did you mean {near!r}?" if near else f"; there are {quoted(names, 20)}."
+        raise DataError(f"there is no data set {name!r}{hint}")
+    if output is None:
+        raise DataError(f"say where to write it: skstretch datasets {name} -o {name}.csv")
+    check_writable(output)
+    _write(name, output, Talk(quiet))
+
+
+def _write(name: str, output: Path, talk: Talk) -> None:
+    from skstretch import datasets as sets
+    from skstretch.cli.export import as_csv, as_svmlight
+    from skstretch.io.atomic import replacing
+
+    with _downloading(talk):
+        bunch = getattr(sets, f"fetch_{name}")()
+    sparse = hasattr(bunch.data, "tocsr")
+    wanted = (".svm", ".libsvm", ".svmlight") if sparse else (".csv",)
+    if output.suffix not in wanted:
+        raise DataError(f"{name} is {'sparse' if sparse else 'dense'}: name a {wanted[0]} file.")
+    with replacing(output) as file:
+        rows = as_svmlight(bunch) if sparse else as_csv(bunch)
+        for line in rows:
+            file.write(line)
+    talk.done(
+        f"wrote {bunch.data.shape[0]:,} rows to {output}; the target is "
+        + ("the label" if sparse else "'target'")
+    )
+
+
+@contextlib.contextmanager
+def _downloading(talk: Talk) -> Iterator[None]:
+    """What is fetched is told unless all shall be quiet; that a server is tried again is not."""
+    from skstretch.datasets import ChecksumError, DatasetNotFoundError
+
+    try:
+        with warnings.catch_warnings(), _calm_pooch(talk.quiet):
+            warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
+            yield
+    except (DatasetNotFoundError, ChecksumError) as error:
+        raise Failure(str(error)) from None
+
+
+@contextlib.contextmanager
+def _calm_pooch(quiet: bool) -> Iterator[None]:
+    """Keep the package that downloads from saying so."""
+    try:
+        from pooch import get_logger
+    except ImportError:
+        yield
+        return
+    log = get_logger()
+    level = log.level
+    log.setLevel(logging.WARNING if quiet else level)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def _place(where: str) -> str:
+    """A file, or that it would be downloaded: the address is in --json."""
+    return "download" if where.startswith("download: ") else where
+
+
+def _table(listed: list[dict[str, Any]]) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for label in ("name", "task", "kind"):
+        table.add_column(label, no_wrap=True)
+    for label in ("samples", "features"):
+        table.add_column(label, justify="right", no_wrap=True)
+    table.add_column("where", overflow="fold")
+    for row in listed:
+        table.add_row(
+            row["name"],
+            row["task"],
+            row["kind"],
+            f"{row['samples']:,}",
+            f"{row['features']:,}",
+            Text(_place(row["where"])),
+        )
+    return table

@@ -1,0 +1,138 @@
+"""``skstretch fit``: learn from a data file, write a model file."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skstretch.cli import options
+from skstretch.cli.complete import columns
+from skstretch.cli.console import Talk, print_json, show
+from skstretch.cli.data.errors import DataError
+from skstretch.cli.data.form import Form
+from skstretch.cli.format_options import takes_form
+from skstretch.cli.outfile import check_writable
+
+EXAMPLES = (
+    "skstretch fit diabetes.csv --target target -o diabetes.stretchy",
+    "skstretch fit genes.csv.gz -t outcome --drop sample --keep 50,200 --cv 10 -o genes.stretchy",
+    "skstretch fit spectra.parquet -t moisture --rule 1se --report moisture.html -o m.stretchy",
+    "skstretch fit train.svm -o words.stretchy --json",
+)
+
+
+@takes_form
+def fit(
+    data: options.Data,
+    form: Form,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The model file to write, by convention .stretchy; an older one is replaced.",
+        ),
+    ],
+    target: options.Target = None,
+    task: options.TaskOption = options.TaskName.AUTO,
+    cv: Annotated[
+        str | None,
+        typer.Option(
+            metavar="loo|N",
+            help="Leave one out, or N folds. Default: loo, or 10 where features are selected.",
+        ),
+    ] = None,
+    k: Annotated[
+        str | None, typer.Option("--k", metavar="LIST", help="Stretching powers to try, say 1.1,2.")
+    ] = None,
+    c: Annotated[
+        str | None,
+        typer.Option("--c", metavar="LIST", help="Strengths to try, or auto (default)."),
+    ] = None,
+    a: Annotated[
+        str | None,
+        typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is plain ridge."),
+    ] = None,
+    density: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Shares of features to keep, say 0.1,1.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="N", help="Numbers of features to keep, say 20 or 20,100.")
+    ] = None,
+    rule: Annotated[
+        options.RuleName,
+        typer.Option(
+            help="best: the least error; guarded: plain ridge unless clearly beaten; 1se: the "
+            "simplest within one standard error of the best."
+        ),
+    ] = options.RuleName.GUARDED,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="A weight for each row.", autocompletion=columns),
+    ] = None,
+    groups: options.Groups = None,
+    drop: options.Drop = None,
+    drop_missing: options.DropMissing = False,
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals",
+            help="Store what exact jackknife+ intervals need; the training data can be worked out "
+            "from it. Without, predict --interval uses the leave-one-out residuals.",
+        ),
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a report as one HTML page.")
+    ] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn from DATA, choose a, k, c and density by exact cross-validation, save the model."""
+    import skstretch
+    from skstretch.cli import summary
+    from skstretch.cli.losses import cross_validated
+    from skstretch.cli.problem import Request, read_problem
+    from skstretch.cli.search import Plan, searched
+
+    talk = Talk(quiet)
+    plan = Plan.read(cv, k, c, a, density, keep, rule)
+    check_writable(output, "-o", data, target)
+    if report is not None:
+        check_writable(report, "--report", data, target, output)
+        import skstretch.report  # says at once where its extra is missing
+    request = Request(data, target, task, weights, groups, tuple(drop or ()), drop_missing, form)
+    problem = read_problem(request, talk)
+    if intervals and problem.classifies:
+        raise DataError("--intervals is for regression: classes have probabilities instead.")
+    model, seconds = searched(problem, plan, talk)
+    found = summary.facts(
+        model, problem, cross_validated(model, problem), plan.folds_named(problem), seconds
+    )
+    facts: dict[str, Any] = {"target": problem.target, "seconds": seconds}
+    if cv is not None and problem.groups is None:
+        facts["cv"] = cv
+    with talk.warnings():
+        skstretch.save(model, output, intervals=intervals, about=facts)
+        if report is not None:
+            _report(model, problem, report, data, facts)
+    found |= {"model": str(output)} | ({} if report is None else {"report": str(report)})
+    if json:
+        print_json(found)
+    elif not quiet:
+        show(summary.page(found))
+    talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
+
+
+def _report(model: Any, problem: Any, path: Path, data: str, facts: dict[str, Any]) -> None:
+    from skstretch.report import write_report
+
+    write_report(
+        model,
+        path,
+        X=problem.X,
+        y=problem.y,
+        source=data,
+        seconds=facts["seconds"],
+        target=facts["target"],
+    )

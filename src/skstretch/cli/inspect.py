@@ -1,0 +1,154 @@
+"""``skstretch inspect``: what is in a model file."""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skstretch.cli import options
+from skstretch.cli.console import print_json, show
+
+EXAMPLES = (
+    "skstretch inspect diabetes.stretchy",
+    "skstretch inspect genes.stretchy --top 50 --json",
+)
+
+
+def inspect(
+    model: options.Model,
+    top: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many of the strongest features to list.")
+    ] = 10,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show what is in a model file, and the features with the strongest effect."""
+    from skstretch.cli.models import header_of, load_model
+
+    loaded = load_model(model)
+    found = _facts(loaded, header_of(model), model, top)
+    if json:
+        print_json(found)
+        return
+    show(_page(found))
+    if found["top"]:
+        show(_features(found))
+
+
+def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[str, Any]:
+    import numpy as np
+
+    from skstretch.cli.effects import strongest
+    from skstretch.cli.models import origin_of
+    from skstretch.cli.summary import chosen, numerics
+
+    origin = origin_of(path)
+    found = {
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "schema": header["schema"],
+        "class": header["class"],
+        "task": header["task"],
+        "target": origin.target,
+        "rows": header["n_samples"],
+        "features": header["n_features"],
+        "features_used": int(np.any(np.atleast_2d(loaded.coef_), axis=0).sum()),
+        **chosen(loaded),
+        **numerics(loaded),
+        "cv": origin.cv,
+        "seconds_fitting": origin.seconds,
+        "intervals": _intervals(header),
+        "versions": header["versions"],
+        "notes": header["notes"],
+        "top": strongest(loaded, top),
+    }
+    if hasattr(loaded, "best_score_"):
+        found["score"] = loaded.best_score_
+        found["standard_error"] = loaded.best_score_se_
+    if hasattr(loaded, "classes_"):
+        found["classes"] = loaded.classes_.tolist()
+    return found
+
+
+def _intervals(header: dict[str, Any]) -> str:
+    if header["task"] == "classification":
+        return "none: probabilities instead"
+    if header["intervals"]:
+        return "exact jackknife+"
+    stored = "residuals" in header["arrays"]
+    return "from leave-one-out residuals" if stored else "none"
+
+
+def _page(found: dict[str, Any]) -> Any:
+    from rich.text import Text
+
+    from skstretch.cli.names import printable
+    from skstretch.cli.summary import chosen_words, grid, numerics_words
+
+    table = grid()
+    score = ""
+    if "score" in found:
+        names = {"regression": "mean squared error", "classification": "balanced error rate"}
+        folds = "" if found["cv"] is None else f" (--cv {printable(str(found['cv']))})"
+        score = f"{names[found['task']]} {_score(found)}{folds}"
+    classes = [printable(str(name)) for name in found.get("classes", [])]
+    rows = {
+        "file": f"{found['file']}, {found['bytes']:,} bytes, schema {found['schema']}",
+        "model": f"{found['class']} ({found['task']}{_of(found['target'])})",
+        "classes": ", ".join(classes[:8]) + (f" and {len(classes) - 8} more" * (len(classes) > 8)),
+        "data": f"{found['rows']:,} rows, {found['features']:,} features",
+        "chosen": chosen_words(found),
+        "cross-validated": score,
+        "numerics": numerics_words(found),
+        "time": "" if (spent := found["seconds_fitting"]) is None else f"{spent:.2f} s to fit",
+        "intervals": found["intervals"],
+        "written by": ", ".join(f"{name} {value}" for name, value in found["versions"].items()),
+        "notes": "; ".join(_notes(found)),
+    }
+    for label, text in rows.items():
+        if text:
+            table.add_row(label, Text(text))
+    return table
+
+
+def _notes(found: dict[str, Any]) -> list[str]:
+    """Notes for people: folds that are named need none."""
+    named = found["cv"] is not None
+    return [note for note in found["notes"] if not (named and "the parameter cv " in note)]
+
+
+def _of(target: str | None) -> str:
+    from skstretch.cli.names import printable
+
+    return "" if target is None else f" of {printable(target)!r}"
+
+
+def _score(found: dict[str, Any]) -> str:
+    from skstretch.cli.summary import short, with_error
+
+    error = -found["score"]
+    known = math.isfinite(found["standard_error"])
+    return with_error(error, found["standard_error"]) if known else short(error)
+
+
+def _features(found: dict[str, Any]) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from skstretch.cli.names import printable
+    from skstretch.cli.summary import short
+
+    several = any(row["of"] is not None for row in found["top"])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("strongest features", overflow="fold")
+    if several:
+        table.add_column("for", overflow="fold")
+    table.add_column("effect of one sd", justify="right")
+    table.add_column("of one unit", justify="right")
+    for row in found["top"]:
+        cells = [Text(printable(row["feature"]))]
+        cells += [Text(printable(str(row["of"])))] if several else []
+        table.add_row(*cells, short(row["effect"]), short(row["slope"]))
+    return table

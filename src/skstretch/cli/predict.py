@@ -1,0 +1,102 @@
+"""``skstretch predict``: predictions for new data from a model file."""
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skstretch.cli import options
+from skstretch.cli.console import Talk, print_json
+from skstretch.cli.data.errors import DataError
+from skstretch.cli.data.form import Form
+from skstretch.cli.format_options import takes_form
+from skstretch.cli.outfile import check_writable, write_text
+
+EXAMPLES = (
+    "skstretch predict diabetes.stretchy new.csv -o predictions.csv",
+    "skstretch predict diabetes.stretchy new.csv --interval 0.9 --id patient",
+    "cat new.csv | skstretch predict genes.stretchy - --proba > probabilities.csv",
+)
+MODEL = ".stretchy"
+
+
+@takes_form
+def predict(
+    model: options.Model,
+    data: options.Data,
+    form: Form,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write CSV (TSV if the name ends in .tsv) here instead of to stdout; an older "
+            "file is replaced.",
+        ),
+    ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Add lower and upper bounds that hold with this probability, say 0.9: exact "
+            "jackknife+ if the model was fitted with --intervals, else from its residuals.",
+        ),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of every class.")
+    ] = False,
+    id: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COL", help="Copy a column of DATA; may be repeated."),
+    ] = None,
+    drop: options.Drop = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Predict the rows of DATA, in their order, with a model that skstretch fit wrote."""
+    from skstretch.cli.models import load_model, origin_of, read_for
+    from skstretch.cli.outputs import check_asked, predicted
+
+    talk = Talk(quiet)
+    check_writable(output, "-o", data, model)
+    if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
+        raise DataError(f"-o {str(output)!r}: predictions are written as .csv or .tsv.")
+    if Path(data).suffix == MODEL and model.suffix != MODEL:
+        raise DataError(f"the model comes first: skstretch predict {data} {model}")
+    if interval is not None and not 0 < interval < 1:
+        raise DataError(f"--interval {interval:g} must lie between 0 and 1, say 0.9.")
+    loaded = load_model(model)
+    check_asked(loaded, interval, proba)
+    target = origin_of(model).target
+    apart = {"ids": tuple(id or ()), "drop": tuple(drop or ()), "target": target}
+    table = read_for(loaded, data, form, talk, apart)
+    columns = predicted(loaded, table, interval, proba, talk)
+    if json and output is None:
+        print_json(columns)
+        return
+    text = written(columns, "\t" if output and output.suffix == ".tsv" else ",")
+    if output is None:
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
+        return
+    write_text(output, text)
+    if json:
+        found = {"rows": table.X.shape[0], "columns": list(columns), "output": str(output)}
+        print_json({**found, "target": target})
+    talk.done(f"wrote {table.X.shape[0]:,} predictions to {output}")
+
+
+def written(columns: dict[str, Any], separator: str) -> str:
+    """Columns as CSV; floats in the shortest form that reads back exactly."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=separator, lineterminator="\n")
+    writer.writerow(columns)
+    lists = [
+        list(values) if isinstance(values, list) else values.tolist() for values in columns.values()
+    ]
+    writer.writerows(zip(*lists, strict=True))
+    return out.getvalue()

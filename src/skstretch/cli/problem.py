@@ -1,0 +1,168 @@
+"""Data to learn from: read, checked, split into features, target, weights and groups."""
+
+import shlex
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from skstretch.cli.checks import (
+    check_features,
+    check_infinite,
+    leave_out_numbering,
+    missing_counts,
+    note_identifiers,
+)
+from skstretch.cli.columns import TrainingColumns
+from skstretch.cli.console import Talk
+from skstretch.cli.data.errors import DataError
+from skstretch.cli.data.form import Form
+from skstretch.cli.data.read import read_table
+from skstretch.cli.data.table import Choice, Table
+from skstretch.cli.data.vectors import read_vector
+from skstretch.cli.labels import Values, read_labels, read_values
+from skstretch.cli.options import TaskName
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked of a data file."""
+
+    data: str
+    target: str | None = None
+    task: TaskName = TaskName.AUTO
+    weights: str | None = None
+    groups: str | None = None
+    drop: Sequence[str] = ()
+    drop_missing: bool = False
+    form: Form = field(default_factory=Form)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Features and target, with no value missing."""
+
+    X: Any
+    y: Any
+    names: list[str] | None
+    target: str
+    task: TaskName
+    reason: str
+    weights: Any
+    groups: Any
+    seconds: float
+
+    @property
+    def classifies(self) -> bool:
+        return self.task is TaskName.CLASSIFICATION
+
+
+def read_problem(request: Request, talk: Talk) -> Problem:
+    """Read a file and check all that can be checked before a fit."""
+    start = perf_counter()
+    table, named = _read(request, talk)
+    if "target" not in named:
+        table.aside["target"] = read_vector(str(request.target), table.X.shape[0])
+        named["target"] = Path(str(request.target)).name
+    name = named["target"]
+    columns = {role: read_values(values) for role, values in table.aside.items()}
+    check_features(table)
+    keep = _known_rows(table, columns, named, request.drop_missing)
+    table.X, columns = table.X[keep], {r: _taken(v, keep) for r, v in columns.items()}
+    if table.X.shape[0] < 2:
+        raise DataError("there is one row to learn from: at least two are needed.")
+    check_infinite(table)
+    leave_out_numbering(table, talk.note)
+    note_identifiers(table, talk.note)
+    target = columns["target"]
+    if target.numbers is not None and not np.isfinite(target.numbers).all():
+        raise DataError(f"the target {name!r} has infinite values: correct or delete those rows.")
+    labels = read_labels(target, request.task, name)
+    groups = columns.get("groups")
+    return Problem(
+        table.X,
+        labels.y,
+        table.names,
+        name,
+        labels.task,
+        labels.reason,
+        _weights(columns.get("weights"), request.weights),
+        None if groups is None else np.unique(groups.words, return_inverse=True)[1],
+        perf_counter() - start,
+    )
+
+
+def _read(request: Request, talk: Talk) -> tuple[Table, dict[str, str]]:
+    """The table, and the names of the columns that are kept apart, by role."""
+    roles = {"target": request.target, "weights": request.weights, "groups": request.groups}
+    choose = TrainingColumns(roles, request.drop, talk.note)
+    named: dict[str, str] = {}
+
+    def remembered(names: Sequence[str], extras: Sequence[str]) -> Choice:
+        choice = choose(names, extras)
+        named.update(choice.aside)
+        return choice
+
+    with talk.reading("reading") as watch:
+        return read_table(request.data, request.form, remembered, watch), named
+
+
+def _known_rows(
+    table: Table, columns: dict[str, Values], named: dict[str, str], drop_missing: bool
+) -> Any:
+    """Rows to keep: all, or with --drop-missing those without a missing value."""
+    counts, rows = missing_counts(table)
+    for role, values in columns.items():
+        if values.missing.any():
+            counts[named[role]] = int(values.missing.sum())
+            rows |= values.missing
+    if not counts:
+        return slice(None)
+    if drop_missing:
+        if rows.all():
+            raise DataError("every row has a missing value: --drop-missing leaves nothing.")
+        return np.flatnonzero(~rows)
+    raise DataError(missing_message(counts, int(rows.sum()), rows.size, apart=named.values()))
+
+
+def missing_message(
+    counts: dict[str, int], n_bad: int, n_rows: int, apart: Collection[str] | None = None
+) -> str:
+    """Counts by column, most first, and the ways out; no row of new data can be left out."""
+    order = sorted(counts, key=lambda name: -counts[name])
+    listed = ", ".join(f"{name!r} {counts[name]:,}" for name in order[:8])
+    listed += f" and {len(order) - 8:,} more columns" if len(order) > 8 else ""
+    message = f"missing values in {n_bad:,} of {n_rows:,} rows: {listed}."
+    if apart is None:
+        return f"{message} Fill these cells first."
+    droppable = [name for name in order if name not in apart]
+    ways = ["leave out these rows with --drop-missing"]
+    if droppable and len(droppable) <= 3:
+        ways.append(
+            "the columns with " + " ".join(f"--drop {shlex.quote(name)}" for name in droppable)
+        )
+    elif droppable:
+        ways.append("the columns with --drop COL")
+    return f"{message} Fill the cells, or {', or '.join(ways)}."
+
+
+def _taken(values: Values, keep: Any) -> Values:
+    if isinstance(keep, slice):
+        return values
+    numbers = None if values.numbers is None else values.numbers[keep]
+    return replace(values, numbers=numbers, words=[values.words[row] for row in keep])
+
+
+def _weights(values: Values | None, name: str | None) -> Any:
+    if values is None:
+        return None
+    if values.numbers is None:
+        raise DataError(f"the weights {name!r} hold text ({values.odd!r}): they must be numbers.")
+    if not np.isfinite(values.numbers).all() or values.numbers.min() < 0:
+        raise DataError(f"the weights {name!r} have a value below zero or infinite.")
+    if not values.numbers.any():
+        raise DataError(f"the weights {name!r} are all zero.")
+    return values.numbers

@@ -1,0 +1,75 @@
+"""``skstretch report``: a page to look at, from a model file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skstretch.cli import options
+from skstretch.cli.console import Talk, print_json
+from skstretch.cli.data.errors import DataError
+from skstretch.cli.data.form import Form
+from skstretch.cli.format_options import takes_form
+from skstretch.cli.outfile import check_writable
+
+EXAMPLES = (
+    "skstretch report diabetes.stretchy",
+    "skstretch report diabetes.stretchy --data diabetes.csv -t target -o diabetes.html",
+)
+
+
+@takes_form
+def report(
+    model: options.Model,
+    form: Form,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The HTML file to write; by default the name of the model with .html.",
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="The data that the model was fitted to, for the panels that need them.",
+        ),
+    ] = None,
+    target: options.Target = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a report on a model as one HTML page that needs no network."""
+    from skstretch.cli.models import load_model, origin_of
+    from skstretch.cli.training import restore_folds, training_data
+    from skstretch.report import write_report
+
+    talk = Talk(quiet)
+    path = output or model.with_suffix(".html")
+    check_writable(path, "-o", model, data)
+    if target is not None and data is None:
+        raise DataError("--target goes with --data, the file that the model was fitted to.")
+    loaded = load_model(model)
+    origin = origin_of(model)
+    target = target or origin.target
+    X = y = None
+    if data is not None:
+        X, y = training_data(loaded, data, target, form, talk)
+        restore_folds(loaded, origin.cv)
+    with talk.warnings():
+        write_report(
+            loaded,
+            path,
+            X=X,
+            y=y,
+            source=data or str(model),
+            seconds=origin.seconds,
+            target=target,
+        )
+    if json:
+        print_json({"report": str(path), "bytes": path.stat().st_size})
+    talk.done(f"wrote {path}")

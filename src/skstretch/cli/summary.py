@@ -1,0 +1,149 @@
+"""What a fit has to say: once as facts, shown as a page or as JSON."""
+
+import math
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from skstretch.cli.names import printable
+
+
+def facts(
+    model: Any, problem: Any, judged: list[Any], folds: str, seconds: float
+) -> dict[str, Any]:
+    """Everything that the summary shows."""
+    found = {
+        "task": str(problem.task),
+        "task_reason": problem.reason,
+        "target": problem.target,
+        "rows": problem.X.shape[0],
+        "features": problem.X.shape[1],
+        "features_used": int(np.any(np.atleast_2d(model.coef_), axis=0).sum()),
+        **chosen(model),
+        "cells": len(model.cv_results_["usable"]),
+        "cells_unusable": int((~model.cv_results_["usable"]).sum()),
+        "cv": folds,
+        "errors": [
+            {
+                "measure": one.measure,
+                "error": one.model.mean,
+                "standard_error": one.model.error,
+                "baseline": one.baseline.mean,
+                "baseline_standard_error": one.baseline.error,
+                "baseline_name": one.baseline_name,
+            }
+            for one in judged
+        ],
+        **numerics(model),
+        "seconds_reading": problem.seconds,
+        "seconds_fitting": seconds,
+    }
+    if problem.classifies:
+        found["classes"] = model.classes_.tolist()
+        found["class_sizes"] = [int((problem.y == c).sum()) for c in model.classes_]
+        found["cut"] = model.threshold_
+    else:
+        found["r2"] = 1.0 - judged[0].model.mean / judged[0].baseline.mean
+    return found
+
+
+def chosen(model: Any) -> dict[str, Any]:
+    """a, k, c and density in use."""
+    values = {name: getattr(model, f"{name}_", getattr(model, name, None)) for name in "akc"}
+    return {**values, "density": getattr(model, "density_", getattr(model, "density", None))}
+
+
+def numerics(model: Any) -> dict[str, Any]:
+    """How the system was solved."""
+    return {
+        "solver": str(np.ravel(model.solver_)[0]),
+        "space": str(model.space_),
+        "rcond": float(np.min(model.rcond_)),
+        "dof": float(np.mean(model.dof_)),
+    }
+
+
+def short(value: Any, digits: int = 4) -> str:
+    """A number in a few digits, whole thousands with commas."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not math.isfinite(value):
+        return str(value)
+    size = abs(value)
+    if 1000 <= size < 1e7:
+        return f"{value:,.0f}" if size >= 10 ** (digits - 1) else f"{value:,.1f}"
+    return f"{value:.{digits}g}"
+
+
+def with_error(mean: float, error: float) -> str:
+    """``mean ± error`` with two digits of the error."""
+    if not (math.isfinite(mean) and math.isfinite(error) and error > 0):
+        return f"{short(mean)} ± {short(error)}"
+    places = max(0, 1 - math.floor(math.log10(error)))
+    if places > 6:
+        return f"{mean:.4g} ± {error:.2g}"
+    return f"{mean:,.{places}f} ± {error:,.{places}f}"
+
+
+def grid() -> Table:
+    """A borderless table of two columns."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def page(found: dict[str, Any]) -> Table:
+    """The facts for people."""
+    table = grid()
+
+    def row(label: str, text: str) -> None:
+        table.add_row(label, Text(text))
+
+    row("task", f"{found['task']} of {printable(found['target'])!r} ({found['task_reason']})")
+    if "classes" in found:
+        sizes = zip(found["classes"], found["class_sizes"], strict=True)
+        listed = [f"{printable(str(name))} ({size:,})" for name, size in sizes]
+        more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
+        row("classes", ", ".join(listed[:8]) + more)
+    row("data", f"{found['rows']:,} rows, {found['features']:,} features")
+    row("chosen", chosen_words(found))
+    row("", f"from {_cells(found)}, {found['cv']} cross-validation")
+    for one in found["errors"]:
+        row(one["measure"], with_error(one["error"], one["standard_error"]))
+        row(
+            "",
+            f"{one['baseline_name']}: "
+            f"{with_error(one['baseline'], one['baseline_standard_error'])}",
+        )
+    if "r2" in found:
+        row("R²", f"{found['r2']:.3f} out of fold")
+    row("numerics", numerics_words(found))
+    row(
+        "time", f"{found['seconds_fitting']:.2f} s to fit, {found['seconds_reading']:.2f} s to read"
+    )
+    return table
+
+
+def _cells(found: dict[str, Any]) -> str:
+    unusable = found["cells_unusable"]
+    return f"{found['cells']:,} cells" + (f" ({unusable} too ill-conditioned)" if unusable else "")
+
+
+def chosen_words(found: dict[str, Any]) -> str:
+    """a, k, c and density in one line."""
+    k = "" if found["a"] == 0 else f", k = {found['k']:g}"
+    limit = " (the linear limit: ridge)" if found["a"] == 0 else ""
+    used = found["features_used"]
+    kept = f"{used:,} features" if used < found["features"] else "all features"
+    return f"a = {found['a']:g}{limit}{k}, c = {found['c']:.3g}, {kept}"
+
+
+def numerics_words(found: dict[str, Any]) -> str:
+    """Solver, space, condition and degrees of freedom in one line."""
+    return (
+        f"{found['solver']} solver in the {found['space']} space, rcond {found['rcond']:.1e}, "
+        f"{found['dof']:.1f} degrees of freedom"
+    )

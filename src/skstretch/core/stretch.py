@@ -1,0 +1,86 @@
+"""The stretch exponent, the penalty, and when powers are safe in float64."""
+
+import numpy as np
+
+from skstretch.core.types import Array
+
+# exp(+-300) squared and summed over any number of features that fits in memory stays in float64
+SAFE_EXPONENT = 300.0
+# entries of K within a factor of exp(10) of each other: centring costs at most four digits
+SIMILAR_ROWS = 10.0
+# beyond this a penalty is indistinguishable from infinity beside entries of order one
+LARGEST_LOG = 575.0
+# times a mean of stretched features it still is a float64
+LARGEST_PENALTY = 1e250
+
+
+def stretch_exponent(k: float) -> float:
+    """``r = 1/(k - 1)``, the power that turns features P into stretched features Q.
+
+    Examples
+    --------
+    >>> from skstretch.core import stretch_exponent
+    >>> stretch_exponent(1.25)
+    4.0
+    """
+    if not 1 < k < np.inf:
+        raise ValueError(
+            f"k={k!r} is out of range: the stretch exponent 1/(k-1) needs 1 < k < inf. "
+            "Values in (1, 2] compress the coefficients; k=2 is ridge regression."
+        )
+    return 1.0 / (float(k) - 1.0)
+
+
+def penalty(c: float, k: float) -> float:
+    """``lambda = 1/(c k)``; zero for ``c = inf``, the unregularised limit.
+
+    Examples
+    --------
+    >>> from skstretch.core import penalty
+    >>> penalty(4.0, 1.25), penalty(float("inf"), 1.5)
+    (0.2, 0.0)
+    """
+    if not c > 0:
+        raise ValueError(
+            f"c={c!r} is out of range: it must be positive. Large c means little regularisation, "
+            "c=np.inf none."
+        )
+    lam = 1.0 / (float(c) * float(k))
+    if lam > LARGEST_PENALTY:
+        raise ValueError(
+            f"c={c!r} is out of range: its penalty 1/(ck) leaves the range of float64. "
+            "Use c=1e-249 or larger; coefficients are zero to working precision long before."
+        )
+    return lam
+
+
+def is_safe(low: float, high: float, r: float) -> bool:
+    """Whether features whose largest logs lie in [low, high] can be raised to r as they are."""
+    return max(1.0, r) * max(abs(low), abs(high)) <= SAFE_EXPONENT
+
+
+def rows_are_alike(peaks: Array, r: float) -> bool:
+    """Whether rows with these largest logs can be centred and raised to r without scaling.
+
+    Rows of very different size have no common part: centring would bury the small ones.
+    """
+    low, high = float(peaks.min()), float(peaks.max())
+    return is_safe(low, high, r) and (1.0 + r) * (high - low) <= SIMILAR_ROWS
+
+
+def scaled_penalty(lam: Array, log_scale: Array) -> Array:
+    """``lam * exp(-log_scale)`` without overflow: capped where it is infinite for all purposes."""
+    with np.errstate(divide="ignore"):
+        exponent = np.log(lam) - log_scale
+    return np.exp(np.minimum(exponent, LARGEST_LOG))
+
+
+def rows_for_penalty(log_rows: Array, lam: Array, r: float) -> Array:
+    """Scales of the rows, raised where ``lam * exp(-(1 + r) log_rows)`` would be capped.
+
+    A capped penalty loses its proportion to the others, and the free intercept with it.
+    """
+    with np.errstate(divide="ignore"):
+        least = np.log(lam) / (1.0 + r)
+    capped = (1.0 + r) * np.max(least - log_rows) > LARGEST_LOG
+    return np.maximum(log_rows, least) if capped else log_rows

@@ -1,0 +1,253 @@
+"""Features of a numpy array, transformed block by block: X is neither copied nor changed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from skstretch.core.centring import Strip
+from skstretch.core.features import Features
+from skstretch.core.gram import (
+    DualGram,
+    Frame,
+    PrimalGram,
+    dual_coefficients,
+    primal_grams,
+    row_grams,
+)
+from skstretch.core.merged import MergedMoments
+from skstretch.core.pooled import pooled_rows
+from skstretch.core.quadrant import Moments, Quadrant, column_moments, resolution
+from skstretch.core.stretch import is_safe
+from skstretch.core.tiles import row_tiles
+from skstretch.core.types import Array, Index
+from skstretch.designs.blocks import COPIES, blocks_of, shares, working_bytes
+from skstretch.designs.protocol import Design
+from skstretch.designs.source import Source
+from skstretch.designs.survey import Ready
+from skstretch.designs.threads import (
+    SHARED_ROWS,
+    available_threads,
+    calm_blas,
+    in_threads,
+    threads_for_rows,
+)
+from skstretch.designs.walks import crossed, threaded_grams
+
+# targets whose coefficients may all be held at once
+FEW_TARGETS = 16
+
+
+@dataclass(frozen=True)
+class DenseDesign:
+    """Rows and columns of X, seen through a quadrant transform.
+
+    Attributes
+    ----------
+    X : array or Source of shape (n, d)
+        A reference to the data, of any real dtype, in memory or read block by block.
+    quadrant : Quadrant
+        The transform of the columns in use.
+    columns, rows : index arrays or None
+        What of X is in use; None for all.
+    bounded : bool
+        Whether z-scores are bounded, as they are for data not seen in training.
+    ready : Ready or None
+        Gram matrices that an earlier walk has left.
+    """
+
+    X: npt.NDArray[np.generic] | Source
+    quadrant: Quadrant
+    columns: Index | None = None
+    rows: Index | None = None
+    bounded: bool = False
+    ready: Ready | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._n_rows, self.quadrant.b.size
+
+    @property
+    def _n_rows(self) -> int:
+        return self.X.shape[0] if self.rows is None else self.rows.size
+
+    @property
+    def offset(self) -> float:
+        return self.quadrant.offset
+
+    def take(self, columns: Index) -> "DenseDesign":
+        kept = columns if self.columns is None else self.columns[columns]
+        return replace(self, columns=kept, quadrant=self.quadrant.take(columns), ready=None)
+
+    def take_rows(self, rows: Index) -> "DenseDesign":
+        return replace(self, rows=rows if self.rows is None else self.rows[rows], ready=None)
+
+    def dot(self, coef: Array) -> Array:
+        out = np.zeros((self.shape[0], coef.shape[1]))
+        if self.shape[0] > self.shape[1]:
+            for rows, features in self.row_blocks():
+                out[rows] = features.excess(1.0) @ coef
+            return out
+        for columns, strip in self.column_strips():
+            for rows in row_tiles(*strip.shape):
+                out[rows] += strip.rows(rows).excess(1.0) @ coef[columns]
+        return out
+
+    def row_peaks(self, exponent: float) -> Array | None:
+        if self.ready is not None and exponent in self.ready.grams:
+            return None
+        if self.quadrant.is_safe(exponent):
+            return None
+        peaks = np.full(self.shape[0], -np.inf)
+        for _, strip in self.column_strips():
+            for rows in row_tiles(*strip.shape):
+                np.maximum(peaks[rows], strip.rows(rows).log_peaks(axis=1), out=peaks[rows])
+        return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
+
+    def gram(
+        self,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None,
+        borders: bool = True,
+    ) -> list[DualGram]:
+        if self.ready is not None:
+            known = self.ready.find(exponents, weights, log_rows, borders)
+            if known is not None:
+                return known
+        return threaded_grams(self, exponents, weights, log_rows, borders)
+
+    def coefficients(
+        self, frame: Frame, beta: Array, total: Array, weights: Array
+    ) -> Iterator[tuple[slice, Array]]:
+        def part(share: slice) -> list[tuple[slice, Array]]:
+            return [
+                (columns, dual_coefficients(strip, frame, beta, total, weights))
+                for columns, strip in self.column_strips(share)
+            ]
+
+        n_rows, n_columns = self.shape
+        # threads hold all results at once: for a few targets only
+        if n_rows <= SHARED_ROWS and beta.shape[1] <= FEW_TARGETS:
+            with threads_for_rows(n_rows) as threads:
+                parts = in_threads(part, shares(n_columns, threads, n_rows))
+            for blocks in parts:
+                yield from blocks
+        else:
+            for columns, strip in self.column_strips():
+                yield columns, dual_coefficients(strip, frame, beta, total, weights)
+
+    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+        peaks = self.quadrant.column_peaks()
+        low, high = float(peaks.min()), float(peaks.max())
+        log_columns = [None if is_safe(low, high, r) else r * peaks for r in exponents]
+        if isinstance(self.X, Source):
+            return self._grams_in_one_walk(exponents, weights, log_columns)
+        return primal_grams(self.row_blocks, exponents, weights, log_columns)
+
+    def _grams_in_one_walk(
+        self, exponents: Sequence[float], weights: Array, log_columns: Sequence[Array | None]
+    ) -> list[PrimalGram]:
+        """Data that has to be read is read once: each block about its own means, then pooled."""
+        grams: list[PrimalGram] = []
+        for rows, features in self.row_blocks():
+            if weights[rows].any():
+                more = row_grams(features, weights[rows], exponents, log_columns)
+                pairs = list(zip(grams, more, strict=False))
+                grams = [pooled_rows(pair) for pair in pairs] or more
+        return grams
+
+    def project(self, gram: PrimalGram, V: Array) -> Array:
+        out = np.zeros((self.shape[1], V.shape[1]))
+        for rows, features in self.row_blocks():
+            out += gram.stretched(features).T @ V[rows]
+        return out
+
+    def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
+        out = np.zeros_like(gram.C)
+        for rows, features in self.row_blocks():
+            Q = gram.stretched(features)
+            out += Q.T @ (weights[rows, None] * Q)
+        return out
+
+    def row_features(self, rows: Index) -> Features:
+        return self.take_rows(rows)._features(slice(0, rows.size), slice(0, self.shape[1]))
+
+    def row_slices(self) -> Iterator[slice]:
+        return blocks_of(self.shape[0], self.shape[1])
+
+    def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
+        return crossed(self, frame, weights, other)
+
+    def in_memory(self) -> Features | None:
+        n_rows, n_columns = self.shape
+        # P, Q, the sorted copy and the orthogonal factor
+        if 4 * 8 * n_rows * n_columns > working_bytes():
+            return None
+        return self._features(slice(0, n_rows), slice(0, n_columns))
+
+    def column_strips(
+        self, within: slice | None = None, copies: int = COPIES
+    ) -> Iterator[tuple[slice, Strip]]:
+        """Blocks of columns, transformed when their rows are asked for."""
+        n_rows, n_columns = self.shape
+        for columns in blocks_of(n_columns, n_rows, within, copies):
+            raw = self._read(slice(0, n_rows), columns)
+            yield columns, Strip(raw, self.quadrant, columns, self.bounded)
+
+    def row_blocks(self) -> Iterator[tuple[slice, Features]]:
+        """Features of blocks of rows."""
+        n_rows, n_columns = self.shape
+        for rows in blocks_of(n_rows, n_columns):
+            yield rows, self._features(rows, slice(0, n_columns))
+
+    def _features(self, rows: slice, columns: slice) -> Features:
+        return self.quadrant.features(self._read(rows, columns), columns, self.bounded)
+
+    def _read(self, rows: slice, columns: slice) -> npt.NDArray[np.generic]:
+        """Raw numbers; a slice of an array is a view, so only the block is ever copied."""
+        kept = columns if self.columns is None else self.columns[columns]
+        if isinstance(self.X, Source):
+            return self.X.read(rows if self.rows is None else self.rows[rows], kept)
+        return self.X[rows][:, kept] if self.rows is None else self.X[:, kept][self.rows[rows]]
+
+
+def dense_moments(X: npt.NDArray[np.generic] | Source, weights: Array) -> Moments:
+    """Moments of all columns, block by block; rows of a source may have weight zero."""
+    eps = resolution(X.dtype)
+    if isinstance(X, Source) and X.shape[0] >= X.shape[1]:
+        return _moments_by_rows(X, weights, eps)
+    used = np.flatnonzero(weights > 0)
+
+    def block(columns: slice) -> Moments:
+        raw = X.read(used, columns) if isinstance(X, Source) else X[:, columns]
+        return column_moments(raw, weights[used], eps)
+
+    def part(share: slice) -> list[Moments]:
+        return [block(columns) for columns in blocks_of(X.shape[1], X.shape[0], share)]
+
+    with calm_blas(0):
+        found = in_threads(part, shares(X.shape[1], available_threads(), X.shape[0]))
+    parts = [moments for share in found for moments in share]
+    return Moments(
+        *(np.concatenate([getattr(p, f) for p in parts]) for f in Moments.__dataclass_fields__)
+    )
+
+
+def _moments_by_rows(X: Source, weights: Array, eps: float) -> Moments:
+    """Moments of tall data in one walk over its rows."""
+    n_rows, n_columns = X.shape
+    merged = MergedMoments(n_columns)
+    for rows in blocks_of(n_rows, n_columns):
+        used = np.flatnonzero(weights[rows] > 0)
+        raw = np.asarray(X.read(rows, slice(0, n_columns)), dtype=np.float64)
+        merged.add(raw if used.size == len(raw) else raw[used], weights[rows][used])
+    moments, extreme = merged.moments(eps)
+    used = np.flatnonzero(weights > 0)
+    for column in np.flatnonzero(extreme):
+        raw = np.asarray(X.read(used, slice(column, column + 1)), dtype=np.float64)
+        part = column_moments(raw, weights[used], eps)
+        for name in Moments.__dataclass_fields__:
+            getattr(moments, name)[column] = getattr(part, name)[0]
+    return moments

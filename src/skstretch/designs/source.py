@@ -1,0 +1,163 @@
+"""Data that is read in blocks: memory maps, and whatever slices like an array (zarr, h5py)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skstretch.core.types import Index
+from skstretch.designs.chunks import ChunkReader
+from skstretch.designs.meter import Meter
+
+Raw = npt.NDArray[np.generic]
+# bytes that are read at a time to pick scattered columns from
+READ_BYTES = 1 << 24
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a memory map, or an array that lives elsewhere and is read by slicing."""
+    if isinstance(X, Source):
+        return True
+    if isinstance(X, np.memmap):
+        # a copy of a map is an ordinary array that has kept the name
+        return getattr(X, "_mmap", None) is not None
+    if isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
+        return False
+    shape, dtype = getattr(X, "shape", None), getattr(X, "dtype", None)
+    is_array = isinstance(shape, tuple) and isinstance(dtype, np.dtype)
+    # scipy's matrices and Dask's arrays have homes of their own; pandas' columns are in memory
+    return is_array and not (hasattr(X, "tocsc") or hasattr(X, "dask") or hasattr(X, "iloc"))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Blocks of an array, checked as they are read."""
+
+    array: Any
+    names: Any = None
+    meter: Meter | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.array.shape[0]), int(self.array.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers, in the byte order of this machine."""
+        dtype: np.dtype[Any] = np.dtype(self.array.dtype).newbyteorder("=")
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.array.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Raw:
+        """Some rows in memory."""
+        return self.read(np.arange(self.shape[0])[rows], slice(0, self.shape[1]))
+
+    def read(self, rows: slice | Index | None, columns: slice | Index) -> Raw:
+        """A block in memory, finite."""
+        if isinstance(columns, slice):
+            block = self._slice(rows, columns)
+        else:
+            block = np.concatenate(
+                [self._slice(rows, span)[:, pick] for span, pick in self._spans(columns)], axis=1
+            )
+        if block.dtype.kind == "f":
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = block.sum(dtype=np.float64)
+            if not np.isfinite(total):
+                self._check_finite(block, rows, columns)
+        if self.meter is not None:
+            self.meter.add(block.nbytes)
+        return block
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a meter belongs to the fit that it was shown in
+        return {"array": self.array, "names": self.names, "meter": None}
+
+    def _slice(self, rows: slice | Index | None, columns: slice) -> Raw:
+        self._check_file()
+        if rows is None or isinstance(rows, slice):
+            return self._chunks.read(self._whole, rows or slice(0, self.shape[0]), columns)
+        first, last = (int(rows.min()), int(rows.max()) + 1) if rows.size else (0, 0)
+        block = self._chunks.read(self._whole, slice(first, last), columns)
+        # rows come in any order, some of them twice: folds may
+        is_run = rows.size == last - first and bool(np.all(np.diff(rows) == 1))
+        return block if is_run else block[rows - first]
+
+    @cached_property
+    def _chunks(self) -> ChunkReader:
+        return ChunkReader(self.shape, self.dtype.itemsize, getattr(self.array, "chunks", None))
+
+    def _whole(self, rows: slice, columns: slice) -> Raw:
+        """A slice as the storage gives it, of the type and shape that it promised."""
+        block = np.asarray(self.array[rows, columns])
+        expected = (rows.stop - rows.start, columns.stop - columns.start)
+        if block.shape != expected or block.dtype != np.dtype(self.array.dtype):
+            raise ValueError(
+                f"columns {columns.start} to {columns.stop - 1} of X were read as {block.dtype} of "
+                f"shape {block.shape}, and {self.array.dtype} of shape {expected} was promised: "
+                "the file has changed or is damaged."
+            )
+        return block
+
+    def _spans(self, columns: Index) -> Iterator[tuple[slice, Index]]:
+        """Slices that cover increasing columns, and what to pick from each."""
+        width = max(1, READ_BYTES // (self.dtype.itemsize * self.shape[0]))
+        start = 0
+        while start < columns.size:
+            first = int(columns[start])
+            stop = int(np.searchsorted(columns, first + width))
+            yield slice(first, int(columns[stop - 1]) + 1), columns[start:stop] - first
+            start = stop
+
+    def _check_file(self) -> None:
+        """A map of a file that has shrunk would end the process at the first read."""
+        if not isinstance(self.array, np.memmap):
+            return
+        size = _size_of_file(self.array)
+        if size is None:
+            return
+        need = _end_of_map(self.array)
+        if size < need:
+            raise ValueError(
+                f"the file {str(self.array.filename)!r} behind X has {size:,} bytes, and "
+                f"{need:,} are mapped: it was cut short after it was opened."
+            )
+
+    def _check_finite(self, block: Raw, rows: slice | Index | None, columns: slice | Index) -> None:
+        bad = np.argwhere(~np.isfinite(block))
+        if not bad.size:  # the sum has overflowed, not the numbers
+            return
+        i, j = bad[0]
+        row = i + rows.start if isinstance(rows, slice) else i if rows is None else rows[i]
+        column = j + columns.start if isinstance(columns, slice) else columns[j]
+        name = "" if self.names is None else f" ({self.names[column]!r})"
+        value = "NaN" if np.isnan(block[i, j]) else "infinity"
+        raise ValueError(
+            f"X contains {value} in column {column}{name}, row {row}: fill or drop such values "
+            "first, for instance with sklearn.impute.SimpleImputer."
+        )
+
+
+def _size_of_file(array: np.memmap[Any, Any]) -> int | None:
+    """Bytes of the file that is mapped, even if its name is gone or another file's by now."""
+    mapped = getattr(array, "_mmap", None)
+    return None if mapped is None else int(mapped.size())
+
+
+def _end_of_map(array: np.memmap[Any, Any]) -> int:
+    """Bytes that the file must have for this (view of a) map to be readable."""
+    base: Any = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    begin: int = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    extent: int = sum((n - 1) * max(s, 0) for n, s in zip(array.shape, array.strides, strict=True))
+    return int(getattr(base, "offset", 0) or 0) + begin + extent + array.itemsize

@@ -1,0 +1,256 @@
+"""Features of a sparse matrix: sparse plus rank one, frequent columns through dense BLAS."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.centring import Strip
+from skstretch.core.features import Features
+from skstretch.core.gram import DualGram, Frame, PrimalGram, accumulated, primal_grams
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.stretch import is_safe
+from skstretch.core.types import Array, Index
+from skstretch.designs.blocks import COPIES, blocks_of, working_bytes
+from skstretch.designs.protocol import Design
+from skstretch.designs.sparse_block import SparseBlock, add_product, log_sizes, sparse_block
+from skstretch.designs.sparse_gram import (
+    scaled_dual_gram,
+    sparse_coefficients,
+    sparse_cross,
+    sparse_dual_grams,
+    sparse_primal_grams,
+    weighted_rows,
+)
+from skstretch.designs.walks import crossed, threaded_grams
+
+# a multiplication of the sparse product takes as long as this many of BLAS
+SPARSE_COST = 300
+# the exponential of a number, likewise
+EXP_COST = 150
+# bytes per stored entry that a block takes: values, patterns and copies of both
+BLOCK_ENTRY_BYTES = 96
+
+
+@dataclass(frozen=True)
+class SparseDesign:
+    """Columns of a sparse X (CSC, no duplicates), seen through a quadrant transform.
+
+    Attributes
+    ----------
+    X : scipy CSC array or matrix of shape (n, d)
+    quadrant : Quadrant
+        The transform of the columns in use.
+    columns : index array or None
+        The columns of X in use; None for all.
+    bounded : bool
+        Whether z-scores are bounded, as they are for data not seen in training.
+    """
+
+    X: Any
+    quadrant: Quadrant
+    columns: Index | None = None
+    bounded: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.X.shape[0]), self.quadrant.b.size
+
+    @property
+    def offset(self) -> float:
+        return self.quadrant.offset
+
+    def take(self, columns: Index) -> "SparseDesign":
+        kept = columns if self.columns is None else self.columns[columns]
+        return replace(self, columns=kept, quadrant=self.quadrant.take(columns))
+
+    def take_rows(self, rows: Index) -> "SparseDesign":
+        return replace(self, X=self._raw(np.arange(self.shape[1]))[rows].tocsc(), columns=None)
+
+    def dot(self, coef: Array) -> Array:
+        out = np.zeros((self.shape[0], coef.shape[1]))
+        for columns, block in self._blocks():
+            S, u = block.excess(1.0)
+            out += S @ coef[columns] + u @ coef[columns]
+        return out
+
+    def row_peaks(self, exponent: float) -> Array | None:
+        if self.quadrant.is_safe(exponent):
+            return None
+        peaks = np.full(self.shape[0], self.log_blank)
+        for _, block in self._blocks():
+            np.maximum.at(peaks, block.X.indices, log_sizes(block.stored))
+        peaks[np.isneginf(peaks)] = 0.0
+        return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
+
+    @cached_property
+    def log_blank(self) -> float:
+        """The largest log-feature of a zero; minus infinity where all of them are zero."""
+        gaps = np.flatnonzero(self._counts < self.shape[0])
+        blank = self.quadrant.features(np.zeros(gaps.size), gaps, self.bounded)
+        return float(np.max(log_sizes(blank), initial=-np.inf))
+
+    def gram(
+        self,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None,
+        borders: bool = True,
+    ) -> list[DualGram]:
+        frequent, rare = self._split
+        centre = np.zeros(self.shape[1])
+        total: list[DualGram] = []
+        for columns, grams in self._parts(frequent, rare, exponents, weights, log_rows, borders):
+            centre[columns] = grams[0].centre
+            if total:
+                total = [accumulated(old, new) for old, new in zip(total, grams, strict=True)]
+            else:
+                total = grams
+            del grams
+        return [replace(gram, centre=centre) for gram in total]
+
+    def _parts(
+        self,
+        frequent: Index,
+        rare: Index,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None,
+        borders: bool,
+    ) -> Iterator[tuple[Index, list[DualGram]]]:
+        """Gram matrices of the frequent columns, then of blocks of rare ones."""
+        if frequent.size or not rare.size:
+            dense = self.take(frequent)
+            yield frequent, threaded_grams(dense, exponents, weights, log_rows, borders)
+        for columns, block in self._blocks(rare):
+            index = rare[columns]
+            if log_rows is None:
+                yield index, sparse_dual_grams(block, exponents, weights, borders)
+            else:
+                yield (
+                    index,
+                    [scaled_dual_gram(block, r, log_rows, self.log_blank) for r in exponents],
+                )
+
+    def coefficients(
+        self, frame: Frame, beta: Array, total: Array, weights: Array
+    ) -> Iterator[tuple[slice, Array]]:
+        for columns, block in self._blocks():
+            yield columns, sparse_coefficients(block, frame, self.log_blank, beta, total, weights)
+
+    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+        peaks = self.quadrant.column_peaks()
+        low, high = float(peaks.min()), float(peaks.max())
+        log_columns = [None if is_safe(low, high, r) else r * peaks for r in exponents]
+        if not self._rows_are_sparse:
+            return primal_grams(self.row_blocks, exponents, weights, log_columns)
+        return sparse_primal_grams(self._block, exponents, weights, log_columns)
+
+    def project(self, gram: PrimalGram, V: Array) -> Array:
+        T, v = self._block.column_scaled(gram.r, gram.log_columns)
+        return np.asarray(T.T @ V - np.outer(gram.q_centre - v, V.sum(axis=0)))
+
+    def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
+        if not self._rows_are_sparse:
+            out = np.zeros_like(gram.C)
+            for rows, features in self.row_blocks():
+                Q = gram.stretched(features)
+                out += Q.T @ (weights[rows, None] * Q)
+            return out
+        T, v = self._block.column_scaled(gram.r, gram.log_columns)
+        t = gram.q_centre - v
+        out = -gram.total_weight * np.outer(t, t)
+        add_product(out, T.T, weighted_rows(T, weights))
+        return out
+
+    def row_features(self, rows: Index) -> Features:
+        everything = np.arange(self.shape[1])
+        return self.quadrant.features(
+            self._raw(everything)[rows].toarray(), slice(None), self.bounded
+        )
+
+    def row_slices(self) -> Iterator[slice]:
+        return blocks_of(*self.shape)
+
+    def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
+        if not isinstance(other, SparseDesign):
+            return crossed(self, frame, weights, other)
+        K, Pq = np.zeros((other.shape[0], self.shape[0])), np.zeros(other.shape[0])
+        for columns, block in self._blocks():
+            new = other._block_of(np.arange(columns.start, columns.stop))
+            centre = frame.centre[columns]
+            sparse_cross(block, new, frame, centre, self.log_blank, weights, K, Pq)
+        return K, Pq
+
+    def in_memory(self) -> Features | None:
+        n_rows, n_columns = self.shape
+        # P, Q, the sorted copy and the orthogonal factor
+        if 4 * 8 * n_rows * n_columns > working_bytes():
+            return None
+        return self.row_features(np.arange(n_rows))
+
+    def column_strips(
+        self, within: slice | None = None, copies: int = COPIES
+    ) -> Iterator[tuple[slice, Strip]]:
+        """Dense blocks of columns."""
+        n_rows, n_columns = self.shape
+        for columns in blocks_of(n_columns, n_rows, within, copies):
+            raw = self._raw(np.arange(columns.start, columns.stop)).toarray()
+            yield columns, Strip(raw, self.quadrant, columns, self.bounded)
+
+    def row_blocks(self) -> Iterator[tuple[slice, Features]]:
+        """Dense features of blocks of rows."""
+        raw = self._raw(np.arange(self.shape[1])).tocsr()
+        for rows in self.row_slices():
+            yield rows, self.quadrant.features(raw[rows].toarray(), slice(None), self.bounded)
+
+    @cached_property
+    def _counts(self) -> Index:
+        """Stored entries of every column in use."""
+        counts: Index = np.asarray(np.diff(self.X.indptr), dtype=np.intp)
+        return counts if self.columns is None else counts[self.columns]
+
+    @cached_property
+    def _split(self) -> tuple[Index, Index]:
+        """The columns that BLAS takes in less time than the sparse product does, and the rest.
+
+        A column of n stored entries takes ``M (M + exp)`` multiplications by BLAS and ``n**2`` slow
+        ones by the sparse product.
+        """
+        M = float(self.shape[0])
+        frequent = SPARSE_COST * np.square(self._counts.astype(float)) > M * (M + EXP_COST)
+        return np.flatnonzero(frequent), np.flatnonzero(~frequent)
+
+    @property
+    def _rows_are_sparse(self) -> bool:
+        """Whether ``Q'P`` is cheaper as a sparse product than by BLAS."""
+        D = float(self.shape[1])
+        per_row = np.bincount(self._raw(np.arange(self.shape[1])).indices, minlength=self.shape[0])
+        products = float(np.square(per_row.astype(float)).sum())
+        return SPARSE_COST * products < self.shape[0] * D * (D + EXP_COST)
+
+    @property
+    def _block(self) -> SparseBlock:
+        return self._block_of(np.arange(self.shape[1]))
+
+    def _block_of(self, index: Index) -> SparseBlock:
+        return sparse_block(self._raw(index), self.quadrant, index, self.bounded)
+
+    def _blocks(self, index: Index | None = None) -> Iterator[tuple[slice, SparseBlock]]:
+        """Blocks of some columns, as many at a time as fit the working memory."""
+        index = np.arange(self.shape[1]) if index is None else index
+        limit = max(1, working_bytes() // (4 * BLOCK_ENTRY_BYTES))
+        filled = np.cumsum(self._counts[index] + 1)
+        start = 0
+        while start < index.size:
+            reached = filled[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(filled, reached + limit, side="right")))
+            yield slice(start, stop), self._block_of(index[start:stop])
+            start = stop
+
+    def _raw(self, index: Index) -> Any:
+        """Columns of the data itself."""
+        kept = index if self.columns is None else self.columns[index]
+        return self.X if kept.size == self.X.shape[1] else self.X[:, kept]

@@ -1,0 +1,6 @@
+"""Scikit-learn glue: checks, attributes, no formula."""
+
+from skstretch.estimators.classifier import StretchyClassifier as StretchyClassifier
+from skstretch.estimators.classifier_cv import StretchyClassifierCV as StretchyClassifierCV
+from skstretch.estimators.regressor import StretchyRegressor as StretchyRegressor
+from skstretch.estimators.regressor_cv import StretchyRegressorCV as StretchyRegressorCV

@@ -1,0 +1,216 @@
+"""Fits that grow batch by batch: rows are summed up and forgotten."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from skstretch.core.density import keep_count
+from skstretch.core.intercept import Intercept
+from skstretch.core.merged import awakened, widened
+from skstretch.core.quadrant import Moments, Quadrant
+from skstretch.core.totals import PrimalTotals
+from skstretch.core.types import Array, Index
+from skstretch.designs import as_design, measure
+from skstretch.estimators.given import check_same, given_moments
+from skstretch.estimators.parameters import (
+    active_columns,
+    check_range,
+    checked_quadrant,
+    checked_spec,
+)
+from skstretch.estimators.prepared import Prepared, View
+from skstretch.exceptions import IllConditionedWarning
+from skstretch.solve import FittedModel, Spec
+from skstretch.solve.partial import forgetful_model, totals_of
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+# what stays known of rows that do not determine a model yet
+LASTING = ("n_features_in_", "feature_names_in_", "classes_", "n_samples_seen_", "_seen", "_single")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The sums of all rows so far, and the transform that they were seen through."""
+
+    quadrant: Quadrant
+    columns: Index
+    totals: PrimalTotals
+    spec: Spec
+    n_rows: int
+    dtype: Any
+    told: bool = False  # that columns which count as constant vary
+
+
+def or_as_before(method: Method) -> Method:
+    """Make a call that fails or is interrupted leave the estimator as it was before the call."""
+
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **keywords: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **keywords)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(Method, guarded)
+
+
+def has_rows(estimator: Any) -> bool:
+    """Whether an earlier `partial_fit` or `fit` has seen rows."""
+    return hasattr(estimator, "_seen") or hasattr(estimator, "_model")
+
+
+def check_targets(estimator: Any, y: Any) -> None:
+    """Refuse targets of another shape than those of the rows so far."""
+    before = estimator._seen.totals.means if hasattr(estimator, "_seen") else estimator._model.level
+    if (y.ndim == 1) != estimator._single or (y.ndim == 2 and y.shape[1] != before.size):
+        was = "(n_samples,)" if estimator._single else f"(n_samples, {before.size})"
+        raise ValueError(
+            f"y has shape {y.shape}, and that of the rows so far had {was}: every batch needs the "
+            "same targets."
+        )
+
+
+def add_rows(estimator: Any, X: Any, Y: Array, weights: Array, moments: Any) -> None:
+    """Add checked rows to the sums, and solve; everything is stored at the very end."""
+    spec = _checked_spec(estimator, X.shape[1])
+    if not weights.any():
+        raise ValueError("every sample of this batch has weight zero: there is nothing to add.")
+    rows = np.flatnonzero(weights > 0)
+    measured = measure(X, weights)
+    seen = _earlier(estimator)
+    if seen is None:
+        fixed = _first_moments(moments, measured, rows.size)
+        quadrant = checked_quadrant(estimator.quadrant, estimator.a, estimator.b, fixed)
+    else:
+        quadrant = _unchanged_quadrant(estimator, seen, spec, moments)
+        fixed = quadrant.moments
+    told = _tell_awakened(fixed, measured, seen)
+    quadrant = replace(quadrant, moments=widened(fixed, measured))
+    check_range(quadrant, getattr(estimator, "feature_names_in_", None))
+    columns = active_columns(quadrant, spec.intercept)
+    design = as_design(X, quadrant, rows=rows, columns=columns)
+    totals, n_rows = totals_of(design, Y[rows], weights[rows], spec.r), rows.size
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    if seen is not None:
+        totals, n_rows = seen.totals.plus(totals), seen.n_rows + n_rows
+        dtype = np.promote_types(dtype, seen.dtype)
+    now = Seen(quadrant, columns, totals, spec, n_rows, dtype, told)
+    _store(estimator, now, forgetful_model(totals, spec, n_rows))
+
+
+def _checked_spec(estimator: Any, n_features: int) -> Spec:
+    """The model, where it is one that sums of rows can give."""
+    if keep_count(estimator.density, n_features) < n_features:
+        raise ValueError(
+            f"density={estimator.density!r} needs a second pass over all rows, and partial_fit "
+            "keeps none: use density=1.0, or fit."
+        )
+    if estimator.solver not in ("auto", "primal"):
+        raise ValueError(
+            f"solver={estimator.solver!r} needs all rows at once: partial_fit sums up the primal "
+            'system; use solver="auto" or "primal", or fit.'
+        )
+    return checked_spec(
+        estimator.k, estimator.c, estimator.a, estimator.fit_intercept, estimator.solver
+    )
+
+
+def _earlier(estimator: Any) -> Seen | None:
+    """The sums so far; those of an earlier `fit` come from the rows that it refers to."""
+    if hasattr(estimator, "_seen"):
+        return cast(Seen, estimator._seen)
+    if not hasattr(estimator, "_model"):
+        return None
+    model: FittedModel = estimator._model
+    totals = totals_of(model.design, model.Y, model.weights, model.spec.r)
+    dtype = estimator.coef_.dtype
+    return Seen(
+        estimator._quadrant, estimator._columns, totals, model.spec, model.weights.size, dtype
+    )
+
+
+def _first_moments(moments: Any, measured: Moments, n_rows: int) -> Moments:
+    if moments is not None:
+        return given_moments(moments, measured.mean.size)
+    if n_rows < 2:
+        raise ValueError(
+            "the first batch has one sample of positive weight, which tells nothing of the scale "
+            "of the columns: pass more rows first, or moments=(mean, scale)."
+        )
+    return measured
+
+
+def _unchanged_quadrant(estimator: Any, seen: Seen, spec: Spec, moments: Any) -> Quadrant:
+    """The transform of the earlier rows, which the new ones must go through too."""
+    now = checked_quadrant(estimator.quadrant, estimator.a, estimator.b, seen.quadrant.moments)
+    for name, before, after in (
+        ("k", seen.spec.k, spec.k),
+        ("fit_intercept", seen.spec.intercept, spec.intercept),
+        ("quadrant", seen.quadrant.kind, now.kind),
+        ("a", seen.quadrant.a, now.a),
+        ("b", seen.quadrant.b.tolist(), now.b.tolist()),
+    ):
+        if before != after:
+            raise ValueError(
+                f"{name} was {_word(before)} for the rows seen so far and is {_word(after)} now: "
+                "their sums cannot be changed. Set it back, or begin anew with "
+                "sklearn.base.clone(model); only c may change between batches."
+            )
+    if moments is not None:
+        check_same(given_moments(moments, now.b.size), seen.quadrant.moments)
+    return now
+
+
+def _word(value: Any) -> str:
+    return value.value if isinstance(value, Intercept) else repr(value)[:80]
+
+
+def _tell_awakened(fixed: Moments, measured: Moments, seen: Seen | None) -> bool:
+    """Warn once where a column that takes no part starts to vary."""
+    told = seen is not None and seen.told
+    awake = np.flatnonzero(awakened(fixed, measured))
+    if told or not awake.size:
+        return told
+    warnings.warn(
+        f"{awake.size} columns (the first is column {awake[0]}) were constant when the moments "
+        "were fixed and vary now: they take no part in the fit. Begin with more rows, or pass "
+        "moments of all rows, for instance moments=StandardScaler().fit(X).",
+        UserWarning,
+        stacklevel=5,
+    )
+    return True
+
+
+def _store(estimator: Any, seen: Seen, model: FittedModel | None) -> None:
+    estimator._seen, estimator.n_samples_seen_ = seen, seen.n_rows
+    if model is None:
+        lasting = {name: value for name, value in vars(estimator).items() if name in LASTING}
+        estimator._unfit()
+        vars(estimator).update(lasting)
+        warnings.warn(
+            f"the {seen.n_rows} rows seen so far do not determine the {seen.columns.size} "
+            f"coefficients at c={seen.spec.c:g}: there is no model to predict with yet. Go on "
+            "with partial_fit, or set a smaller c.",
+            IllConditionedWarning,
+            stacklevel=5,
+        )
+        return
+    none = np.broadcast_to(np.zeros((), seen.dtype), (0, seen.quadrant.b.size))
+    prepared = Prepared(
+        none,
+        np.zeros(0, dtype=np.intp),
+        model.weights,
+        seen.quadrant.moments,
+        seen.quadrant.kind,
+        seen.quadrant.b,
+        seen.spec.intercept,
+        None,
+    )
+    estimator._store(prepared, View(model.design, seen.quadrant, seen.columns), model)

@@ -1,0 +1,218 @@
+"""Stretchy regression for one choice of a, k, c and density."""
+
+from typing import Any
+
+from skstretch.core.density import keep_count
+from skstretch.estimators.model import whole_or_nothing
+from skstretch.estimators.parameters import checked_spec, checked_weights
+from skstretch.estimators.partial import add_rows, check_targets, has_rows, or_as_before
+from skstretch.estimators.planned import Size, planned
+from skstretch.estimators.prepared import prepare
+from skstretch.estimators.regression import Regression, float_targets
+from skstretch.estimators.validation import checked_X_y
+from skstretch.solve import fit_model, iteration_line
+
+
+class StretchyRegressor(Regression):
+    """Closed-form regression whose power k compresses the coefficients.
+
+    Columns are standardised and mapped to the first quadrant, ``P = exp(a z + b)``. With
+    ``Q = P**(1/(k-1))`` and ``lambda = 1/(c k)``,
+
+    ``coef = Q' (P Q' + lambda I)^-1 y``,
+
+    or the equal primal form ``(Q'P + lambda I)^-1 Q'y`` where there are more samples than
+    features. At ``k = 2`` this is ridge regression on P with penalty ``1/(2c)``; towards
+    ``k = 1`` the coefficients of a wide problem are compressed onto few features.
+
+    Parameters
+    ----------
+    k : float, default=1.5
+        Stretching power, ``1 < k < inf``; (1, 2] is the useful range.
+    c : float, default=100.0
+        Inverse strength of regularisation, ``np.inf`` for none.
+    a, b : float, default=-0.2 and 0.0
+        The transform ``exp(a z + b)``; b may be an array with one number per feature. ``a = 0``
+        is the linear limit: ridge regression on z with penalty ``1/(2c)``, k ignored.
+    quadrant : {"exp", "identity"}, default="exp"
+        ``"identity"`` takes non-negative data as it is. Columns that are constant take no part;
+        with ``"identity"`` and ``fit_intercept=False`` they do.
+    density : float or int, default=1.0
+        Share (float) or number (int) of features kept by a second pass: those with the largest
+        coefficients of the first. Every target keeps its own.
+    fit_intercept : {True, "column", False}, default=True
+        Free (not penalised), the paper's penalised column of ones, or none.
+    solver : {"auto", "dual", "primal", "qr", "krylov"}, default="auto"
+        ``"auto"`` solves the smaller of the dual and primal systems by LU, and goes on to the
+        slower, accurate pivoted QR where LU would lose digits. ``"krylov"`` forms no matrix of
+        either side: GMRES on products with the features, down to a relative residual of 1e-10,
+        for samples and features that are both many. ``"auto"`` turns to it where three matrices
+        of the smaller side would take more than half of the machine's memory (and more than
+        ``working_memory``), or where that side exceeds 30,000.
+    n_jobs : int or None, default=None
+        Threads for the second passes of several targets.
+    verbose : int, default=0
+        With 1 or more, the plan of the fit and the progress of reading on stderr.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+        Weights of the transformed features, zero where not kept.
+    intercept_ : float or array of shape (n_targets,)
+    slope_ : array like ``coef_``
+        Effect of one unit of each raw feature at its mean. Read this one: with a < 0 the signs of
+        ``coef_`` are the opposite.
+    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
+    support_ : boolean array like ``coef_``
+        The features that are kept.
+    space_ : {"dual", "primal"}
+    solver_ : {"dual", "primal", "qr", "krylov"}
+    rcond_ : float
+        Reciprocal condition number of the solve; the relative error is about ``1e-15 / rcond_``
+        or less. NaN after Krylov, which does not see it.
+    dof_ : float
+        Effective degrees of freedom, the intercept included. NaN after Krylov: the trace of an
+        inverse that is never formed.
+    n_iter_ : int or None
+        Iterations of Krylov; None for the direct solvers.
+    residual_ : float or None
+        Relative residual that Krylov left of the system it solved, the largest of all targets;
+        above 1e-10 a ``ConvergenceWarning`` says so. None for the direct solvers.
+    n_samples_seen_ : int, only after `partial_fit`
+    n_features_in_ : int
+    feature_names_in_ : array of str, only where X has names
+
+    See Also
+    --------
+    StretchyClassifier : The same for classes.
+    FirstQuadrant : The transform alone.
+
+    Notes
+    -----
+    The fitted model keeps a reference to X (no copy) for `coef_std`, `coef_covariance`,
+    `predict_interval`, `effect_path` and ``dual_coef_``: do not change X in place before using
+    them. A pickle therefore holds X; `skstretch.save` does not. Without regularisation (c=inf) the
+    primal form has no ``dual_coef_``. With several targets and ``density < 1``, ``solver_``,
+    ``rcond_``, ``dof_``, ``n_iter_`` and ``residual_`` hold one value per target where these
+    differ. `predict_interval`, `coef_std` and `coef_covariance` need an inverse, and say so after
+    Krylov.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = StretchyRegressor(k=1.5, c=100.0).fit(X, y)
+    >>> model.space_
+    'primal'
+    >>> bool(model.score(X, y) > 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        k: float = 1.5,
+        c: float = 100.0,
+        *,
+        a: float = -0.2,
+        b: Any = 0.0,
+        quadrant: str = "exp",
+        density: float = 1.0,
+        fit_intercept: bool | str = True,
+        solver: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.k = k
+        self.c = c
+        self.a = a
+        self.b = b
+        self.quadrant = quadrant
+        self.density = density
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyRegressor":
+        """Fit to X of shape (n_samples, n_features) and y of shape (n_samples,) or (.., n_targets).
+
+        A `sample_weight` of w counts as w repetitions of the sample; zero leaves it out.
+        """
+        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
+        weights = checked_weights(sample_weight, X)
+        count = keep_count(self.density, X.shape[1])
+        n_targets = 1 if y.ndim == 1 else y.shape[1]
+        size = Size(n_selections=n_targets * (count < X.shape[1]), n_targets=n_targets)
+        with (
+            planned(self, X, size, weights) as X,
+            iteration_line(self.verbose) as report,
+        ):
+            prepared = prepare(self, X, weights, [(self.a, [self.k])])
+            view = prepared.at(self.a)
+            spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
+            Y, weights = float_targets(y)[prepared.rows], prepared.weights
+            model = fit_model(view.design, Y, weights, spec, count, self.n_jobs, report)
+        self._single = y.ndim == 1
+        self._store(prepared, view, model)
+        return self
+
+    @or_as_before
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, moments: Any = None
+    ) -> "StretchyRegressor":
+        """Add a batch of rows to those seen so far; equal to one `fit` with the same moments.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; every batch has the same features and targets.
+        moments : StandardScaler, FirstQuadrant, pair (mean, scale) or None
+            What columns are standardised by, fixed for good in the first call. None takes the
+            moments of the first batch (or of an earlier `fit`): it should be large enough to be
+            typical. A scale of 0 marks a constant column.
+
+        Returns
+        -------
+        self : StretchyRegressor
+            Fitted to all rows so far, ``n_samples_seen_`` of them (with positive weight).
+
+        Notes
+        -----
+        For more rows than features: the sums ``Q'WP`` and ``Q'Wy`` of n_features squared numbers
+        are kept and the primal system is solved after every call; rows are not kept. Fewer rows
+        than features so far are no trouble while c is finite; without regularisation there is no
+        model before there are enough of them, and a warning says so.
+
+        Columns that are constant when the moments are fixed take no part for good; a warning tells
+        when one of them varies later. The range that bounds z-scores of new data grows with the
+        rows. c may be changed between calls, other parameters may not. After a `fit` it goes on
+        from the rows of that fit; a `fit` begins anew. What needs the training rows
+        (`predict_interval`, `coef_std`, `coef_covariance`, `effect_path`, ``dual_coef_``) is an
+        error, and so are ``density < 1`` and other solvers than ``"auto"`` and ``"primal"``. A
+        call that fails leaves the model as it was.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from skstretch import StretchyRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model, scaler = StretchyRegressor(), StandardScaler().fit(X)
+        >>> for rows in np.array_split(np.arange(442), 5):
+        ...     model = model.partial_fit(X[rows], y[rows], moments=scaler)
+        >>> model.n_samples_seen_
+        442
+        >>> bool(np.allclose(model.coef_, StretchyRegressor().fit(X, y).coef_, rtol=1e-8))
+        True
+        """
+        later = has_rows(self)
+        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True, reset=not later)
+        Y = float_targets(y)
+        if later:
+            check_targets(self, y)
+        self._single = y.ndim == 1
+        add_rows(self, X, Y, checked_weights(sample_weight, X), moments)
+        return self

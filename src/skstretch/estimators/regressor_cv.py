@@ -1,0 +1,152 @@
+"""Stretchy regression with a, k, c and density chosen by exact cross-validation."""
+
+from typing import Any
+
+from skstretch.core.types import Array
+from skstretch.estimators.callbacks import CallbackSupport, with_callbacks
+from skstretch.estimators.model import whole_or_nothing
+from skstretch.estimators.parameters import checked_weights
+from skstretch.estimators.prepared import prepare
+from skstretch.estimators.regression import Regression, float_targets
+from skstretch.estimators.routing import route
+from skstretch.estimators.scoring import regression_scoring
+from skstretch.estimators.search import StretchySearch
+from skstretch.estimators.splits import make_folds
+from skstretch.estimators.validation import checked_X_y
+
+
+class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
+    """`StretchyRegressor` that finds its own a, k, c and density.
+
+    Every cell of the grid is cross-validated exactly and without refitting: the out-of-fold
+    residuals follow from one inverse per cell. Exact given the z-scores, which are those of all
+    samples.
+
+    Parameters
+    ----------
+    a_grid : sequence of float, default=(-0.2, 0.0)
+        Transforms ``exp(a z)`` to try; 0 is the linear limit, ridge regression on z.
+    k_grid : sequence of float, default=(1.1, 1.25, 1.5, 1.75, 2.0)
+    c_grid : "auto" or sequence of float, default="auto"
+        ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
+        strengths s from 1e-12 to 1e2, so that the same grid serves every a and k.
+    density_grid : sequence of float or int, default=(1.0,)
+        Shares or numbers of features to keep. Below all of them, every fold selects its own and
+        fits again.
+    b, quadrant, fit_intercept, n_jobs
+        As in `StretchyRegressor`. With ``quadrant="identity"`` a_grid is not used.
+    cv : None, int, splitter or list of splits, default=None
+        None is leave one out; where features are selected it is ten folds, since leaving one out
+        would cost a second pass per sample. Groups go to the splitter as ``fit(..., groups=...)``.
+    scoring : None, str or callable, default=None
+        None is minus the mean squared error; else any scikit-learn scorer that works on
+        predictions. Scores are pooled over all out-of-fold predictions. The rules compare cells by
+        the loss that ``rule_loss_`` names: the squared error, whatever the scorer.
+    rule : {"guarded", "best", "1se"}, default="guarded"
+        ``"best"`` takes the best score. ``"guarded"`` takes the best cell of the linear limit
+        a = 0, unless the best of all has paired losses that are lower by more than two standard
+        errors. ``"1se"`` takes, among the cells whose paired losses are at most one standard
+        error worse than the best, a = 0 before others, then the fewest features, then the fewest
+        degrees of freedom.
+    verbose : int, default=0
+        1 shows a bar on stderr.
+
+    Attributes
+    ----------
+    a_, k_, c_, density_ : the chosen cell
+    best_score_ : float
+        Its score, greater is better.
+    best_score_se_ : float
+        The standard error of ``best_score_``, from the spread of the losses of single samples, or
+        of whole groups where `fit` was given groups:
+        ``sqrt(sum_i w_i (l_i - mean)^2) / sum_i w_i``. NaN for a `scoring` of your own, which need
+        not be a mean over samples.
+    best_index_ : int
+        Its row in ``cv_results_``.
+    cv_results_ : dict of arrays
+        One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it.
+    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
+        Out-of-fold predictions of the chosen cell: the mean over repeats, NaN for samples in no
+        test set. Samples of weight zero, which no fold trains on, get the prediction of the model.
+    rule_loss_ : str
+        The loss by which the rule compares cells sample by sample.
+    coef_, intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_
+        As in `StretchyRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = StretchyRegressorCV().fit(X, y)
+    >>> print(f"{-model.best_score_:.0f} ± {model.best_score_se_:.0f}")
+    3000 ± 187
+    >>> lower, upper = model.predict_interval(X[:3], coverage=0.9)
+    >>> bool((lower < upper).all())
+    True
+    """
+
+    def __init__(
+        self,
+        a_grid: Any = (-0.2, 0.0),
+        k_grid: Any = (1.1, 1.25, 1.5, 1.75, 2.0),
+        c_grid: Any = "auto",
+        density_grid: Any = (1.0,),
+        *,
+        b: Any = 0.0,
+        quadrant: str = "exp",
+        fit_intercept: bool | str = True,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "guarded",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.a_grid = a_grid
+        self.k_grid = k_grid
+        self.c_grid = c_grid
+        self.density_grid = density_grid
+        self.b = b
+        self.quadrant = quadrant
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    @whole_or_nothing
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
+    ) -> "StretchyRegressorCV":
+        """Search and fit; `params` such as groups are routed to the splitter."""
+        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
+        weights = checked_weights(sample_weight, X)
+        with self._planned(X, weights, 1 if y.ndim == 1 else y.shape[1]) as X:
+            return self._fit(X, y, weights, sample_weight, params)
+
+    def _fit(
+        self, X: Any, y: Any, weights: Array, sample_weight: Any, params: dict[str, Any]
+    ) -> "StretchyRegressorCV":
+        """Search and fit checked data."""
+        split_params = route(self, sample_weight, params)
+        prepared = prepare(self, X, weights, self._powers(X.shape[1]))
+        folds = make_folds(
+            self.cv,
+            X,
+            y,
+            prepared.rows,
+            classifier=False,
+            compressed=self._compresses(X.shape[1]),
+            **split_params,
+        )
+        Y = float_targets(y)[prepared.rows]
+        scoring = regression_scoring(
+            self.scoring, y, Y, prepared, folds, weighted=sample_weight is not None
+        )
+        self._single = y.ndim == 1
+        self._search(prepared, Y, folds, scoring, split_params.get("groups"), prepared.weights)
+        predictions = self._scattered(prepared)
+        self.cv_predictions_ = predictions[:, 0] if self._single else predictions
+        return self

@@ -1,0 +1,208 @@
+"""What the two search estimators share."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.density import keep_count
+from skstretch.core.paired import paired_error
+from skstretch.core.types import Array
+from skstretch.designs.threads import calm_blas
+from skstretch.estimators.callbacks import HAS_CALLBACKS, Reporter
+from skstretch.estimators.model import StretchyModel
+from skstretch.estimators.parameters import checked_spec
+from skstretch.estimators.planned import Size, fold_count, planned
+from skstretch.estimators.prepared import Prepared, View
+from skstretch.estimators.routing import Routing
+from skstretch.exceptions import GridEdgeWarning
+from skstretch.search import (
+    RULES,
+    Cell,
+    Folds,
+    Grid,
+    Outcome,
+    Problem,
+    Progress,
+    Scored,
+    finished_model,
+    judge,
+    outcomes,
+    results_table,
+    unscored,
+)
+
+
+class StretchySearch(Routing, StretchyModel):
+    """Base of the estimators that choose a, k, c and density by exact cross-validation."""
+
+    a_grid: Any
+    k_grid: Any
+    c_grid: Any
+    density_grid: Any
+    quadrant: Any
+    fit_intercept: Any
+    rule: Any
+    cv: Any
+    scoring: Any
+    n_jobs: Any
+    verbose: Any
+
+    def _search(
+        self,
+        prepared: Prepared,
+        Y: Array,
+        folds: Folds,
+        scoring: Any,
+        groups: Any,
+        weights: Array,
+        calibrate: Callable[[Array], None] | None = None,
+    ) -> None:
+        """Evaluate the grid, choose a cell, store its model.
+
+        `weights` are those of the losses; `calibrate` is shown the out-of-fold outputs of the
+        chosen cell (n_tested, t) before anything is stored.
+        """
+        grid = self._checked_grid(prepared.X.shape[1])
+        if self.rule not in RULES:
+            raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
+        views = {a: prepared.at(a) for a in grid.a}
+        if any(view.design.shape[1] == 0 for view in views.values()):
+            raise ValueError("no column of X varies: there is nothing to choose between.")
+        problem = Problem(Y, prepared.weights, prepared.intercept, folds)
+        cells, results, scores = self._evaluate(grid, views, problem, scoring)
+        seen = np.isin(np.arange(len(Y)), folds.tested)
+        units = None if groups is None else np.asarray(groups)[prepared.rows][seen]
+        paired = [by_sample(score, folds, seen) for score in scores]
+        verdict = judge(cells, results, paired, weights[seen], units, self.rule)
+        chosen, outcome = cells[verdict.chosen], results[verdict.chosen]
+        spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto")
+        count, design = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a].design
+        model = finished_model(outcome, design, Y, prepared.weights, spec, count, self.n_jobs)
+        found = [score.score for score in scores if np.isfinite(score.score)]
+        if min(found) < max(found):
+            warn_at_edge(cells, chosen, automatic=grid.c is None)
+        self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
+        self.cv_results_ = results_table(cells, results, scores, verdict)
+        self.best_index_, self.rule_loss_ = verdict.chosen, scoring.loss_name
+        self.best_score_ = scores[verdict.chosen].score
+        spread = paired_error(paired[verdict.chosen].losses, weights[seen], units)[1]
+        self.best_score_se_ = spread if self.scoring is None else np.nan
+        outputs = Y[folds.tested] - outcome.residuals
+        self._oof = folds.mean(outputs, len(Y))
+        if calibrate is not None:
+            calibrate(outputs)
+        self._store(prepared, views[chosen.a], model)
+
+    def _evaluate(
+        self, grid: Grid, views: dict[float, View], problem: Problem, scoring: Any
+    ) -> tuple[list[Cell], list[Outcome], list[Scored]]:
+        """Every cell with its outcome and score, with progress."""
+        cells, results, scores = [], [], []
+        progress = Progress(grid.n_cells, "cells", self.verbose)
+        reporter = Reporter(self, grid.n_cells)
+        true = problem.Y[problem.folds.tested]
+        try:
+            with calm_blas(min(min(view.design.shape) for view in views.values())):
+                for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
+                    cells.append(cell)
+                    results.append(outcome)
+                    outputs = true - outcome.residuals
+                    scores.append(scoring(outputs) if outcome.usable else unscored(len(outputs)))
+                    progress.step()
+                    reporter.step()
+        finally:
+            progress.close()
+        reporter.close()
+        return cells, results, scores
+
+    def _compresses(self, n_features: int) -> bool:
+        """Whether some density keeps fewer than all features."""
+        densities = _values("density_grid", self.density_grid)
+        return any(keep_count(density, n_features) < n_features for density in densities)
+
+    def _planned(self, X: Any, weights: Array, n_targets: int) -> Any:
+        """The plan of the search, and X with a meter."""
+        n_features = X.shape[1]
+        grid = self._checked_grid(n_features)
+        small = sum(count < n_features for count in grid.counts)
+        size = Size(
+            n_maps=len(grid.a),
+            n_transforms=sum(len(grid.ks(a)) for a in grid.a),
+            n_cells=grid.n_cells,
+            n_selections=n_targets * grid.n_cells * small // len(grid.counts),
+            n_folds=fold_count(self.cv) if small else 0,
+            held_out=True,
+            n_targets=n_targets,
+        )
+        return planned(self, X, size, weights)
+
+    def _powers(self, n_features: int) -> list[tuple[Any, Any]]:
+        """Every a with the k that the search will ask for."""
+        grid = self._checked_grid(n_features)
+        return [(a, grid.ks(a)) for a in grid.a]
+
+    def _checked_grid(self, n_features: int) -> Grid:
+        a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
+        k, densities = _values("k_grid", self.k_grid), _values("density_grid", self.density_grid)
+        c = None
+        if not (isinstance(self.c_grid, str) and self.c_grid == "auto"):
+            c = _values("c_grid", self.c_grid)
+        for value in k:
+            for strength in c or (1.0,):
+                checked_spec(value, strength, 1.0, self.fit_intercept, "auto")
+        counts = [keep_count(density, n_features) for density in densities]
+        return Grid(a, k, c, densities, counts)
+
+    def _scattered(self, prepared: Prepared) -> Array:
+        """Out-of-fold outputs of all samples; those of weight zero get the model's own."""
+        outputs = np.full((prepared.X.shape[0], self._oof.shape[1]), np.nan)
+        outputs[prepared.rows] = self._oof
+        left_out = np.setdiff1d(np.arange(prepared.X.shape[0]), prepared.rows)
+        if left_out.size:
+            outputs[left_out] = self._linear(prepared.X[left_out])
+        return outputs
+
+
+def by_sample(score: Scored, folds: Folds, seen: Any) -> Scored:
+    """Losses averaged over the folds of each sample that was tested."""
+    losses = folds.mean(score.losses, seen.size)[seen]
+    smooth = None if score.smooth is None else folds.mean(score.smooth, seen.size)[seen]
+    return replace(score, losses=losses, smooth=smooth)
+
+
+def _values(name: str, grid: Any) -> tuple[Any, ...]:
+    """The values of a grid, in the order given and once each."""
+    listed = None if isinstance(grid, str) or not np.iterable(grid) else list(grid)
+    if listed is None or any(np.ndim(v) for v in listed):
+        hint = ' or "auto"' if name == "c_grid" else ""
+        raise TypeError(f"{name}={grid!r} is not a grid: pass a list of values{hint}.")
+    plain = [v.item() if isinstance(v, np.generic) else v for v in listed]
+    # a density of 1 is one feature, 1.0 is all of them
+    values = tuple({(v, name == "density_grid" and isinstance(v, int)): v for v in plain}.values())
+    if not values:
+        raise ValueError(f"{name} is empty: pass at least one value.")
+    return values
+
+
+def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
+    """Say which way to extend the grid of c when the chosen cell lies on its edge."""
+    own: Callable[[Cell], float] = (lambda x: x.strength) if automatic else (lambda x: x.c)
+    name = "relative strength s" if automatic else "c"
+    tried = sorted({own(x) for x in cells if (x.a, x.k) == (chosen.a, chosen.k)})
+    if len(tried) < 2 or own(chosen) not in (tried[0], tried[-1]) or np.isinf(own(chosen)):
+        return
+    side, way = ("smallest", "smaller") if own(chosen) == tried[0] else ("largest", "larger")
+    advice = (
+        f"pass c_grid with {'larger' if way == 'smaller' else 'smaller'} values than {chosen.c:.2g}"
+        if automatic
+        else f"extend c_grid with {way} values"
+    )
+    warnings.warn(
+        f"the chosen {name}={own(chosen):.2g} is the {side} that was tried: {advice}.",
+        GridEdgeWarning,
+        # the caller of `fit`, which scikit-learn's callbacks wrap
+        stacklevel=7 if HAS_CALLBACKS else 6,
+    )

@@ -1,0 +1,82 @@
+"""A random projection network: fixed random weights, sigmoid units."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skstretch.core.types import Array
+from skstretch.features.lazy import by_rows, checked_lazy, computed, is_lazy
+
+
+class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Hidden layer with random, untrained weights: ``sigmoid(scale * (z W + v))``.
+
+    Columns are standardised first, so that the units work in their curved range. All outputs are
+    positive; follow it with ``StretchyRegressor(quadrant="identity")``.
+
+    Parameters
+    ----------
+    n_units : int, default=500
+    scale : float, default=1.0
+        Steepness: large values make the units nearly binary.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    weights_ : array of shape (n_features, n_units)
+        Normal with variance 1/n_features.
+    biases_ : array of shape (n_units,)
+        Standard normal.
+    mean_, scale_ : arrays of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : array of str, only where X has names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstretch import RandomNetwork
+    >>> H = RandomNetwork(n_units=3, random_state=0).fit_transform(np.eye(4))
+    >>> H.shape, bool((H > 0).all())
+    ((4, 3), True)
+    """
+
+    def __init__(self, n_units: Any = 500, *, scale: Any = 1.0, random_state: Any = None):
+        self.n_units = n_units
+        self.scale = scale
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "RandomNetwork":
+        """Draw the weights and learn mean and scale of the columns; y is ignored."""
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=True)
+        else:
+            X = validate_data(self, X, dtype=(np.float64, np.float32))
+        if not isinstance(self.n_units, (int, np.integer)) or self.n_units < 1:
+            raise ValueError(f"n_units={self.n_units!r} must be an int of at least 1.")
+        if not isinstance(self.scale, Real) or not 0 < float(self.scale) < np.inf:
+            raise ValueError(f"scale={self.scale!r} must be positive and finite.")
+        rng = check_random_state(self.random_state)
+        self.mean_, deviation = computed(X.mean(axis=0), X.std(axis=0))
+        self.scale_ = np.where(deviation > 0, deviation, 1).astype(X.dtype)
+        weights = rng.standard_normal((X.shape[1], self.n_units)) / np.sqrt(X.shape[1])
+        self.weights_ = weights.astype(X.dtype)
+        self.biases_ = rng.standard_normal(self.n_units).astype(X.dtype)
+        self._n_features_out = self.n_units
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Outputs of the units, (n_samples, n_units), in (0, 1); lazy for a Dask array."""
+        check_is_fitted(self)
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=False)
+            return by_rows(self.transform, X, self.n_units)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        activity = ((X - self.mean_) / self.scale_) @ self.weights_
+        activity += self.biases_
+        activity *= self.scale
+        return np.asarray(expit(activity, out=activity))

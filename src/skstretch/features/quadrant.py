@@ -1,0 +1,135 @@
+"""The first-quadrant transform as a scikit-learn transformer."""
+
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skstretch.core.quadrant import Quadrant, column_moments
+from skstretch.core.types import Array
+from skstretch.features.lazy import by_blocks, checked_lazy, is_lazy, lazy_moments
+
+
+class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Standardise every column, then map it to the positive axis: ``exp(a z + b)``.
+
+    Parameters
+    ----------
+    a : float, default=-0.2
+        Not zero.
+    b : float or array of shape (n_features,), default=0.0
+    bound : bool, default=True
+        Bound z at `transform` to the training range widened by its width on either side, so that
+        a column which hardly varied in training cannot explode.
+
+    Attributes
+    ----------
+    mean_, scale_ : arrays of shape (n_features,)
+        Mean and standard deviation (divisor n) of the training data. Constant columns have scale
+        1 and are mapped to ``exp(b)``.
+    n_features_in_ : int
+    feature_names_in_ : array of str, only where X has names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstretch import FirstQuadrant
+    >>> X = np.array([[-1.0], [1.0]])
+    >>> FirstQuadrant(a=1.0).fit_transform(X).round(4).tolist()
+    [[0.3679], [2.7183]]
+    """
+
+    def __init__(self, a: float = -0.2, b: Any = 0.0, *, bound: bool = True):
+        self.a = a
+        self.b = b
+        self.bound = bound
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "FirstQuadrant":
+        """Learn mean, scale and range of every column; y is ignored."""
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=True)
+        else:
+            X = validate_data(self, X, dtype=(np.float64, np.float32))
+        weights = _checked_weights(sample_weight, X.shape[0])
+        a, b = _checked_map(self.a, self.b, X.shape[1])
+        if is_lazy(X):
+            moments = lazy_moments(X, weights)
+        else:
+            used = weights > 0
+            moments = column_moments(
+                X[used].astype(np.float64), weights[used], float(np.finfo(X.dtype).eps)
+            )
+        self._quadrant = Quadrant("exp", moments, a, b)
+        self.mean_, self.scale_ = moments.mean, moments.scale
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """``exp(a z + b)``, positive, of the shape and float type of X; lazy for a Dask array."""
+        check_is_fitted(self)
+        if is_lazy(X):
+            X = checked_lazy(self, X, reset=False)
+            return by_blocks(partial(_transformed, self._quadrant, self.bound), X)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        everything = (slice(0, n) for n in X.shape)
+        return _transformed(self._quadrant, self.bound, X, *everything)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Raw columns from transformed ones, where z was within its bound; lazy as `transform`."""
+        check_is_fitted(self)
+        lazy = is_lazy(X)
+        X = checked_lazy(self, X, reset=False) if lazy else np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has shape {X.shape}; {self.n_features_in_} columns are expected.")
+        if lazy:
+            return by_blocks(partial(_restored, self._quadrant), X)
+        return _restored(self._quadrant, X, *(slice(0, n) for n in X.shape))
+
+
+def _transformed(quadrant: Quadrant, bound: bool, X: Any, rows: slice, columns: slice) -> Array:
+    """Features of the part of the data that lies in these rows and columns."""
+    X = np.asarray(X)
+    features = quadrant.features(X, columns, bound)
+    with np.errstate(over="ignore"):
+        P = features.power(1.0, np.zeros(1)).astype(X.dtype, copy=False)
+    if not np.isfinite(P).all():
+        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(P)))
+        place = f"row {row + rows.start}, column {column + columns.start}"
+        if not np.isfinite(X[row, column]):
+            raise ValueError(f"X contains NaN or infinity at {place}.")
+        raise ValueError(f"exp(a z + b) overflows at {place}: use a smaller |a|, or bound=True.")
+    return P
+
+
+def _restored(quadrant: Quadrant, X: Any, rows: slice, columns: slice) -> Array:
+    """Raw numbers of the part of the transformed data that lies in these rows and columns."""
+    X = np.asarray(X)
+    if not (X > 0).all():
+        place = f"rows {rows.start} to {rows.stop - 1}"
+        raise ValueError(f"X has an entry {X.min():g} in {place}: transformed data is positive.")
+    return quadrant.take(columns).inverse(X).astype(X.dtype, copy=False)
+
+
+def _checked_weights(sample_weight: Any, n_samples: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_samples,) or not (weights >= 0).all() or not weights.any():
+        raise ValueError(
+            f"sample_weight needs {n_samples} non-negative numbers that are not all zero; its "
+            f"shape is {weights.shape}."
+        )
+    return weights
+
+
+def _checked_map(a: Any, b: Any, n_features: int) -> tuple[float, Array]:
+    if not isinstance(a, Real) or not np.isfinite(float(a)) or a == 0:
+        raise ValueError(f"a={a!r} must be finite and not zero: exp(0 z + b) is constant.")
+    offsets = np.asarray(b, dtype=np.float64)
+    if offsets.shape not in ((), (n_features,)) or not np.isfinite(offsets).all():
+        raise ValueError(
+            f"b={b!r} must be a finite number, or one for each of the {n_features} features."
+        )
+    return float(a), np.broadcast_to(offsets, (n_features,)).copy()

@@ -1,0 +1,142 @@
+"""Charts as Vega-Lite, of named data that the page fills in.
+
+User's strings are values of data, titles or orders of a scale; never names of fields and never
+expressions. Colours are names of the page's style sheet, so that charts follow it to dark and to
+paper.
+"""
+
+from typing import Any
+
+import altair as alt
+
+from skstretch.report.surface import LEVELS
+
+INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--line)"
+ACCENT, WARM = "var(--accent)", "var(--warm)"
+SHADES = ["var(--void)", *(f"var(--h{i})" for i in range(LEVELS))]
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
+
+CONFIG = {
+    "aria": False,
+    "background": "transparent",
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": SOFT,
+        "titleColor": SOFT,
+        "titleFontWeight": 500,
+        "titlePadding": 8,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "gridColor": LINE,
+        "domainColor": LINE,
+        "tickColor": LINE,
+        "labelLimit": 150,
+        "labelFlush": False,
+    },
+    "legend": {"labelColor": SOFT, "titleColor": SOFT, "labelLimit": 150},
+}
+
+
+def spec(chart: Any, height: int) -> dict[str, Any]:
+    """A chart as a dict, as wide as its place on the page."""
+    found = chart.properties(width="container", height=height).to_dict()
+    found.pop("$schema", None)
+    found.pop("config", None)
+    found["padding"] = {"left": 2, "right": 14, "top": 4, "bottom": 4}
+    found["autosize"] = {"type": "fit-x", "contains": "padding", "resize": True}
+    return dict(found)
+
+
+def named(name: str) -> Any:
+    """A chart of data that the page brings."""
+    return alt.Chart(alt.NamedData(name=name))
+
+
+def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, Any]:
+    """Cells as a heat map: dots within one standard error, frames around chosen and picked."""
+    x = alt.X(
+        "column:O",
+        sort=columns,
+        title=title,
+        scale=alt.Scale(domain=columns),
+        axis=alt.Axis(
+            labelAngle=0,
+            labelOverlap="greedy",
+            labelSeparation=8,
+            titleAnchor="end",
+            ticks=False,
+            domain=False,
+        ),
+    )
+    y = alt.Y(
+        "row:O",
+        sort=rows,
+        title=None,
+        scale=alt.Scale(domain=rows),
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=110),
+    )
+    fill = alt.Fill(
+        "level:O", scale=alt.Scale(domain=[*range(-1, LEVELS)], range=SHADES), legend=None
+    )
+    cells = named("cells")
+    place = {"x": x, "y": y}
+    rect = cells.mark_rect(stroke="var(--paper)", strokeWidth=1.5, cursor="pointer")
+    dots = cells.transform_filter("datum.within").mark_circle(
+        size=22, color="var(--dot)", stroke="var(--dot-edge)", strokeWidth=1, opacity=1
+    )
+    frames = [
+        named("chosen").mark_rect(fill=None, stroke=WARM, strokeWidth=3),
+        named("picked").mark_rect(fill=None, stroke=INK, strokeWidth=2, strokeDash=[3, 2]),
+    ]
+    tip = alt.Tooltip("text:N", title="cell")
+    layers = [
+        rect.encode(**place, fill=fill, tooltip=tip),
+        dots.encode(**place, tooltip=tip),
+        *(frame.encode(**place, tooltip=tip) for frame in frames),
+    ]
+    return spec(alt.layer(*layers), 26 * len(rows))
+
+
+def density_chart(title: str, wide: bool) -> dict[str, Any]:
+    """Error against the number of features; `wide` for a logarithmic axis."""
+    base = named("density").encode(
+        x=alt.X(
+            "features:Q",
+            title="features kept",
+            scale=alt.Scale(type="log" if wide else "linear", zero=False, nice=False, padding=12),
+            axis=alt.Axis(grid=False),
+        ),
+        y=alt.Y("error:Q", title=title, scale=alt.Scale(zero=False, padding=8)),
+        tooltip=[
+            alt.Tooltip("density:N"),
+            alt.Tooltip("features:Q"),
+            alt.Tooltip("written:N", title="error"),
+        ],
+    )
+    line = base.mark_line(color=ACCENT, strokeWidth=2)
+    points = base.mark_circle(size=70, opacity=1, color=ACCENT)
+    chosen = base.transform_filter("datum.chosen").mark_point(size=190, stroke=WARM, strokeWidth=2)
+    return spec(alt.layer(line, points, chosen), 240)
+
+
+def calibration_chart(said: str, seen: str) -> dict[str, Any]:
+    """What was said against what was seen, with 90 % intervals of the share."""
+    x = alt.X("said:Q", title=said, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    y = alt.Y("seen:Q", title=seen, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    base = named("calibration")
+    tip = [
+        alt.Tooltip("said:Q", format=".1%"),
+        alt.Tooltip("seen:Q", format=".1%"),
+        alt.Tooltip("n:Q", title="samples"),
+    ]
+    diagonal = alt.Chart(alt.InlineData(values=[{"said": 0, "seen": 0}, {"said": 1, "seen": 1}]))
+    layers = [
+        diagonal.mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y),
+        base.mark_line(color=ACCENT, strokeWidth=1.5).encode(x=x, y=y),
+        base.mark_rule(color=ACCENT, opacity=0.5, strokeWidth=2).encode(
+            x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q")
+        ),
+        base.mark_circle(color=ACCENT, size=60, opacity=1).encode(x=x, y=y, tooltip=tip),
+    ]
+    return spec(alt.layer(*layers), 320)

@@ -1,0 +1,210 @@
+"""What a report is about: a fitted model, and its training data where at hand."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from skstretch.core.classes import class_weights, signed_targets
+from skstretch.core.types import Array, Index
+from skstretch.estimators import (
+    StretchyClassifier,
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
+from skstretch.estimators.stored import Parts, take_apart
+from skstretch.report.words import distinct, short
+
+CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted model with n samples, D features and t outputs.
+
+    Outputs are the targets of a regressor, the second class of two, or each of more classes
+    against the rest.
+    """
+
+    model: Any
+    X: Any = None
+    y: Any = None
+    source: str | None = None
+    seconds: float | None = None
+    given_target: str | None = None
+
+    @cached_property
+    def parts(self) -> Parts:
+        return take_apart(self.model)
+
+    @property
+    def classifies(self) -> bool:
+        return bool(is_classifier(self.model))
+
+    @property
+    def searched(self) -> bool:
+        return hasattr(self.model, "cv_results_")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n, D."""
+        return self.parts.used.size, int(self.model.n_features_in_)
+
+    @property
+    def slope(self) -> Array:
+        """``slope_`` of shape (t, D)."""
+        return np.atleast_2d(self.model.slope_)
+
+    @property
+    def scale(self) -> Array:
+        """Standard deviations of the features, (D,)."""
+        return self.parts.quadrant.moments.scale
+
+    @property
+    def cell(self) -> dict[str, Any]:
+        """a, k, c and density in use."""
+        if self.searched:
+            return {name: getattr(self.model, name + "_") for name in ("a", "k", "c", "density")}
+        return {name: getattr(self.model, name) for name in ("a", "k", "c", "density")}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the features, bounded in length."""
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(self.shape[1])]
+        return [short(name) for name in names]
+
+    @cached_property
+    def positions(self) -> Array | None:
+        """Feature names as numbers, where all are and rise or fall."""
+        if getattr(self.model, "feature_names_in_", None) is None or self.shape[1] < 3:
+            return None
+        try:
+            values = np.array([float(name) for name in self.model.feature_names_in_])
+        except ValueError:
+            return None
+        steps = np.diff(values)
+        ordered = (steps > 0).all() or (steps < 0).all()
+        return values if ordered and np.isfinite(values).all() else None
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """Names of the classes."""
+        return distinct([short(c) for c in self.model.classes_])
+
+    @cached_property
+    def target(self) -> str:
+        """What is predicted."""
+        name = self.given_target or getattr(self.y, "name", None)
+        return short(name) if isinstance(name, str) and name.strip() else "the target"
+
+    @cached_property
+    def outputs(self) -> list[str]:
+        """A name for each column of outputs."""
+        t = self.slope.shape[0]
+        if self.classifies:
+            return self.classes if t > 1 else self.classes[1:]
+        columns = getattr(self.y, "columns", None)
+        if columns is not None and len(columns) == t:
+            return distinct([short(name) for name in columns])
+        return [self.target] if t == 1 else [f"target {j + 1}" for j in range(t)]
+
+    @cached_property
+    def codes(self) -> Index:
+        """Places of the labels y among the classes."""
+        labels, classes = np.asarray(self.y), self.model.classes_
+        place = {label: i for i, label in enumerate(classes.tolist())}
+        try:
+            return np.array([place[label] for label in labels.tolist()], dtype=np.intp)
+        except (KeyError, TypeError):
+            odd = [v for v in labels.ravel().tolist() if v not in place][:1]
+            raise ValueError(
+                f"y has the label {odd[0] if odd else labels!r}, and the model knows the classes "
+                f"{list(place)[:10]}: pass the labels that it was fitted on."
+            ) from None
+
+    @cached_property
+    def Y(self) -> Array:
+        """Float targets of shape (n, t): y, or +-1 for classes."""
+        if self.classifies:
+            return signed_targets(self.codes, self.model.classes_.size)
+        return np.asarray(self.y, dtype=np.float64).reshape(self.shape[0], -1)
+
+    @cached_property
+    def weights(self) -> Array | None:
+        """Weights of the samples that the classes bring."""
+        if not self.classifies:
+            return None
+        ones = np.ones(self.shape[0])
+        return class_weights(self.model.class_weight, self.model.classes_, self.codes, ones)
+
+
+def checked_subject(
+    model: Any, X: Any, y: Any, source: Any = None, seconds: Any = None, target: Any = None
+) -> Subject:
+    """A subject whose parts fit together, or an error that says which do not."""
+    if not isinstance(model, CLASSES):
+        raise TypeError(
+            f"a {type(model).__name__} has no report: pass a fitted "
+            f"{', '.join(c.__name__ for c in CLASSES)}. Of a pipeline, pass its last step."
+        )
+    check_is_fitted(model)
+    if X is not None and y is None:
+        raise ValueError("X was passed without y: pass the training data as X=X, y=y.")
+    if hasattr(X, "columns"):
+        _check_columns(list(X.columns), getattr(model, "feature_names_in_", None))
+    X = None if X is None else _unframed(X)
+    y = y if y is None or hasattr(y, "shape") else np.asarray(y)
+    source = None if source is None else short(source, 120)
+    seconds = None if seconds is None else float(seconds)
+    subject = Subject(model, X, y, source, seconds, None if target is None else str(target))
+    n, D = subject.shape
+    if X is not None and tuple(X.shape) != (n, D):
+        raise ValueError(
+            f"X has shape {tuple(X.shape)}, and the model was fitted on {(n, D)}: pass the data "
+            "that it was fitted on, or neither X nor y."
+        )
+    if y is not None:
+        _check_targets(subject)
+    return subject
+
+
+def _check_columns(columns: list[Any], names: Any) -> None:
+    if names is None or list(names) == columns:
+        return
+    odd = [c for c in columns if c not in set(names)] or [n for n in names if n not in set(columns)]
+    what = f"{short(odd[0])!r} is only in one of them" if odd else "their order differs"
+    raise ValueError(
+        f"the columns of X are not those that the model was fitted on: {what}. Pass the data of "
+        "the fit, with the same columns in the same order."
+    )
+
+
+def _unframed(X: Any) -> Any:
+    """X as an array or a sparse matrix: checks of wide frames would take longer than the fits."""
+    if hasattr(X, "sparse"):
+        return X.sparse.to_coo().tocsr()
+    if hasattr(X, "to_numpy"):
+        values = X.to_numpy()
+        return values.astype(float) if values.dtype == object else values
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def _check_targets(subject: Subject) -> None:
+    n, t = subject.shape[0], subject.slope.shape[0]
+    shape = tuple(subject.y.shape)
+    expected: list[tuple[int, ...]] = [(n,)] if subject.classifies or t > 1 else [(n,), (n, 1)]
+    if t > 1 and not subject.classifies:
+        expected = [(n, t)]
+    if shape not in expected:
+        raise ValueError(
+            f"y has shape {shape}, and the model was fitted on {expected[0]}: pass the targets "
+            "that it was fitted on."
+        )
+    if not np.isfinite(subject.Y).all():
+        raise ValueError("y has values that are not finite: pass the targets of the fit.")

@@ -1,0 +1,177 @@
+"""The search surface: every cell with its place, its error and its colour."""
+
+import re
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.types import Array, Index
+from skstretch.report.measure import Measure, measure_of
+from skstretch.report.subject import Subject
+from skstretch.report.words import count, number, plain
+
+LEVELS = 9
+MOST_CELLS = 2000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: its row in ``cv_results_``, its place on the surface, its words."""
+
+    index: int
+    row: int
+    column: int
+    error: float
+    level: int  # 0 is poor, LEVELS - 1 is best, -1 unusable
+    within: bool
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Cells of one density; rows are (a, k), columns strengths of the penalty."""
+
+    cells: list[Cell]
+    rows: list[str]
+    columns: list[str]
+    column_title: str
+    measure: Measure
+    best: str
+    poor: str
+    note: str
+
+    def ranked(self, ranks: Array, chosen: int) -> list[Cell]:
+        """Usable cells, the chosen one first, then from the best on."""
+        usable = [cell for cell in self.cells if cell.level >= 0]
+        return sorted(usable, key=lambda cell: (cell.index != chosen, ranks[cell.index]))
+
+
+def same_density(values: Any, density: Any) -> Index:
+    """Rows with one density, where 1 is a count and 1.0 a share."""
+    kind = isinstance(density, Integral)
+    return np.flatnonzero([v == density and isinstance(v, Integral) == kind for v in values])
+
+
+def surface_of(subject: Subject) -> Surface:
+    """The surface at the chosen density."""
+    model, results = subject.model, subject.model.cv_results_
+    rows = same_density(results["param_density"], model.density_)
+    rows, note = _bounded(rows, results, model)
+    measure = measure_of(subject)
+    errors = measure.of_scores(results["mean_test_score"])
+    levels, poor = _levels(errors[rows], results["usable"][rows], measure.lower)
+    pairs = list(
+        dict.fromkeys(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
+    )
+    name = "s" if isinstance(model.c_grid, str) else "c"
+    strengths = np.unique(results[f"param_{name}"][rows])
+    cells = []
+    for row, level in zip(rows.tolist(), levels.tolist(), strict=True):
+        pair = results["param_a"][row], results["param_k"][row]
+        place = int(np.searchsorted(strengths, results[f"param_{name}"][row]))
+        words = _words(results, row, measure, errors[row], subject.model.quadrant == "identity")
+        within = bool(results["within_1se"][row])
+        cells.append(Cell(row, pairs.index(pair), place, float(errors[row]), level, within, *words))
+    title = (
+        "strength s of the penalty, weak to strong"
+        if name == "s"
+        else "c, from strong to weak penalty"
+    )
+    best = float(np.nanmin(errors[rows]) if measure.lower else np.nanmax(errors[rows]))
+    identity = subject.model.quadrant == "identity"
+    return Surface(
+        cells,
+        [_row_name(a, k, identity) for a, k in pairs],
+        _column_names(strengths),
+        title,
+        measure,
+        measure.write(best),
+        measure.write(poor),
+        note,
+    )
+
+
+def _bounded(rows: Index, results: Any, model: Any) -> tuple[Index, str]:
+    """At most MOST_CELLS cells: those of the chosen a, then the best."""
+    total = rows.size
+    if total > MOST_CELLS:
+        rows = rows[results["param_a"][rows] == model.a_]
+    if rows.size > MOST_CELLS:
+        order = np.argsort(results["rank_test_score"][rows], kind="stable")
+        rows = np.sort(np.union1d(rows[order[: MOST_CELLS - 1]], [model.best_index_]))
+    note = "" if rows.size == total else f"Shown are {rows.size} of the {total} cells."
+    return rows, note
+
+
+def _levels(errors: Array, usable: Any, lower: bool) -> tuple[Any, float]:
+    """Colour levels from the poorest quarter, which is alike, to the best; and where it starts."""
+    badness = errors if lower else -errors
+    known = usable & np.isfinite(badness)
+    best, poor = np.min(badness[known]), np.quantile(badness[known], 0.75)
+    width = poor - best if poor > best else 1.0
+    goodness = 1.0 - np.clip((np.where(known, badness, poor) - best) / width, 0.0, 1.0)
+    levels = np.where(known, np.rint(goodness * (LEVELS - 1)), -1).astype(int)
+    return levels, float(poor if lower else -poor)
+
+
+def _row_name(a: float, k: float, identity: bool) -> str:
+    if identity:
+        return f"k = {plain(k)}"
+    return "a = 0, linear" if a == 0 else f"a = {plain(a)}, k = {plain(k)}"
+
+
+def _column_names(strengths: Array) -> list[str]:
+    """Short names; longer where these would be alike."""
+    for digits in (2, 4, 8, 17):
+        names = [_column_name(float(f"{s:.{digits}g}")) for s in strengths]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _column_name(strength: float) -> str:
+    text = f"{strength:.12g}"
+    return re.sub(r"e([+-])0*", lambda m: "e" + m[1].strip("+"), text).replace("-", "−")
+
+
+def _words(
+    results: Any, row: int, measure: Measure, error: float, identity: bool
+) -> tuple[str, str]:
+    a, k, c = (results[f"param_{name}"][row] for name in ("a", "k", "c"))
+    name = f"{_row_name(a, k, identity)}, c = {number(c, 2)}"
+    if not results["usable"][row]:
+        return name, f"{name}: not usable, {results['reason'][row]}"
+    features = round(float(results["n_features"][row]))
+    text = (
+        f"{name}: {measure.name} {measure.write(error)}, "
+        f"{number(results['dof'][row])} degrees of freedom, {count(features, 'feature')}"
+    )
+    near = ", within one standard error of the best" if results["within_1se"][row] else ""
+    return name, text + near
+
+
+def density_curve(subject: Subject) -> list[dict[str, Any]]:
+    """For every density the best error of its cells, and how many features they keep."""
+    results, measure = subject.model.cv_results_, measure_of(subject)
+    errors = measure.of_scores(results["mean_test_score"])
+    pick = np.nanargmin if measure.lower else np.nanargmax
+    points = []
+    for density in dict.fromkeys((v, isinstance(v, Integral)) for v in results["param_density"]):
+        rows = same_density(results["param_density"], density[0])
+        if not np.isfinite(errors[rows]).any():
+            continue
+        best = int(rows[pick(errors[rows])])
+        points.append(
+            {
+                "density": plain(density[0]) if not density[1] else str(density[0]),
+                "features": float(results["n_features"][best]),
+                "error": float(errors[best]),
+                "written": measure.write(errors[best]),
+                "within": bool(results["within_1se"][rows].any()),
+                "chosen": bool(subject.model.best_index_ in rows),
+            }
+        )
+    return sorted(points, key=lambda point: point["features"])

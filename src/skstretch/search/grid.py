@@ -1,0 +1,180 @@
+"""The whole grid: cells in, outcomes and scores out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from skstretch.core.gram import DualGram, PrimalGram
+from skstretch.core.intercept import Intercept
+from skstretch.core.stretch import penalty, stretch_exponent
+from skstretch.core.types import Array
+from skstretch.designs.protocol import Design
+from skstretch.search.cells import Cell, Outcome, failed
+from skstretch.search.compress import compressed_outcomes
+from skstretch.search.dual import dual_outcomes
+from skstretch.search.folds import Folds
+from skstretch.search.primal import primal_outcomes
+from skstretch.solve.fit import crossfit_space
+from skstretch.solve.lu import row_scales
+from skstretch.solve.spec import Spec
+
+# relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
+# 1e-8, then two
+STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values to try; `c` None stands for penalties tied to the data by `strengths`.
+
+    `counts` gives for each density the number of features that it keeps.
+    """
+
+    a: Sequence[float]
+    k: Sequence[float]
+    c: Sequence[float] | None
+    densities: Sequence[float]
+    counts: Sequence[int]
+    strengths: Sequence[float] = STRENGTHS
+
+    def ks(self, a: float) -> Sequence[float]:
+        """The powers at one a: the linear limit has one."""
+        return (2.0,) if a == 0 else self.k
+
+    @property
+    def n_cells(self) -> int:
+        n_c = len(self.strengths) if self.c is None else len(self.c)
+        return sum(len(self.ks(a)) for a in self.a) * n_c * len(self.densities)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Targets, weights, intercept and folds: what all cells share."""
+
+    Y: Array
+    weights: Array
+    intercept: Intercept
+    folds: Folds
+
+
+def outcomes(
+    grid: Grid, design_at: Callable[[float], Design], problem: Problem
+) -> Iterator[tuple[Cell, Outcome]]:
+    """Every cell of the grid with its outcome; one walk over the data for all k of an a."""
+    for a in grid.a:
+        design = design_at(a)
+        yield from _at(grid, a, design, problem)
+
+
+def _at(grid: Grid, a: float, design: Design, problem: Problem) -> Iterator[tuple[Cell, Outcome]]:
+    """All cells of one a."""
+    ks = grid.ks(a)
+    space = crossfit_space(*design.shape, problem.intercept)
+    grams: list[DualGram | PrimalGram]
+    if space == "dual":
+        grams = [*_dual_grams(design, ks, problem)]
+    else:
+        grams = [*design.column_grams([stretch_exponent(k) for k in ks], problem.weights)]
+    for k, gram in zip(ks, grams, strict=True):
+        yield from _row(grid, a, k, design, gram, problem)
+
+
+def _dual_grams(design: Design, ks: Sequence[float], problem: Problem) -> list[DualGram]:
+    """K for every k, in one walk unless some powers need scaled rows."""
+    scales = {k: row_scales(design, stretch_exponent(k), problem.intercept) for k in ks}
+    found: dict[float, DualGram] = {}
+    plain = [k for k in ks if scales[k] is None]
+    if plain:
+        exponents = [stretch_exponent(k) for k in plain]
+        borders = problem.intercept is not Intercept.FREE
+        grams = design.gram(exponents, problem.weights, None, borders)
+        found.update(zip(plain, grams, strict=True))
+    for k in ks:
+        if k not in found:
+            found[k] = design.gram([stretch_exponent(k)], problem.weights, scales[k])[0]
+    return [found[k] for k in ks]
+
+
+def _row(
+    grid: Grid,
+    a: float,
+    k: float,
+    design: Design,
+    gram: DualGram | PrimalGram,
+    problem: Problem,
+) -> Iterator[tuple[Cell, Outcome]]:
+    """All c and densities of one (a, k)."""
+    scale = gram_scale(gram, problem.weights)
+    if grid.c is None:
+        strengths, lams = list(grid.strengths), [s * scale for s in grid.strengths]
+        cs = [1.0 / (lam * k) if lam > 0 else np.inf for lam in lams]
+    else:
+        cs, lams = list(grid.c), [penalty(c, k) for c in grid.c]
+        strengths = [lam / scale if scale > 0 else np.nan for lam in lams]
+    solve = dual_outcomes if isinstance(gram, DualGram) else primal_outcomes
+    arguments = (problem.Y, problem.weights, problem.intercept, lams, problem.folds)
+    if not np.isfinite(lams).all():
+        results: Iterator[Outcome] = iter([_overflow(design, problem)] * len(cs))
+    else:
+        results = solve(design, gram, *arguments)  # type: ignore[arg-type]
+    for c, strength, outcome in zip(cs, strengths, results, strict=True):
+        cell = Cell(a, k, c, strength, 1.0)
+        yield from _densities(grid, cell, design, outcome, problem)
+
+
+def _densities(
+    grid: Grid, cell: Cell, design: Design, outcome: Outcome, problem: Problem
+) -> Iterator[tuple[Cell, Outcome]]:
+    """One (a, k, c) at every density: the fewest features first, so that sums are reused."""
+    D = design.shape[1]
+    order = sorted(range(len(grid.counts)), key=lambda i: grid.counts[i])
+    small = [i for i in order if grid.counts[i] < D]
+    if small and outcome.first_pass is not None and outcome.usable:
+        spec = Spec(cell.k, cell.c, problem.intercept, "auto")
+        counts = [grid.counts[i] for i in small]
+        second = compressed_outcomes(
+            design, outcome.first_pass(), problem.Y, problem.weights, spec, counts, problem.folds
+        )
+        for i, compressed in zip(small, second, strict=True):
+            # a selection is no better than the first pass that it rests on
+            rcond = min(outcome.rcond, compressed.rcond)
+            yield replace(cell, density=grid.densities[i]), replace(compressed, rcond=rcond)
+    else:
+        for i in small:
+            density, reason = grid.densities[i], outcome.reason or "singular"
+            yield replace(cell, density=density), _without_fit(outcome, reason)
+    for i in order:
+        if grid.counts[i] >= D:
+            # the inverse behind the first pass is as large as K: let it go
+            yield replace(cell, density=grid.densities[i]), replace(outcome, first_pass=None)
+
+
+def _without_fit(outcome: Outcome, reason: str) -> Outcome:
+    return replace(outcome, reason=reason, finish=None, first_pass=None)
+
+
+def _overflow(design: Design, problem: Problem) -> Outcome:
+    return failed(
+        problem.folds.tested.size,
+        problem.Y.shape[1],
+        float(design.shape[1]),
+        "the scale of the features leaves the range of float64",
+    )
+
+
+def gram_scale(gram: DualGram | PrimalGram, weights: Array) -> float:
+    """``|sum_i w_i K_ii - w'Kw / sum(w)| / sum(w)``: what a penalty is measured against.
+
+    The Gram matrices are centred about the weighted mean, so the second term is zero.
+    """
+    with np.errstate(over="ignore"):
+        if isinstance(gram, PrimalGram):
+            diagonal = gram.C.diagonal()
+            if gram.log_columns is not None:
+                diagonal = diagonal * np.exp(gram.log_columns)
+            return float(abs(diagonal.sum()) / gram.total_weight)
+        diagonal = gram.K.diagonal()
+        if gram.log_rows is not None:
+            diagonal = diagonal * np.exp((1.0 + gram.r) * gram.log_rows)
+        return float(abs(weights @ diagonal) / weights.sum())

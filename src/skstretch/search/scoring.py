@@ -1,0 +1,179 @@
+"""Scores of out-of-fold outputs, and the losses of single samples behind them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+
+from skstretch.core.classes import balanced_weights, decided
+from skstretch.core.types import Array, Index
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Greater is better; `losses` of shape (n_tested,) are weighted by the sample weights.
+
+    `smooth` are losses that tell cells apart where error counts are too coarse; None where the
+    losses do so themselves.
+    """
+
+    score: float
+    losses: Array
+    tie: float
+    smooth: Array | None = None
+
+
+def unscored(n_tested: int) -> Scored:
+    """What stands for the score of a cell that is not usable."""
+    return Scored(np.nan, np.full(n_tested, np.nan), np.nan)
+
+
+class Scoring(Protocol):
+    """From out-of-fold outputs (n_tested, t) to a score."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def loss_name(self) -> str: ...
+
+    def __call__(self, outputs: Array) -> Scored: ...
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """Minus the weighted mean squared error, averaged over targets."""
+
+    Y: Array
+    weights: Array
+    name: str = "neg_mean_squared_error"
+    loss_name: str = "squared error"
+
+    def __call__(self, outputs: Array) -> Scored:
+        with np.errstate(over="ignore"):
+            losses = np.square(self.Y - outputs).mean(axis=1)
+        error = float(self.weights @ losses / self.weights.sum())
+        return Scored(-error, losses, -error)
+
+
+@dataclass(frozen=True)
+class BalancedError:
+    """Minus the balanced error rate; ties are broken by the squared error of the scores."""
+
+    codes: Index
+    n_classes: int
+    Y: Array
+    weights: Array
+    name: str = "neg_balanced_error_rate"
+    loss_name: str = "balanced 0/1 loss"
+
+    def __call__(self, outputs: Array) -> Scored:
+        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
+        losses = (decided(outputs) != self.codes) * balance
+        squared = np.square(self.Y - outputs).mean(axis=1) * balance
+        error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
+        return Scored(-error, losses, -tie, squared)
+
+
+@dataclass(frozen=True)
+class ScorerScore:
+    """Any scikit-learn scorer, shown the out-of-fold outputs as if a model had predicted them."""
+
+    scorer: Callable[..., float]
+    foretold: Callable[[Array], BaseEstimator]
+    y: Any
+    weights: Array | None
+    inner: Scoring
+    name: str
+
+    @property
+    def loss_name(self) -> str:
+        return "0/1 loss" if isinstance(self.inner, ZeroOne) else self.inner.loss_name
+
+    def __call__(self, outputs: Array) -> Scored:
+        X = np.zeros((outputs.shape[0], 1))
+        keywords = {} if self.weights is None else {"sample_weight": self.weights}
+        score = float(self._ask(self.foretold(outputs), X, keywords))
+        inner = self.inner(outputs)
+        return Scored(score, inner.losses, inner.tie)
+
+    def _ask(self, foretold: BaseEstimator, X: Array, keywords: dict[str, Array]) -> float:
+        try:
+            return self.scorer(foretold, X, self.y, **keywords)
+        except AttributeError as error:
+            known = [m for m in ("predict", "decision_function") if hasattr(foretold, m)]
+            raise ValueError(
+                f"scoring={self.name!r} asks for more than {' and '.join(known)}, which is what is "
+                "known of out-of-fold samples (probabilities are fitted after the search). Use a "
+                "scorer of those."
+            ) from error
+        except TypeError as error:
+            if not keywords or "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                f"scoring={self.name!r} takes no sample_weight ({error}), and fit was given one. "
+                "Use a scorer that does, or fit without weights."
+            ) from error
+
+
+@dataclass(frozen=True)
+class ZeroOne:
+    """Minus the weighted error rate."""
+
+    codes: Index
+    Y: Array
+    weights: Array
+    name: str = "accuracy"
+    loss_name: str = "0/1 loss"
+
+    def __call__(self, outputs: Array) -> Scored:
+        losses = (decided(outputs) != self.codes).astype(float)
+        squared = np.square(self.Y - outputs).mean(axis=1)
+        total = self.weights.sum()
+        return Scored(
+            -float(self.weights @ losses / total), losses, -float(self.weights @ squared / total)
+        )
+
+
+class ForetoldRegressor(RegressorMixin, BaseEstimator):
+    """A regressor whose predictions are already known."""
+
+    def __init__(self, outputs: Any = None):
+        self.outputs = outputs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        return self.outputs[:, 0] if self.outputs.shape[1] == 1 else self.outputs
+
+
+class ForetoldClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose scores are already known."""
+
+    def __init__(self, outputs: Any = None, classes: Any = None):
+        self.outputs = outputs
+        self.classes = classes
+
+    @property
+    def classes_(self) -> Any:
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Any) -> Any:
+        return self.outputs[:, 0] if self.outputs.shape[1] == 1 else self.outputs
+
+    def predict(self, X: Any) -> Any:
+        return self.classes[decided(self.outputs)]
+
+
+def scorer_named(scoring: Any) -> tuple[Callable[..., float], str]:
+    """A scorer and its name from what users pass as ``scoring``."""
+    if callable(scoring):
+        return scoring, getattr(scoring, "__name__", repr(scoring))
+    return get_scorer(scoring), str(scoring)

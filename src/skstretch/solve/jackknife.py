@@ -1,0 +1,158 @@
+"""Leave-one-out models of a fitted model, at new points."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from skstretch.core.dual import DualSystem
+from skstretch.core.gram import PrimalGram
+from skstretch.core.intercept import Intercept
+from skstretch.core.primal import PrimalSystem
+from skstretch.core.types import Array, Index
+from skstretch.designs.protocol import Design
+from skstretch.exceptions import IllConditionedWarning
+from skstretch.solve.fit import POOR_RCOND, check_invertible, crossfit_space
+from skstretch.solve.lu import DualLU, PrimalLU
+from skstretch.solve.spec import Spec
+
+
+@dataclass(frozen=True)
+class DualJackknife:
+    """From one inverse: ``beta without i = beta - G[:, i] r_i``, ``r_i = beta_i / G_ii``.
+
+    The borders of the system (intercept, sum of beta) are updated by the same column.
+    """
+
+    design: Design
+    weights: Array
+    system: DualSystem
+    solution: Array
+    residuals: Array
+
+    def predictions(self, new: Design, target: int) -> Array:
+        """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
+        gram, inverse = self.system.gram, self.system.factor.inverse
+        M = gram.n_samples
+        K, Pq = self.design.cross(gram.frame, self.weights, new)
+        left = np.zeros((K.shape[0], inverse.shape[0]))
+        left[:, :M] = K
+        if gram.log_rows is not None:
+            if self.system.intercept is Intercept.FREE:
+                left[:, M] = np.exp(gram.log_rows.min())
+            elif self.system.intercept is Intercept.COLUMN:
+                left[:, :M] += np.exp(-gram.r * gram.log_rows)
+            scale = np.exp(-gram.log_rows)
+        else:
+            if self.system.intercept is not Intercept.FREE:
+                left[:, M] = Pq
+            left[:, -1] = 1.0
+            scale = np.ones(M)
+        change = (left @ inverse[:, :M]) * (self.residuals[:, target] * scale)
+        return np.asarray((left @ self.solution[:, target])[:, None] - change)
+
+
+def dual_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> DualJackknife:
+    """All leave-one-out models of a dual fit."""
+    system = DualLU(design, weights, spec).system
+    log_rows, inverse = system.gram.log_rows, system.factor.inverse
+    scale = np.ones(len(Y)) if log_rows is None else np.exp(log_rows)
+    solution = inverse[:, : len(Y)] @ (Y / scale[:, None])
+    residuals = scale[:, None] * solution[: len(Y)] / inverse.diagonal()[: len(Y), None]
+    return DualJackknife(design, weights, system, solution, residuals)
+
+
+@dataclass(frozen=True)
+class PrimalJackknife:
+    """``x without i = x - B^-1 right_i w_i r_i``, ``r_i = e_i / (1 - H_ii)``."""
+
+    design: Design
+    weights: Array
+    system: PrimalSystem
+    solution: Array
+    residuals: Array
+
+    def predictions(self, new: Design, target: int) -> Array:
+        """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
+        gram = self.system.gram
+        P = new.row_features(np.arange(new.shape[0])).excess(1.0)
+        P -= gram.centre
+        left = self.system.left(P)
+        through = left @ self.system.row_system().inverse
+        change = np.hstack(
+            [
+                through @ self.system.right(Q).T * (self.weights * self.residuals[:, target])[rows]
+                for rows, _, Q in row_blocks(self.design, gram)
+            ]
+        )
+        return np.asarray((left @ self.solution[:, target])[:, None] - change)
+
+
+def row_blocks(design: Design, gram: PrimalGram) -> Iterator[tuple[slice, Array, Array]]:
+    """``(rows, Pc, Qc)`` for blocks of rows."""
+    for rows in design.row_slices():
+        index: Index = np.arange(rows.start, rows.stop)
+        yield rows, *gram.pair(design.row_features(index))
+
+
+def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> PrimalJackknife:
+    """All leave-one-out models of a primal fit."""
+    system = PrimalLU(design, weights, spec).system
+    gram, rows = system.gram, system.row_system()
+    means = weights @ Y / gram.total_weight
+    coef, constant = system.solve(design.project(gram, weights[:, None] * (Y - means)), means)
+    solution = np.vstack([coef, constant])
+    residuals = np.empty_like(Y)
+    for block, P, Q in row_blocks(design, gram):
+        left, right = system.left(P), system.right(Q)
+        leverages = rows.leverages(left, right, weights[block])
+        residuals[block] = (Y[block] - left @ solution) / (1.0 - leverages)[:, None]
+    return PrimalJackknife(design, weights, system, solution, residuals)
+
+
+@dataclass(frozen=True)
+class ConstantJackknife:
+    """No feature varies: every leave-one-out model is a constant, `levels` of shape (M, t)."""
+
+    levels: Array
+    residuals: Array
+
+    def predictions(self, new: Design, target: int) -> Array:
+        """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
+        return np.tile(self.levels[:, target], (new.shape[0], 1))
+
+
+def constant_jackknife(Y: Array, weights: Array, spec: Spec) -> ConstantJackknife:
+    """All leave-one-out models of an intercept alone."""
+    sums = weights @ Y - weights[:, None] * Y
+    total = weights.sum() - weights
+    if spec.intercept is Intercept.COLUMN:
+        total = total + spec.lam
+    levels = np.zeros_like(Y) if spec.intercept is Intercept.NONE else sums / total[:, None]
+    return ConstantJackknife(levels, Y - levels)
+
+
+Jackknife = DualJackknife | PrimalJackknife | ConstantJackknife
+
+
+def make_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Jackknife:
+    """All leave-one-out models, in the space that the fit would choose."""
+    if design.shape[1] == 0:
+        return constant_jackknife(Y, weights, spec)
+    check_invertible(design, spec, "a leave-one-out residual or interval")
+    space = spec.solver
+    if space not in ("dual", "primal"):
+        space = crossfit_space(*design.shape, spec.intercept)
+    make = dual_jackknife if space == "dual" else primal_jackknife
+    jackknife = make(design, Y, weights, spec)
+    rcond = jackknife.system.factor.rcond
+    if rcond < POOR_RCOND:
+        warnings.warn(
+            f"the leave-one-out models at k={spec.k:g}, c={spec.c:g} are ill-conditioned (rcond="
+            f"{rcond:.1e}): the intervals may carry no correct digit. Use a smaller c or a larger "
+            "k.",
+            IllConditionedWarning,
+            stacklevel=2,
+        )
+    return jackknife

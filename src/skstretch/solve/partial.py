@@ -1,0 +1,114 @@
+"""Models of rows that are seen once and not kept."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from skstretch.core.factors import SingularSystemError
+from skstretch.core.gram import PrimalGram
+from skstretch.core.intercept import Intercept
+from skstretch.core.primal import primal_system
+from skstretch.core.totals import PrimalTotals
+from skstretch.core.types import Array, Index
+from skstretch.designs.protocol import Design
+from skstretch.designs.threads import calm_blas
+from skstretch.exceptions import IllConditionedWarning
+from skstretch.solve.fit import POOR_RCOND, Solution, _constant_solution
+from skstretch.solve.lu import primal_fit
+from skstretch.solve.model import FittedModel, Pass
+from skstretch.solve.spec import Spec
+
+
+class RowsForgottenError(AttributeError, ValueError):
+    """What is asked for needs the training rows, and `partial_fit` keeps none.
+
+    An AttributeError, so that ``hasattr(model, "dual_coef_")`` is False.
+    """
+
+
+def totals_of(design: Design, Y: Array, weights: Array, r: float) -> PrimalTotals:
+    """The primal system of the rows of a design: one walk for C, one for the targets."""
+    total = float(weights.sum())
+    means = np.asarray(weights @ Y / total)
+    D, t = design.shape[1], Y.shape[1]
+    if D == 0:
+        none = np.zeros(0)
+        gram = PrimalGram(r, np.zeros((0, 0)), none, design.offset, none, None, total)
+        return PrimalTotals(gram, np.zeros((0, t)), means)
+    with calm_blas(D):
+        gram = design.column_grams([r], weights)[0]
+        projected = design.project(gram, weights[:, None] * (Y - means))
+    return PrimalTotals(gram, projected, means)
+
+
+def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | None:
+    """``(C + lam I) alpha = Qc'W y``; None where the rows do not determine alpha yet.
+
+    With a penalty the system has a solution for any number of rows, without one it needs as many
+    as there are coefficients.
+    """
+    D = totals.gram.n_features
+    if D == 0:
+        return _constant_solution(totals.means[None], np.array([totals.gram.total_weight]), spec)
+    unknowns = D if spec.intercept is Intercept.NONE else D + 1
+    if spec.lam == 0.0 and n_rows < unknowns:
+        return None
+    with calm_blas(D):
+        try:
+            system = primal_system(totals.gram, spec.lam, spec.intercept)
+            coef, constant = system.solve(totals.projected, totals.means)
+            fit = primal_fit(totals.gram, coef, constant, spec.intercept, system.factor.rcond)
+            dof = system.dof
+        except SingularSystemError:
+            return None
+    if not fit.is_finite():
+        raise FloatingPointError(
+            f"the coefficients at k={spec.k:g}, c={spec.c:g} leave the range of float64: use a "
+            "larger k, a smaller |a| or a smaller c."
+        )
+    if fit.rcond < POOR_RCOND:
+        warnings.warn(
+            f"the sums of {n_rows} rows at k={spec.k:g}, c={spec.c:g} make an ill-conditioned "
+            f"system (rcond={fit.rcond:.1e}): the coefficients may carry no correct digit. Use a "
+            "smaller c or a larger k, or `fit`, which has a more accurate solver.",
+            IllConditionedWarning,
+            stacklevel=2,
+        )
+    return Solution(fit, dof, "primal", "primal")
+
+
+def forgetful_model(totals: PrimalTotals, spec: Spec, n_rows: int) -> FittedModel | None:
+    """A model that predicts and has no rows; None where they do not determine it yet."""
+    solution = solve_totals(totals, spec, n_rows)
+    if solution is None:
+        return None
+    D, t = totals.projected.shape
+    design = ForgottenDesign((n_rows, D), totals.gram.offset)
+    Y, weights = np.broadcast_to(np.nan, (n_rows, t)), np.broadcast_to(np.nan, (n_rows,))
+    only = Pass(np.arange(t), np.arange(D), design, solution)
+    return FittedModel(design, Y, weights, spec, [only])
+
+
+@dataclass(frozen=True)
+class ForgottenDesign:
+    """Features of rows that were not kept: every question for more than the shape is an error."""
+
+    shape: tuple[int, int]
+    offset: float
+
+    def take(self, columns: Index) -> "ForgottenDesign":
+        return replace(self, shape=(self.shape[0], columns.size))
+
+    def take_rows(self, rows: Index) -> "ForgottenDesign":
+        return replace(self, shape=(rows.size, self.shape[1]))
+
+    def _refuse(self, *args: Any) -> NoReturn:
+        raise RowsForgottenError(
+            "this needs the training rows, and partial_fit keeps none of them: call fit with all "
+            "rows instead (X may be a memory map or sparse)."
+        )
+
+    dot = row_peaks = gram = coefficients = column_grams = project = stretched_gram = _refuse
+    row_features = row_slices = cross = in_memory = _refuse

@@ -1,0 +1,63 @@
+"""What to fit and what comes out."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from skstretch.core.fit import Fit
+from skstretch.core.intercept import Intercept
+from skstretch.core.stretch import penalty, stretch_exponent
+from skstretch.core.types import Array
+
+Space = Literal["dual", "primal"]
+Solver = Literal["auto", "dual", "primal", "qr", "krylov"]
+SOLVERS: tuple[Solver, ...] = ("auto", "dual", "primal", "qr", "krylov")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One model: the stretching power, the regularisation, the intercept, the way to solve."""
+
+    k: float
+    c: float
+    intercept: Intercept = Intercept.FREE
+    solver: Solver = "auto"
+
+    @property
+    def r(self) -> float:
+        return stretch_exponent(self.k)
+
+    @property
+    def lam(self) -> float:
+        return penalty(self.c, self.k)
+
+
+class System(Protocol):
+    """A factorised model: fit any targets, and say how well and how freely it fits."""
+
+    @property
+    def space(self) -> Space: ...
+
+    @property
+    def solver(self) -> str: ...
+
+    @property
+    def rcond(self) -> float: ...
+
+    @property
+    def dof(self) -> float: ...
+
+    def fit(self, Y: Array) -> Fit:
+        """Fit targets of shape (M, t)."""
+        ...
+
+    def variance(self) -> Array:
+        """The diagonal of ``A W^-1 A'`` for ``alpha = A y``, shape (D,)."""
+        ...
+
+    def covariance(self) -> Array:
+        """``A W^-1 A'``, shape (D, D)."""
+        ...
+
+    def residual_norm(self) -> float:
+        """``tr((I - H)'(I - H))`` over repeated rows: a weight w counts as w rows."""
+        ...

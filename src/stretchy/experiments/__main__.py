@@ -1,8 +1,0 @@
-"""``python -m stretchy.experiments``: the reproduction without the extra ``cli``."""
-
-import sys
-
-from .command import main
-
-if __name__ == "__main__":
-    sys.exit(main())
