@@ -9,11 +9,15 @@ PY := $(VENV)/bin/python
 WORKERS ?= 2
 
 # Tests on real data read this folder; without it they are skipped and say so.
+# STRETCHY_DATA was its name until version 0.1.
+SKSTRETCH_DATA ?= $(STRETCHY_DATA)
 ifeq ($(strip $(SKSTRETCH_DATA)),)
 ifneq ($(wildcard ../shared/data/.),)
 SKSTRETCH_DATA := $(CURDIR)/../shared/data
-export SKSTRETCH_DATA
 endif
+endif
+ifneq ($(strip $(SKSTRETCH_DATA)),)
+export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help

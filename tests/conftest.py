@@ -17,7 +17,7 @@ settings.load_profile("skstretch")
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder with the real data sets, named by the environment variable SKSTRETCH_DATA."""
-    name = os.environ.get("SKSTRETCH_DATA", "")
+    name = os.environ.get("SKSTRETCH_DATA") or os.environ.get("STRETCHY_DATA", "")
     if not name:
         pytest.skip(
             "needs real data: SKSTRETCH_DATA is not set; set it to the folder of the data sets"

@@ -43,6 +43,7 @@ Y = np.array([-0.43, 2.5, 1.5])
 def nowhere(monkeypatch, tmp_path):
     """No SKSTRETCH_DATA and an empty home, so that a test finds only what it made itself."""
     monkeypatch.delenv("SKSTRETCH_DATA", raising=False)
+    monkeypatch.delenv("STRETCHY_DATA", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
 
@@ -82,9 +83,23 @@ def test_environment_comes_first_then_the_cache(tmp_path, monkeypatch):
 
 
 def test_default_cache(tmp_path):
-    assert data_home() == tmp_path / "home" / "stretchy_data"
+    assert data_home() == tmp_path / "home" / "skstretch_data"
     put(data_home())
     np.testing.assert_array_equal(load(small_set()).X, X)
+
+
+def test_names_of_version_0_1_are_still_read(tmp_path, monkeypatch):
+    old = put(tmp_path / "home" / "stretchy_data")
+    assert data_home() == old
+    np.testing.assert_array_equal(load(small_set()).X, X)
+    put(tmp_path / "home" / "skstretch_data", b"the new one is there, and wins")
+    with pytest.raises(ChecksumError):
+        load(small_set())
+    monkeypatch.setenv("STRETCHY_DATA", str(old))
+    np.testing.assert_array_equal(load(small_set()).X, X)
+    monkeypatch.setenv("SKSTRETCH_DATA", str(put(tmp_path / "named", b"not the file")))
+    with pytest.raises(ChecksumError):
+        load(small_set())
 
 
 def test_truncated_file(tmp_path):

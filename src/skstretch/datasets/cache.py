@@ -12,6 +12,7 @@ from .errors import ChecksumError
 from .records import Dataset, File, Form
 
 VARIABLE = "SKSTRETCH_DATA"
+OLD_VARIABLE = "STRETCHY_DATA"  # its name until version 0.1, still read
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,19 @@ class Place:
 
 
 def data_home(folder: str | os.PathLike[str] | None = None) -> Path:
-    """The cache: `folder`, or ``~/stretchy_data``. It is not created."""
-    return Path(folder).expanduser() if folder is not None else Path.home() / "stretchy_data"
+    """The cache: `folder`, or ``~/skstretch_data``. It is not created.
+
+    Where only ``~/stretchy_data`` is there, the cache of version 0.1, it goes on being used.
+    """
+    if folder is not None:
+        return Path(folder).expanduser()
+    new, old = Path.home() / "skstretch_data", Path.home() / "stretchy_data"
+    return old if old.is_dir() and not new.exists() else new
 
 
 def places(folder: str | os.PathLike[str] | None = None) -> tuple[Place, Place]:
     """The folder that ``SKSTRETCH_DATA`` names, then the cache."""
-    named = os.environ.get(VARIABLE, "")
+    named = os.environ.get(VARIABLE) or os.environ.get(OLD_VARIABLE, "")
     return Place(VARIABLE, Path(named) if named else None), Place("cache", data_home(folder))
 
 

@@ -17,7 +17,7 @@ def fetch_arcene(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
@@ -41,7 +41,7 @@ def fetch_dexter(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
@@ -65,7 +65,7 @@ def fetch_dorothea(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
@@ -89,7 +89,7 @@ def fetch_gisette(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
@@ -113,7 +113,7 @@ def fetch_madelon(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False

@@ -16,7 +16,7 @@ def list_datasets(*, data_home: Folder = None) -> list[dict[str, Any]]:
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache, ``~/stretchy_data`` by default.
+        The cache, ``~/skstretch_data`` by default.
 
     Returns
     -------

@@ -37,7 +37,7 @@ def fetch_prostate(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
@@ -63,7 +63,7 @@ def fetch_diabetes(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
@@ -109,7 +109,7 @@ def fetch_corn(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
@@ -139,7 +139,7 @@ def fetch_tfidf(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
@@ -167,7 +167,7 @@ def fetch_gaze(
     Parameters
     ----------
     data_home : path or None, default=None
-        The cache; None means ``~/stretchy_data``.
+        The cache; None means ``~/skstretch_data``.
     download_if_missing : bool, default=True
         False raises `DatasetNotFoundError` instead of asking the network.
     return_X_y : bool, default=False
