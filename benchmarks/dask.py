@@ -31,11 +31,12 @@ from distributed import Client, LocalCluster
 
 from benchmarks.page import write_page
 from skstretch import StretchyRegressorCV
-from skstretch.core.dual_sums import DualSums
-from skstretch.core.quadrant import Quadrant, column_moments
+from skstretch.core.dual_gram import DualSums
+from skstretch.core.moments import column_moments
+from skstretch.core.quadrant import Quadrant
 from skstretch.designs import dask_plan, tidy
-from skstretch.designs.dask_survey import Survey, merged
-from skstretch.designs.dask_walk import walk_graph
+from skstretch.designs.dask.survey import Survey, merged
+from skstretch.designs.dask.walk import walk_graph
 from skstretch.exceptions import GridEdgeWarning
 
 PAGE = Path("docs/scaling.md")

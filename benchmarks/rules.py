@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.arena.data import REGRESSION, load_task
 from benchmarks.page import write_page
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
-from skstretch.core.paired import paired_error
+from skstretch.core.crossfit import paired_error
 from skstretch.designs import as_design
-from skstretch.estimators.prepared import prepare
+from skstretch.estimators.inputs import prepare
 from skstretch.search import Grid, Problem, leave_one_out, outcomes
 
 SEED, REPEATS = 77, 4

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from skstretch.core.dual import dual_system
-from skstretch.core.dual_sums import DualSums
-from skstretch.core.gram import DualGram
-from skstretch.core.intercept import Intercept
-from skstretch.core.quadrant import Quadrant, column_moments
+from skstretch.core.dual_gram import DualGram, DualSums
+from skstretch.core.moments import column_moments
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.stretch import Intercept
 
 STRENGTHS = (1e-8, 1e-6, 1e-4, 1e-2)
 POWERS = (1.1, 1.25, 1.5, 2.0)

@@ -20,7 +20,7 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from skstretch.cli import rivals
+from skstretch.cli import contest as rivals
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from skstretch.features import FirstQuadrant as FirstQuadrant
     from skstretch.features import GaussianBasis as GaussianBasis
     from skstretch.features import RandomNetwork as RandomNetwork
-    from skstretch.io.load import load as load
-    from skstretch.io.save import save as save
+    from skstretch.io.read import load as load
+    from skstretch.io.write import save as save
 
 __version__ = "0.1.0"
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skstretch
-from skstretch.cli import rivals
+from skstretch.cli import contest as rivals
 from tests.cli.program import run
 from tests.cli.samples import diabetes, tumours, write_csv
 

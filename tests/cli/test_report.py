@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import skstretch
-from skstretch.cli.data.form import Form
+from skstretch.cli.data.files import Form
 from skstretch.io import about
 from tests.cli.program import run
 from tests.cli.samples import diabetes, tumours
@@ -84,7 +84,7 @@ def test_a_column_comes_before_a_file_of_its_name(call, folder, fitted):
 
 def test_data_are_handed_over_as_they_were_fitted(folder, fitted):
     from skstretch.cli.console import Talk
-    from skstretch.cli.training import training_data
+    from skstretch.cli.models import training_data
 
     model = skstretch.load("diabetes.stretchy")
     X, y = training_data(model, "diabetes.csv", "progression", Form(), Talk(quiet=True))

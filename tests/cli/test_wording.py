@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skstretch import StretchyRegressor, StretchyRegressorCV
-from skstretch.cli.wording import in_options
+from skstretch.cli.console import in_options
 from skstretch.exceptions import GridEdgeWarning
 
 RNG = np.random.default_rng(0)

@@ -5,11 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from skstretch.core import tiles
-from skstretch.core.centring import Strip, centre_into, centred
-from skstretch.core.dual_sums import dual_grams
-from skstretch.core.gram import Frame, dual_coefficients
-from skstretch.core.quadrant import Quadrant, column_moments
+from skstretch.core import features as tiles
+from skstretch.core.dual_gram import Frame, dual_coefficients, dual_grams
+from skstretch.core.moments import column_moments
+from skstretch.core.quadrant import Quadrant, Strip, centre_into, centred
 
 WEIGHTS = np.random.default_rng(1).uniform(0.0, 2.0, 30)
 

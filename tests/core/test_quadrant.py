@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skstretch.core.quadrant import Quadrant, column_moments
+from skstretch.core.moments import column_moments
+from skstretch.core.quadrant import Quadrant
 from tests.references import literal_repeat
 
 EPS = np.finfo(np.float64).eps

@@ -6,12 +6,11 @@ import pytest
 from skstretch import FirstQuadrant, StretchyRegressor
 from skstretch.core import solve_dual, solve_primal, solve_qr
 from skstretch.core.dual import dual_system
-from skstretch.core.dual_sums import dual_grams
+from skstretch.core.dual_gram import dual_grams
 from skstretch.core.features import ExpFeatures, PlainFeatures
-from skstretch.core.gram import primal_grams
-from skstretch.core.intercept import Intercept
 from skstretch.core.primal import primal_system
-from skstretch.core.stretch import is_safe, scaled_penalty
+from skstretch.core.primal_gram import primal_grams
+from skstretch.core.stretch import Intercept, is_safe, scaled_penalty
 from tests.references import (
     INTERCEPTS,
     exact_solution,

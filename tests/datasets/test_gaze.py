@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skstretch.datasets import fetch_gaze, gaze, regression_loaders
-from skstretch.datasets.errors import ChecksumError
+from skstretch.datasets import fetch_gaze, gaze
+from skstretch.datasets import loaders as regression_loaders
+from skstretch.exceptions import ChecksumError
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow to make photographs")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skstretch import datasets
-from skstretch.datasets.content import content_digest
+from skstretch.datasets.find import content_digest
 from skstretch.datasets.registry import DATASETS
 
 SHAPES = {

@@ -17,19 +17,20 @@ from skstretch import datasets
 from skstretch.datasets import (
     ChecksumError,
     DatasetNotFoundError,
-    challenge_loaders,
     fetch_diabetes,
     fetch_gisette,
     fetch_prostate,
     fetch_tfidf,
     list_datasets,
-    regression_loaders,
 )  # fmt: skip
-from skstretch.datasets.cache import data_home
-from skstretch.datasets.content import content_digest
-from skstretch.datasets.records import Dataset, File, Form
-from skstretch.datasets.registry import DATASETS, PARTS
-from skstretch.datasets.search import load
+from skstretch.datasets import (
+    loaders as challenge_loaders,
+)
+from skstretch.datasets import (
+    loaders as regression_loaders,
+)
+from skstretch.datasets.find import content_digest, data_home, load
+from skstretch.datasets.registry import DATASETS, PARTS, Dataset, File, Form
 from tests.datasets.server import serving
 
 TEXT = (

@@ -11,11 +11,17 @@ import numpy as np
 import pytest
 
 from skstretch.designs import dask_plan, is_dask, tidy
-from skstretch.designs.dask_array import cut
-from skstretch.designs.dask_plan import krylov_plan, worker_bytes
-from skstretch.designs.dask_survey import Survey, merged
-from skstretch.designs.dask_walk import walk_graph
-from skstretch.designs.tree import FAN_IN, tree, tree_depth, tree_size
+from skstretch.designs.dask.array import (
+    FAN_IN,
+    cut,
+    krylov_plan,
+    tree,
+    tree_depth,
+    tree_size,
+    worker_bytes,
+)
+from skstretch.designs.dask.survey import Survey, merged
+from skstretch.designs.dask.walk import walk_graph
 from tests.dask_arrays import as_dask, tall, wide
 
 

@@ -7,16 +7,15 @@ import pytest
 import sklearn
 from scipy import sparse
 
-from skstretch.core.gram import Frame
-from skstretch.core.intercept import Intercept
+from skstretch.core.dual_gram import Frame
 from skstretch.core.quadrant import Quadrant
+from skstretch.core.stretch import Intercept
 from skstretch.designs import as_design, measure, tidy
 from skstretch.designs.blocks import BLOCK_BYTES
-from skstretch.designs.dask_block import Block
-from skstretch.designs.dask_plan import SUB_BLOCK_COPIES
-from skstretch.designs.dask_survey import Survey
-from skstretch.designs.dask_walk import Own, Shared, work_on
-from skstretch.estimators.prepared import Transform
+from skstretch.designs.dask.array import SUB_BLOCK_COPIES, Block
+from skstretch.designs.dask.survey import Survey
+from skstretch.designs.dask.walk import Own, Shared, work_on
+from skstretch.estimators.inputs import Transform
 from tests.dask_arrays import as_dask, tall, wide
 
 RNG = np.random.default_rng(5)
@@ -156,7 +155,7 @@ def test_selections_come_into_memory_where_they_are_small(case, memory):
 
 def test_only_new_columns_of_a_selection_are_read(monkeypatch):
     _, there, _ = pair("dense", "wide", all_columns=True)
-    from skstretch.designs import dask_gather
+    from skstretch.designs.dask import walk as dask_gather
 
     asked = []
     walk = dask_gather.walked

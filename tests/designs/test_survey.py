@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn import config_context
 
 from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
-from skstretch.core.intercept import Intercept
+from skstretch.core.stretch import Intercept
 from skstretch.designs import Source, Wanted, measure, survey, tidy
 from skstretch.designs.dense import DenseDesign
 from tests.designs.products import design_of, quadrant_of

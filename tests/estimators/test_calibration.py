@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from skstretch import StretchyClassifier, StretchyClassifierCV
-from skstretch.core.calibration import (
+from skstretch.core.classes import (
     balanced_cut,
     balanced_cuts,
     favoured_cuts,

@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import skstretch.estimators.classification
+import skstretch.estimators.classifier
 from skstretch import StretchyClassifier, StretchyClassifierCV
 from tests import literal
 from tests.estimators.samples import assert_close, problem
@@ -336,7 +336,7 @@ def test_interrupt(fitted_before, monkeypatch):
     model = StretchyClassifierCV(**FEW)
     if fitted_before:
         model.fit(X, y)
-    monkeypatch.setattr(skstretch.estimators.classification, "temperature", interrupted)
+    monkeypatch.setattr(skstretch.estimators.classifier, "temperature", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     for method in ("predict", "decision_function", "predict_proba"):

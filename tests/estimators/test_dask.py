@@ -326,7 +326,7 @@ def test_a_fitted_model_pickles_and_saves(tmp_path):
 def test_sparse_chunks_stay_sparse(monkeypatch):
     _, blocks, y, _ = data("sparse", "wide")
     assert sparse.issparse(blocks.blocks[0, 0].compute())
-    from skstretch.designs import dask_walk
+    from skstretch.designs.dask import walk as dask_walk
 
     seen = []
     opened = dask_walk.opened

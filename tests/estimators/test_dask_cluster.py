@@ -14,10 +14,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from skstretch import StretchyRegressor, StretchyRegressorCV
-from skstretch.designs import Meter, dask_run
-from skstretch.designs.dask_array import cut
-from skstretch.designs.dask_plan import gram_bytes, worker_bytes
-from skstretch.designs.dask_run import BlockError, InterruptedWalkError, LostDataError
+from skstretch.designs import Meter
+from skstretch.designs.dask import run as dask_run
+from skstretch.designs.dask.array import cut, gram_bytes, worker_bytes
+from skstretch.designs.dask.run import BlockError, InterruptedWalkError, LostDataError
 from tests.dask_arrays import tall
 
 distributed = pytest.importorskip("distributed")

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import sklearn
 
-import skstretch.designs.meter
+import skstretch.designs.source
 from skstretch import (
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from skstretch.solve import fit as fit_module
+from skstretch.solve import choose as fit_module
 from tests.estimators.plans import DATA, GRID, SHAPES, SHUFFLED, printed
 
 pytestmark = pytest.mark.filterwarnings(
@@ -160,7 +160,7 @@ def test_the_plan_tells_all_that_it_tells_of_data_in_memory(capfd):
 
 def test_blocks_are_counted_as_they_are_done(capfd, monkeypatch):
     times = iter(range(0, 100_000, 20))
-    monkeypatch.setattr(skstretch.designs.meter.time, "monotonic", lambda: float(next(times)))
+    monkeypatch.setattr(skstretch.designs.source.time, "monotonic", lambda: float(next(times)))
     X = np.random.default_rng(0).standard_normal((24, 70))
     blocks = da.from_array(X, chunks=(-1, 10))
     model = StretchyRegressor(verbose=1)

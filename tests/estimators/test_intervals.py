@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import binom
 from sklearn.exceptions import NotFittedError
 
-import skstretch.solve.interval
+import skstretch.solve.model
 from benchmarks.coverage import KINDS, REAL, of, real, simulated
 from skstretch import StretchyRegressor, StretchyRegressorCV
-from skstretch.core.intervals import jackknife_plus, residual_width
+from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.exceptions import IllConditionedWarning
 from tests import literal
 from tests.estimators.samples import assert_close, new_rows, problem
@@ -321,7 +321,7 @@ def test_in_chunks(monkeypatch):
     X, y = problem(SHAPES["wide"])
     model = StretchyRegressor(1.25, 20.0).fit(X, y)
     whole = model.predict_interval(X)
-    monkeypatch.setattr(skstretch.solve.interval, "CHUNK_BYTES", 3 * 8 * len(y))
+    monkeypatch.setattr(skstretch.solve.model, "CHUNK_BYTES", 3 * 8 * len(y))
     parts = model.predict_interval(X)
     assert_bounds(parts, whole, 1e-3 * np.abs(y).max())
 

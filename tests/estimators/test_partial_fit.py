@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skstretch
 from skstretch import FirstQuadrant, StretchyClassifier, StretchyRegressor
-from skstretch.exceptions import IllConditionedWarning
-from skstretch.io.errors import ModelFileError
+from skstretch.exceptions import IllConditionedWarning, ModelFileError
 from tests.estimators.samples import assert_close, problem
 from tests.io.samples import saved_bytes, with_header
 

@@ -10,7 +10,7 @@ from skstretch import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from skstretch.solve import fit as fit_module
+from skstretch.solve import choose as fit_module
 from tests.estimators.plans import DATA, GRID, SHAPES, SHUFFLED, Counting, printed
 
 pytestmark = pytest.mark.filterwarnings(

@@ -5,8 +5,8 @@ import io
 import numpy as np
 import pytest
 
-import skstretch.designs.meter
-import skstretch.search.progress
+import skstretch.designs.source
+import skstretch.search.grid
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 from skstretch.search import Progress
 from tests.estimators.samples import problem
@@ -57,7 +57,7 @@ def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
             raise KeyboardInterrupt
         return 0.0
 
-    monkeypatch.setattr(skstretch.search.progress.time, "monotonic", slowly())
+    monkeypatch.setattr(skstretch.search.grid.time, "monotonic", slowly())
     with pytest.raises(KeyboardInterrupt):
         fitted(StretchyRegressorCV, verbose=1, scoring=broken)
     out, err = capfd.readouterr()
@@ -68,7 +68,7 @@ def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
 
 def test_time_that_is_left(monkeypatch):
     clock = iter([0.0, 2.0, 2.05, 6.0])
-    monkeypatch.setattr(skstretch.search.progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(skstretch.search.grid.time, "monotonic", lambda: next(clock))
     stream = io.StringIO()
     progress = Progress(4, "cells", 1, stream)
     for _ in range(3):
@@ -107,7 +107,7 @@ def test_plan_and_meter_of_data_read_in_blocks(capfd, tmp_path, monkeypatch):
     X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
     np.save(tmp_path / "X.npy", X)
     times = iter(range(0, 10_000, 20))
-    monkeypatch.setattr(skstretch.designs.meter.time, "monotonic", lambda: float(next(times)))
+    monkeypatch.setattr(skstretch.designs.source.time, "monotonic", lambda: float(next(times)))
     shown = plan_of(capfd, StretchyRegressor(), np.load(tmp_path / "X.npy", mmap_mode="r"), y)
     plan, bar = shown.split("\n", 1)
     assert "read in blocks" in plan
@@ -122,9 +122,9 @@ def test_meter_on_a_terminal(monkeypatch):
             return True
 
     times = iter(range(100))
-    monkeypatch.setattr(skstretch.designs.meter.time, "monotonic", lambda: float(next(times)))
+    monkeypatch.setattr(skstretch.designs.source.time, "monotonic", lambda: float(next(times)))
     screen = Terminal()
-    meter = skstretch.designs.meter.Meter(4_000_000_000, screen)
+    meter = skstretch.designs.source.Meter(4_000_000_000, screen)
     meter.add(1_000_000_000)
     meter.add(1_000_000_000)
     meter.close()

@@ -35,7 +35,7 @@ def test_stand_ins_are_part_of_a_full_run_alone():
 def test_named_set_that_is_not_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("SKSTRETCH_DATA", str(tmp_path / "nothing"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("skstretch.datasets.search.fetch_files", _no_network)
+    monkeypatch.setattr("skstretch.datasets.find.fetch_files", _no_network)
     assert main(["fig11", "--datasets", "prostate", "--out", str(tmp_path / "out")]) == 2
     assert "prostate" in capsys.readouterr().err.lower()
 

@@ -8,7 +8,8 @@ import threading
 import pytest
 
 import skstretch
-from skstretch.io import atomic, npy
+from skstretch.io import archive as npy
+from skstretch.io import files as atomic
 from tests.io.samples import NEW, REGRESSORS, fitted
 
 MODEL, _ = fitted(REGRESSORS["tall"])

@@ -7,10 +7,16 @@ import pytest
 
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
-from skstretch.report.cells import effort_of, fitted_cells
-from skstretch.report.effort import Effort
-from skstretch.report.foretold import all_outputs
-from skstretch.report.profile import POINTS, TOP, picture, starts
+from skstretch.report.cells import (
+    POINTS,
+    TOP,
+    Effort,
+    all_outputs,
+    effort_of,
+    fitted_cells,
+    picture,
+    starts,
+)
 from skstretch.report.subject import checked_subject
 from skstretch.report.surface import LEVELS, surface_of
 from tests.report.samples import (

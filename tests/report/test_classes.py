@@ -5,15 +5,16 @@ import pytest
 from sklearn.metrics import auc, confusion_matrix, roc_auc_score
 
 from skstretch.core.classes import decided
-from skstretch.report.classes import (
+from skstretch.report.quality import (
     CURVE_POINTS,
+    class_quality,
     confusion,
     crossfit_probabilities,
+    regression_quality,
     reliability,
     roc,
     wilson,
 )  # fmt: skip
-from skstretch.report.quality import class_quality, regression_quality
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skstretch.report.fingerprint import fingerprint
+from skstretch.report.subject import fingerprint
 
 X = np.arange(12.0).reshape(4, 3)
 Y = np.array([1.0, 2.0, 3.0, 4.0])

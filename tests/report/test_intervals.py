@@ -4,10 +4,8 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from skstretch import StretchyRegressor
-from skstretch.report.cells import effort_of
-from skstretch.report.effort import Effort
-from skstretch.report.foretold import chosen_outputs
-from skstretch.report.intervals import COVERAGE, LEVELS, bars_of
+from skstretch.report.cells import Effort, chosen_outputs, effort_of
+from skstretch.report.quality import COVERAGE, LEVELS, bars_of
 from skstretch.report.subject import checked_subject
 from tests.report.samples import regression, three_targets
 

@@ -9,9 +9,9 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, RepeatedKFol
 import skstretch
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.report import write_report
-from skstretch.report.measure import best_error
-from skstretch.report.numbers import numbers_of
 from skstretch.report.subject import checked_subject
+from skstretch.report.surface import best_error
+from skstretch.report.text import numbers_of
 from skstretch.report.words import number, share
 from tests.report.samples import EVIL, GRID, page, quietly, regression, two_classes, visible
 

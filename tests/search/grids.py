@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from skstretch.estimators.prepared import prepare
+from skstretch.estimators.inputs import prepare
 from skstretch.search import Grid, Problem, folds_from_splits, leave_one_out, outcomes
 from tests import literal
 

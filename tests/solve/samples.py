@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skstretch.core.intercept import Intercept
 from skstretch.core.quadrant import Quadrant
+from skstretch.core.stretch import Intercept
 from skstretch.designs import as_design, measure
 from skstretch.solve import Spec, build_system
 from tests.references import plain_dual, plain_primal

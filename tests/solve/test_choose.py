@@ -5,7 +5,7 @@ import pytest
 from sklearn import config_context
 
 from skstretch import StretchyRegressor
-from skstretch.core.intercept import Intercept
+from skstretch.core.stretch import Intercept
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.solve import choose_space, loses_digits
 from tests.references import (

@@ -12,12 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skstretch import StretchyClassifier, StretchyRegressor
 from skstretch.core.factors import SingularSystemError
-from skstretch.core.krylov import gmres
-from skstretch.core.sketch import BLOCK, sketch
-from skstretch.solve import fit as fit_module
-from skstretch.solve import iteration, walks
-from skstretch.solve.iteration import TOLERANCE, IterationLine
-from skstretch.solve.walks import CentredWalks
+from skstretch.core.krylov import BLOCK, gmres, sketch
+from skstretch.solve import choose as fit_module
+from skstretch.solve import krylov as iteration
+from skstretch.solve import krylov as walks
+from skstretch.solve.krylov import TOLERANCE, CentredWalks, IterationLine
 from tests.references import INTERCEPTS, exponential_features
 from tests.solve.samples import plain, raw_design, system
 

@@ -1,25 +1,87 @@
 """The program: all commands, and what holds for each of them."""
 
 import contextlib
+import os
 import signal
 import sys
-from typing import Annotated, Any, NoReturn
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, NoReturn, TypeVar, cast
 
 import typer
 
 from skstretch.cli import compare, datasets, fit, inspect, predict, report, reproduce, version
-from skstretch.cli.guard import INTERRUPTED, guarded
+from skstretch.cli.console import fail
+from skstretch.exceptions import DataError, Failure
+
+# From errors to messages and exit codes: 2 for mistakes, 1 for failures, 130 for Ctrl-C.
+
+
+MISTAKE, FAILURE, INTERRUPTED = 2, 1, 130
+
+
+TRACEBACK = "SKSTRETCH_TRACEBACK"
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def guarded(command: Command) -> Command:
+    """Let a command end with a message instead of a traceback."""
+
+    @wraps(command)
+    def run(*args: Any, **keywords: Any) -> Any:
+        try:
+            return command(*args, **keywords)
+        except KeyboardInterrupt:
+            fail("interrupted.")
+            raise SystemExit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # whoever read stdout has had enough; keep Python from flushing into it at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(FAILURE) from None
+        except Exception as error:
+            _end(error)
+
+    return cast(Command, run)
+
+
+def _end(error: Exception) -> NoReturn:
+    """Say what happened, in the words of the error where they are meant for users."""
+    if type(error).__module__.split(".")[0] in ("typer", "click"):
+        raise error
+    if os.environ.get(TRACEBACK):
+        raise error
+    if isinstance(error, DataError):
+        fail(str(error))
+        raise SystemExit(MISTAKE) from None
+    if isinstance(error, OSError) and error.errno is not None:
+        name = f"{error.filename!r}: " if error.filename is not None else ""
+        fail(f"{name}{error.strerror or error}.")
+    elif isinstance(error, Failure | ImportError):
+        fail(str(error))
+    elif isinstance(error, MemoryError):
+        fail(f"there is not enough memory. {error}".strip())
+    else:
+        fail(f"{type(error).__name__}: {error}")
+        fail(f"this should not happen; run again with {TRACEBACK}=1 to see where.")
+    raise SystemExit(FAILURE) from None
+
 
 HELP = (
     "Regression and classification for wide data, in closed form.\n\n"
     "Data go to stdout, messages to stderr. Exit code 0: done, 2: a mistake in the command or "
     "the data, 1: a failure, 130: interrupted."
 )
+
+
 START = (
     "skstretch fit train.csv --target y -o model.stretchy",
     "skstretch predict model.stretchy new.csv --interval 0.9 -o predictions.csv",
     "skstretch report model.stretchy -o report.html",
 )
+
+
 COMMANDS: dict[str, Any] = {
     "fit": fit,
     "predict": predict,

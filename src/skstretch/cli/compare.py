@@ -6,8 +6,8 @@ import typer
 
 from skstretch.cli import options
 from skstretch.cli.console import Talk, print_json, show
-from skstretch.cli.data.form import Form
-from skstretch.cli.format_options import takes_form
+from skstretch.cli.data.files import Form
+from skstretch.cli.options import takes_form
 
 EXAMPLES = (
     "skstretch compare diabetes.csv --target target",
@@ -37,8 +37,8 @@ def compare(
 
     Every method chooses its own strength inside the training part, so that errors are honest.
     """
+    from skstretch.cli.console import printable
     from skstretch.cli.contest import contest, outer_folds
-    from skstretch.cli.names import printable
     from skstretch.cli.problem import Request, read_problem
 
     talk = Talk(quiet)

@@ -1,12 +1,16 @@
 """Where words go: data on stdout, everything else on stderr."""
 
 import contextlib
+import difflib
 import json
 import math
+import os
+import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from rich.console import Console
@@ -20,10 +24,43 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from skstretch.cli.wording import in_options
+from skstretch.exceptions import DataError
+
+# Messages of the library, which speak of Python, in the words of the command line.
+
+
+OPTIONS: tuple[tuple[str, str], ...] = (
+    (r"\b([kac])_grid\b", r"--\1"),
+    (r"\bdensity_grid\b", "--density"),
+    (r"\b(smaller|larger) (values of )?([kc])\b", r"\1 \2--\3"),
+    (r"\ba smaller \|a\|", "an --a nearer to 0"),
+    (r"\bA finite c\b", "A finite --c"),
+    (r"\banother cv, or fit in place of partial_fit\b", "or another --cv in skstretch fit"),
+    (r"\banother cv\b", "another --cv"),
+    (r"\bnp\.inf\b", "inf"),
+    (r"\bsample_weight\b", "--weights"),
+    (r"\bno column of X varies\b", "every feature has one value in all rows"),
+)
+
+
+def in_options(message: str, names: Sequence[str] | None = None) -> str:
+    """A message that names options as users type them, columns by name and rows from 1."""
+    for pattern, words in OPTIONS:
+        message = re.sub(pattern, words, message)
+    if names is not None:
+        message = re.sub(r"\bcolumn (\d+)\b", lambda found: _named(found, names), message)
+    return re.sub(r"\brow (\d+)\b", lambda found: f"row {int(found[1]) + 1}", message)
+
+
+def _named(found: re.Match[str], names: Sequence[str]) -> str:
+    column = int(found[1])
+    return f"column {names[column]!r}" if column < len(names) else found[0]
+
 
 # smaller files are read before a bar could be seen
 LARGE = 8 << 20
+
+
 # without a terminal there is no width to keep to
 PIPED_WIDTH = 120
 
@@ -141,3 +178,66 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
+
+
+# Names of columns and files: the nearest one to a typo, and lists that fit in a message.
+
+
+SHOWN = 8
+
+
+# comparing with very many names would take longer than reading the file
+MANY = 20_000
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, or None; case and spaces count little."""
+    listed = list(known)[:MANY]
+    folded = {entry.casefold().strip(): entry for entry in reversed(listed)}
+    found = difflib.get_close_matches(name.casefold().strip(), folded, n=1, cutoff=0.7)
+    return folded[found[0]] if found else None
+
+
+def quoted(names: Sequence[str], shown: int = SHOWN) -> str:
+    """Names in quotes, the first few of many."""
+    text = ", ".join(repr(name) for name in names[:shown])
+    rest = len(names) - shown
+    return text if rest <= 0 else f"{text} and {rest:,} more"
+
+
+def printable(name: str) -> str:
+    """A name without characters that a terminal would act upon."""
+    return name if name.isprintable() else repr(name)[1:-1]
+
+
+# Files that commands write: checked before the work, written whole or not at all.
+
+
+def check_writable(path: Path | None, option: str = "-o", *others: object) -> None:
+    """Refuse a place where no file can be written, before any work is done.
+
+    `others` are files that the same command reads or writes: none of them may be replaced.
+    """
+    if path is None:
+        return
+    for other in others:
+        if other is not None and os.path.realpath(str(other)) == os.path.realpath(path):
+            raise DataError(
+                f"{option} {str(path)!r} would replace a file that this command also uses: choose "
+                "another name."
+            )
+    if path.is_dir():
+        raise DataError(f"{option} {str(path)!r} is a folder: add the name of a file.")
+    folder = path.parent
+    if not folder.is_dir():
+        raise DataError(f"{option} {str(path)!r}: there is no folder {str(folder)!r}.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(13, "no permission to write in this folder", str(folder))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file in one step; an older one is replaced."""
+    from skstretch.io.files import replacing
+
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "surrogateescape"))

@@ -1,17 +1,170 @@
 """Several methods on the same folds."""
 
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from skstretch.cli.console import Talk
-from skstretch.cli.folds import check_classes, check_number
-from skstretch.cli.losses import Estimate, error_rates, squared_error
+from skstretch.cli.learning import Estimate, check_classes, check_number, error_rates, squared_error
 from skstretch.cli.problem import Problem
-from skstretch.cli.rivals import features_used, rivals
+
+# Methods to compare with: each a function (X, y) -> fitted object with ``predict``.
+
+
+SEED = 0
+
+
+INNER_FOLDS = 5
+
+
+GLMNET_FOLDS = 10
+
+
+MAX_COMPONENTS = 20
+
+
+# a sparse matrix is made dense for methods that need it up to this size
+MAX_DENSE_BYTES = 1 << 30
+
+
+Fit = Callable[[Any, Any], Any]
+
+
+def rivals(classifies: bool) -> Iterator[tuple[str, Fit]]:
+    """Names and fits of the methods that are installed, ours first."""
+    if classifies:
+        yield "skstretch", stretchy_classifier
+        yield "RidgeClassifierCV", ridge_classifier
+        yield "LinearSVC", support_vectors
+    else:
+        yield "skstretch", stretchy_regressor
+        yield "RidgeCV", ridge
+        yield "PLS", partial_least_squares
+    if find_spec("glmnet") is not None:
+        fit = glmnet_classification if classifies else glmnet_regression
+        yield "glmnet lasso", partial(fit, alpha=1.0)
+        yield "glmnet elastic net", partial(fit, alpha=0.5)
+
+
+def stretchy_regressor(X: Any, y: Any) -> Any:
+    from skstretch import StretchyRegressorCV
+
+    return StretchyRegressorCV().fit(X, y)
+
+
+def stretchy_classifier(X: Any, y: Any) -> Any:
+    from skstretch import StretchyClassifierCV
+
+    return StretchyClassifierCV().fit(X, y)
+
+
+def _scaled(X: Any, estimator: Any) -> Any:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(with_mean=isinstance(X, np.ndarray)), estimator)
+
+
+def ridge(X: Any, y: Any) -> Any:
+    """100 penalties, exact leave-one-out."""
+    from sklearn.linear_model import RidgeCV
+
+    return _scaled(X, RidgeCV(np.logspace(-6, 6, 100))).fit(X, y)
+
+
+def ridge_classifier(X: Any, y: Any) -> Any:
+    from sklearn.linear_model import RidgeClassifierCV
+
+    alphas = np.logspace(-6, 6, 100)
+    return _scaled(X, RidgeClassifierCV(alphas, class_weight="balanced")).fit(X, y)
+
+
+def support_vectors(X: Any, y: Any) -> Any:
+    """C by 5-fold balanced accuracy."""
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.svm import LinearSVC
+
+    pipeline = _scaled(X, LinearSVC(class_weight="balanced", random_state=SEED))
+    folds = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=SEED)
+    grid = {"linearsvc__C": np.logspace(-6, 1, 8)}
+    return GridSearchCV(pipeline, grid, cv=folds, scoring="balanced_accuracy").fit(X, y)
+
+
+def partial_least_squares(X: Any, y: Any) -> Any:
+    """1 to 20 components by 5-fold squared error; sparse X is made dense where that fits."""
+    from sklearn.cross_decomposition import PLSRegression
+    from sklearn.model_selection import GridSearchCV, KFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    if not isinstance(X, np.ndarray) and 8 * X.shape[0] * X.shape[1] > MAX_DENSE_BYTES:
+        raise ValueError("it needs dense data, and these would not fit into memory")
+    n, p = X.shape
+    largest = max(1, min(MAX_COMPONENTS, p, n - -(-n // INNER_FOLDS) - 1))
+    pipeline = make_pipeline(FunctionTransformer(_dense, accept_sparse=True), PLSRegression())
+    folds = KFold(INNER_FOLDS, shuffle=True, random_state=SEED)
+    grid = {"plsregression__n_components": range(1, largest + 1)}
+    return GridSearchCV(pipeline, grid, cv=folds, scoring="neg_mean_squared_error").fit(X, y)
+
+
+def _dense(X: Any) -> Any:
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def glmnet_regression(X: Any, y: Any, *, alpha: float) -> Any:
+    """100 penalties, 10-fold squared error, lambda.min."""
+    from glmnet import ElasticNet
+
+    model = ElasticNet(
+        alpha=alpha,
+        n_splits=GLMNET_FOLDS,
+        scoring="mean_squared_error",
+        cut_point=0.0,
+        random_state=SEED,
+    )
+    return model.fit(X, y)
+
+
+def glmnet_classification(X: Any, y: Any, *, alpha: float) -> Any:
+    """Binomial or multinomial, balanced, 10-fold deviance, lambda.min."""
+    from glmnet import LogitNet
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    model = LogitNet(
+        alpha=alpha,
+        n_splits=GLMNET_FOLDS,
+        scoring=_balanced_deviance,
+        cut_point=0.0,
+        random_state=SEED,
+    )
+    return model.fit(X, y, sample_weight=compute_sample_weight("balanced", y))
+
+
+def _balanced_deviance(model: Any, X: Any, y: Any, lamb: Any) -> Any:
+    """Minus the class-balanced log-loss for each penalty; glmnet's scorers ignore weights."""
+    from scipy.special import log_softmax
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    scores = model.decision_function(X, lamb=lamb).reshape(len(y), -1, len(lamb))
+    if scores.shape[1] == 1:
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+    own = np.searchsorted(model.classes_, y)
+    chances = log_softmax(scores, axis=1)[np.arange(len(y)), own]
+    return np.average(chances, axis=0, weights=compute_sample_weight("balanced", y))
+
+
+def features_used(model: Any) -> int:
+    """How many features have a coefficient that is not zero."""
+    model = getattr(model, "best_estimator_", model)
+    steps = getattr(model, "steps", None)
+    coef = np.atleast_2d((steps[-1][1] if steps else model).coef_)
+    return int(np.any(coef, axis=0).sum())
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, print_json, show
-from skstretch.cli.data.errors import DataError, Failure
-from skstretch.cli.names import nearest, quoted
-from skstretch.cli.outfile import check_writable
+from skstretch.cli.console import Talk, check_writable, nearest, print_json, quoted, show
+from skstretch.exceptions import DataError, Failure
 
 EXAMPLES = ("skstretch datasets", "skstretch datasets diabetes -o diabetes.csv")
 
@@ -54,8 +52,7 @@ def datasets(
 
 def _write(name: str, output: Path, talk: Talk) -> None:
     from skstretch import datasets as sets
-    from skstretch.cli.export import as_csv, as_svmlight
-    from skstretch.io.atomic import replacing
+    from skstretch.io.files import replacing
 
     with _downloading(talk):
         bunch = getattr(sets, f"fetch_{name}")()
@@ -129,3 +126,25 @@ def _table(listed: list[dict[str, Any]]) -> Any:
             Text(_place(row["where"])),
         )
     return table
+
+
+# Data sets as lines of CSV or SVMlight.
+
+
+def as_csv(bunch: Any) -> Iterator[bytes]:
+    """A header, then a line for each row; the target is the last column."""
+    names = getattr(bunch, "feature_names", None)
+    if names is None:
+        names = [f"x{number}" for number in range(1, bunch.data.shape[1] + 1)]
+    yield (",".join([*map(str, names), "target"]) + "\n").encode()
+    for row, target in zip(bunch.data, bunch.target.tolist(), strict=True):
+        yield (",".join(map(repr, [*row.tolist(), target])) + "\n").encode()
+
+
+def as_svmlight(bunch: Any) -> Iterator[bytes]:
+    """A line ``label index:value ...`` for each row, the first index is 1."""
+    X = bunch.data.tocsr()
+    for row, target in enumerate(bunch.target.tolist()):
+        part = slice(X.indptr[row], X.indptr[row + 1])
+        pairs = zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True)
+        yield (" ".join([f"{target:g}", *(f"{i + 1}:{v!r}" for i, v in pairs)]) + "\n").encode()

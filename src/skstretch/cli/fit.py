@@ -6,12 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.complete import columns
-from skstretch.cli.console import Talk, print_json, show
-from skstretch.cli.data.errors import DataError
-from skstretch.cli.data.form import Form
-from skstretch.cli.format_options import takes_form
-from skstretch.cli.outfile import check_writable
+from skstretch.cli.console import Talk, check_writable, print_json, show
+from skstretch.cli.data.files import Form
+from skstretch.cli.options import columns, takes_form
+from skstretch.exceptions import DataError
 
 EXAMPLES = (
     "skstretch fit diabetes.csv --target target -o diabetes.stretchy",
@@ -91,9 +89,8 @@ def fit(
     """Learn from DATA, choose a, k, c and density by exact cross-validation, save the model."""
     import skstretch
     from skstretch.cli import summary
-    from skstretch.cli.losses import cross_validated
+    from skstretch.cli.learning import Plan, cross_validated, searched
     from skstretch.cli.problem import Request, read_problem
-    from skstretch.cli.search import Plan, searched
 
     talk = Talk(quiet)
     plan = Plan.read(cv, k, c, a, density, keep, rule)

@@ -39,8 +39,7 @@ def inspect(
 def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[str, Any]:
     import numpy as np
 
-    from skstretch.cli.effects import strongest
-    from skstretch.cli.models import origin_of
+    from skstretch.cli.models import origin_of, strongest
     from skstretch.cli.summary import chosen, numerics
 
     origin = origin_of(path)
@@ -83,7 +82,7 @@ def _intervals(header: dict[str, Any]) -> str:
 def _page(found: dict[str, Any]) -> Any:
     from rich.text import Text
 
-    from skstretch.cli.names import printable
+    from skstretch.cli.console import printable
     from skstretch.cli.summary import chosen_words, grid, numerics_words
 
     table = grid()
@@ -119,7 +118,7 @@ def _notes(found: dict[str, Any]) -> list[str]:
 
 
 def _of(target: str | None) -> str:
-    from skstretch.cli.names import printable
+    from skstretch.cli.console import printable
 
     return "" if target is None else f" of {printable(target)!r}"
 
@@ -137,7 +136,7 @@ def _features(found: dict[str, Any]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from skstretch.cli.names import printable
+    from skstretch.cli.console import printable
     from skstretch.cli.summary import short
 
     several = any(row["of"] is not None for row in found["top"])

@@ -1,21 +1,23 @@
 """Model files, and data read for the model in one."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
-from skstretch.cli.checks import check_features, check_infinite, missing_counts
-from skstretch.cli.columns import KnownColumns
-from skstretch.cli.console import Talk
-from skstretch.cli.data.errors import DataError
-from skstretch.cli.data.form import Form
+from skstretch.cli.columns import KnownColumns, check_features, check_infinite, missing_counts
+from skstretch.cli.console import Talk, in_options
+from skstretch.cli.data.files import Form, check_source
+from skstretch.cli.data.matrices import read_vector
 from skstretch.cli.data.read import read_table
-from skstretch.cli.data.streams import check_source
 from skstretch.cli.data.table import Table
-from skstretch.cli.problem import missing_message
+from skstretch.cli.learning import splitter
+from skstretch.cli.problem import missing_message, read_values
+from skstretch.exceptions import DataError
 
 
 def load_model(path: Path) -> Any:
@@ -105,3 +107,151 @@ def _fit_width(table: Table, model: Any, names: list[str] | None, talk: Talk) ->
             else "all of them are needed, in the order of the fit"
         )
         raise DataError(f"the model takes {D:,} columns, and the file has {width:,}: {way_out}.")
+
+
+# Columns that a prediction consists of.
+
+
+def check_asked(model: Any, interval: float | None, proba: bool) -> None:
+    """Refuse what this kind of model does not have."""
+    if interval is not None and is_classifier(model):
+        raise DataError("--interval is for regression; this model tells classes: use --proba.")
+    if proba and not is_classifier(model):
+        raise DataError(
+            "--proba is for classification; this model predicts numbers: use --interval."
+        )
+
+
+def predicted(
+    model: Any, table: Table, interval: float | None, proba: bool, talk: Talk
+) -> dict[str, Any]:
+    """Name to values: copied columns, prediction, bounds, probabilities."""
+    columns = {role.removeprefix("id "): values for role, values in table.aside.items()}
+    try:
+        with talk.warnings():
+            # X has no names any more; its columns were put in order by name
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            columns |= _named("prediction", model.predict(table.X))
+            if interval is not None:
+                columns |= _bounds(model, table.X, interval, talk)
+            if proba:
+                shares = model.predict_proba(table.X)
+                columns |= {
+                    f"probability {name}": shares[:, i] for i, name in enumerate(model.classes_)
+                }
+    except ValueError as error:
+        raise DataError(in_options(str(error))) from error
+    return columns
+
+
+def _named(name: str, values: Any) -> dict[str, Any]:
+    if values.ndim == 1:
+        return {name: values}
+    return {f"{name} {number}": column for number, column in enumerate(values.T, 1)}
+
+
+def _bounds(model: Any, X: Any, coverage: float, talk: Talk) -> dict[str, Any]:
+    try:
+        lower, upper = model.predict_interval(X, coverage, method="plus")
+    except ValueError as error:
+        if "training features" not in str(error):
+            raise
+        talk.note(
+            "intervals from the leave-one-out residuals; for exact jackknife+ fit with --intervals."
+        )
+        lower, upper = model.predict_interval(X, coverage, method="residual")
+    if np.isinf(lower).any():
+        talk.note("some bounds are infinite: there are too few rows for this coverage.")
+    return _named("lower", lower) | _named("upper", upper)
+
+
+# The data that a model was fitted to, read again beside it.
+
+
+def training_data(
+    model: Any, data: str, target: str | None, form: Form, talk: Talk
+) -> tuple[Any, Any]:
+    """Features in the order of the model, and its target."""
+    if target is None:
+        raise DataError("say with --target which column of --data the model predicts.")
+    table = _table(model, data, target, form, talk)
+    expected = model.cv_predictions_ if hasattr(model, "cv_predictions_") else None
+    if expected is not None and len(expected) != table.X.shape[0]:
+        raise DataError(
+            f"the model was fitted to {len(expected):,} rows, and {data!r} has "
+            f"{table.X.shape[0]:,}: pass the data that it was fitted to."
+        )
+    values = read_values(table.aside["target"])
+    if values.missing.any():
+        raise DataError(f"the target {target!r} has {int(values.missing.sum())} missing values.")
+    if not is_classifier(model):
+        if values.numbers is None:
+            raise DataError(f"the target {target!r} holds text ({values.odd!r}), not numbers.")
+        return table.X, values.numbers
+    return table.X, _labels(model, values, target)
+
+
+def restore_folds(model: Any, cv: str | None) -> None:
+    """Give a loaded model the folds of its fit, which a model file cannot hold.
+
+    `cv` is what --cv was; None for fits with groups, whose folds need the groups.
+    """
+    if cv is None or not hasattr(model, "cv_results_") or model.cv is not None:
+        return
+    compressed = any(isinstance(d, int) or d < 1 for d in model.density_grid)
+    model.cv = splitter(cv, False, is_classifier(model), compressed)
+
+
+def _table(model: Any, data: str, target: str, form: Form, talk: Talk) -> Any:
+    """The features, and the target apart: a column, or a file of one value a row."""
+    table = read_for(model, data, form, talk, {"ids": (target,), "option": "--target"})
+    column = table.aside.pop(f"id {target}", None)
+    table.aside["target"] = read_vector(target, table.X.shape[0]) if column is None else column
+    return table
+
+
+def _labels(model: Any, values: Any, target: str) -> Any:
+    whole = model.classes_.dtype.kind in "iu" and values.numbers is not None
+    y = values.numbers.astype(np.int64) if whole else np.array(values.words)
+    unknown = sorted(set(y.tolist()) - set(model.classes_.tolist()))
+    if unknown:
+        raise DataError(f"the model does not know the class {unknown[0]!r} of {target!r}.")
+    return y
+
+
+# The features that matter most to a model.
+
+
+def strongest(model: Any, count: int) -> list[dict[str, Any]]:
+    """Features by the size of their effect: the slope times the standard deviation in training.
+
+    `slope` is the change of the prediction (of the score, for classes) for one unit of the raw
+    feature at its mean, `effect` that for one standard deviation; `of` is the class that a
+    positive effect speaks for, or the number of the target where there are several.
+    """
+    slopes = np.atleast_2d(model.slope_)
+    effects = slopes * model._quadrant.moments.scale
+    size = np.abs(effects).max(axis=0)
+    order = np.argsort(-size, kind="stable")[:count]
+    names = getattr(model, "feature_names_in_", None)
+    of = _outputs(model, len(slopes))
+    found = []
+    for column in order[size[order] > 0].tolist():
+        target = int(np.abs(effects[:, column]).argmax())
+        found.append(
+            {
+                "feature": str(column + 1) if names is None else str(names[column]),
+                "of": of[target],
+                "effect": float(effects[target, column]),
+                "slope": float(slopes[target, column]),
+            }
+        )
+    return found
+
+
+def _outputs(model: Any, count: int) -> list[Any]:
+    """What each output of a model stands for."""
+    if hasattr(model, "classes_"):
+        classes = model.classes_.tolist()
+        return classes[1:] if count == 1 else classes
+    return [None] if count == 1 else list(range(1, count + 1))

@@ -1,12 +1,138 @@
 """Options that several commands share."""
 
+import inspect
+import os
+import shlex
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from skstretch.cli.complete import columns
+from skstretch.cli.data.files import Form, Kind
+
+# Options that say how a data file is written, for every command that reads one.
+
+
+PANEL = "How the data are written"
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+KindOption = Annotated[
+    Kind,
+    typer.Option("--format", help="auto looks at the file.", rich_help_panel=PANEL),
+]
+
+
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        metavar="CHAR",
+        help="Between the fields of a CSV: a character, or tab. Found out by default.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+Decimal = Annotated[
+    str,
+    typer.Option(
+        "--decimal", metavar="CHAR", help="The decimal mark: . or ,", rich_help_panel=PANEL
+    ),
+]
+
+
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of a CSV; UTF-8 by default.", rich_help_panel=PANEL),
+]
+
+
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        help="The first line of a CSV is data; columns are called 'column 1' and so on.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+ZeroBased = Annotated[
+    bool,
+    typer.Option(
+        "--zero-based",
+        help="Features of an SVMlight file are numbered from 0, not from 1.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+def read_form(
+    format: KindOption = Kind.AUTO,
+    sep: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    zero_based: ZeroBased = False,
+) -> Form:
+    """The form that the options ask for."""
+    from skstretch.cli.data.delimited import separator_named
+
+    return Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
+
+
+def takes_form(command: Command) -> Command:
+    """Give a command the options of `read_form` in place of its argument `form`."""
+    shared = inspect.signature(read_form).parameters
+    own = inspect.signature(command)
+    kept = [parameter for name, parameter in own.parameters.items() if name != "form"]
+
+    @wraps(command)
+    def run(**words: Any) -> Any:
+        form = read_form(**{name: words.pop(name) for name in shared})
+        return command(form=form, **words)
+
+    listed = [*kept, *shared.values()]
+    changed = cast(Any, run)
+    changed.__signature__ = own.replace(parameters=listed)
+    changed.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
+    return cast(Command, run)
+
+
+# Completion in the shell: names of the columns of the file that was typed before.
+
+
+HEAD = 1 << 16
+
+
+# where bash and the other shells put the line that is being typed
+TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+
+
+def columns(ctx: Any, incomplete: str) -> list[str]:
+    """Names in the header of the CSV on the command line; nothing where that fails."""
+    from skstretch.cli.data.delimited import column_names, fields, separator_of
+
+    try:
+        with open(_file(), encoding="utf-8-sig") as file:
+            header, *rest = file.read(HEAD).splitlines()
+        names = fields(header, separator_of([header, *rest[:1]]))
+    except Exception:  # a shell that waits for Tab must never see a traceback
+        return []
+    return [name for name in column_names(names, len(names)) if name.startswith(incomplete)]
+
+
+def _file() -> str:
+    """The first word of the line that is a data file."""
+    line = " ".join(os.environ.get(name, "") for name in TYPED)
+    words = [word for word in shlex.split(line) if Path(word).suffix != ".stretchy"]
+    return next(word for word in words if Path(word).is_file())
 
 
 class TaskName(StrEnum):
@@ -33,7 +159,11 @@ Data = Annotated[
         "LIBSVM/SVMlight; - is standard input.",
     ),
 ]
+
+
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that skstretch fit wrote.")]
+
+
 Target = Annotated[
     str | None,
     typer.Option(
@@ -45,6 +175,8 @@ Target = Annotated[
         autocompletion=columns,
     ),
 ]
+
+
 TaskOption = Annotated[
     TaskName,
     typer.Option(
@@ -52,22 +184,32 @@ TaskOption = Annotated[
         "else regression."
     ),
 ]
+
+
 Groups = Annotated[
     str | None,
     typer.Option(
         metavar="COL", help="Rows with the same value stay in one fold.", autocompletion=columns
     ),
 ]
+
+
 Drop = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COL", help="Leave a column out; may be repeated.", autocompletion=columns
     ),
 ]
+
+
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out the rows that have a missing value.")
 ]
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but errors and the data asked for.")
 ]

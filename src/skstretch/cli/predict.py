@@ -9,11 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, print_json
-from skstretch.cli.data.errors import DataError
-from skstretch.cli.data.form import Form
-from skstretch.cli.format_options import takes_form
-from skstretch.cli.outfile import check_writable, write_text
+from skstretch.cli.console import Talk, check_writable, print_json, write_text
+from skstretch.cli.data.files import Form
+from skstretch.cli.options import takes_form
+from skstretch.exceptions import DataError
 
 EXAMPLES = (
     "skstretch predict diabetes.stretchy new.csv -o predictions.csv",
@@ -58,8 +57,7 @@ def predict(
     quiet: options.Quiet = False,
 ) -> None:
     """Predict the rows of DATA, in their order, with a model that skstretch fit wrote."""
-    from skstretch.cli.models import load_model, origin_of, read_for
-    from skstretch.cli.outputs import check_asked, predicted
+    from skstretch.cli.models import check_asked, load_model, origin_of, predicted, read_for
 
     talk = Talk(quiet)
     check_writable(output, "-o", data, model)

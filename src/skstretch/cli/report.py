@@ -6,11 +6,10 @@ from typing import Annotated
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, print_json
-from skstretch.cli.data.errors import DataError
-from skstretch.cli.data.form import Form
-from skstretch.cli.format_options import takes_form
-from skstretch.cli.outfile import check_writable
+from skstretch.cli.console import Talk, check_writable, print_json
+from skstretch.cli.data.files import Form
+from skstretch.cli.options import takes_form
+from skstretch.exceptions import DataError
 
 EXAMPLES = (
     "skstretch report diabetes.stretchy",
@@ -44,8 +43,7 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a report on a model as one HTML page that needs no network."""
-    from skstretch.cli.models import load_model, origin_of
-    from skstretch.cli.training import restore_folds, training_data
+    from skstretch.cli.models import load_model, origin_of, restore_folds, training_data
     from skstretch.report import write_report
 
     talk = Talk(quiet)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from skstretch.cli.data.errors import DataError
+from skstretch.exceptions import DataError
 
 EXAMPLES = (
     "skstretch reproduce --quick",

@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from skstretch.cli.names import printable
+from skstretch.cli.console import printable
 
 
 def facts(

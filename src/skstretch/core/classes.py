@@ -4,8 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import logsumexp, softmax
 
-from skstretch.core.types import Array, Index
+from skstretch.core.crossfit import paired_error
+from skstretch.core.types import Array, Index, Mask
 
 
 def signed_targets(codes: Index, n_classes: int) -> Array:
@@ -58,3 +61,111 @@ def class_weights(
             "class to weight."
         )
     return weights * balanced_weights(codes, classes.size, weights)[codes]
+
+
+# Cuts and probabilities from out-of-fold scores of a classifier.
+
+
+# parts of the samples in which a tuned cut is compared with zero
+N_PARTS = 10
+
+
+def settled(scores: Array) -> Array:
+    """Scores rounded to ten digits of the largest.
+
+    Equal samples have equal scores but for rounding, which differs with the storage of the data
+    and the blocks it is read in; no cut may fall between them.
+    """
+    largest = float(np.max(np.abs(scores), initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return scores
+    unit = 2.0 ** (np.ceil(np.log2(largest)) - 34)
+    return np.asarray(np.round(scores / unit) * unit)
+
+
+def balanced_cut(scores: Array, positive: Mask, weights: Array) -> float:
+    """The cut of least balanced error rate on the scores; nearest to zero among equals."""
+    order = np.argsort(scores, kind="stable")
+    ordered, is_positive, w = scores[order], positive[order], weights[order]
+    share = np.where(is_positive, w / w[is_positive].sum(), -w / w[~is_positive].sum())
+    # error of cutting below sample i: positives below it are missed, negatives above are not
+    errors = np.concatenate([[0.0], np.cumsum(share)])
+    gaps = np.flatnonzero(np.diff(ordered) > 0)
+    cuts = (ordered[gaps] + ordered[gaps + 1]) / 2
+    at = errors[gaps + 1]
+    below_zero = errors[np.searchsorted(ordered, 0.0, side="right")]
+    cuts, at = np.append(cuts, 0.0), np.append(at, below_zero)
+    best = np.flatnonzero(at <= at.min() + 1e-12)
+    return float(cuts[best[np.argmin(np.abs(cuts[best]))]])
+
+
+def balanced_cuts(outputs: Array, codes: Index, weights: Array) -> Array:
+    """A cut for every column: the second class of two, or each class against the rest."""
+    if outputs.shape[1] == 1:
+        return np.array([balanced_cut(outputs[:, 0], codes == 1, weights)])
+    return np.array(
+        [balanced_cut(outputs[:, j], codes == j, weights) for j in range(outputs.shape[1])]
+    )
+
+
+def favoured_cuts(outputs: Array, codes: Index, n_classes: int, weights: Array) -> Array:
+    """Balanced cuts where they beat zero by more than a standard error, else zeros.
+
+    The cuts that are compared are learned from the other parts of the samples.
+    """
+    order = np.argsort(codes, kind="stable")
+    part = np.empty(codes.size, dtype=np.intp)
+    part[order] = np.arange(codes.size) % N_PARTS
+    tuned = np.zeros_like(outputs)
+    for p in range(N_PARTS):
+        others = part != p
+        if len(np.unique(codes[others])) < n_classes:
+            return np.zeros(outputs.shape[1])
+        tuned[part == p] = balanced_cuts(outputs[others], codes[others], weights[others])
+    balance = balanced_weights(codes, n_classes, weights)[codes]
+    at_zero = (decided(outputs) != codes) * balance
+    at_cut = (decided(outputs - tuned) != codes) * balance
+    gain, error = paired_error(at_zero - at_cut, weights, None)
+    if gain > error:
+        return balanced_cuts(outputs, codes, weights)
+    return np.zeros(outputs.shape[1])
+
+
+def margins(outputs: Array) -> Array:
+    """One column per class, of which only differences matter."""
+    if outputs.shape[1] == 1:
+        return np.hstack([np.zeros_like(outputs), outputs])
+    return outputs
+
+
+def temperature(outputs: Array, codes: Index, weights: Array) -> float:
+    """The factor ``A > 0`` of greatest likelihood in ``softmax(A margins)``.
+
+    Labels are smoothed by one pseudo-observation per class, so that separable scores have a
+    finite answer.
+    """
+    M = margins(outputs)
+    n_classes = M.shape[1]
+    counts = np.bincount(codes, weights=weights, minlength=n_classes)
+    targets = np.full(M.shape, 1.0)
+    targets[np.arange(codes.size), codes] += counts[codes]
+    targets /= targets.sum(axis=1, keepdims=True)
+    size = float(np.abs(M - M.mean(axis=1, keepdims=True)).max())
+    if size == 0:
+        return 1.0
+
+    def gradient(A: float) -> float:
+        return float(weights @ ((softmax(A * M, axis=1) - targets) * M).sum(axis=1))
+
+    low, high = 1e-6 / size, 1.0 / size
+    if gradient(low) >= 0:
+        return low
+    while gradient(high) < 0:
+        high *= 4.0
+    return float(brentq(gradient, low, high))
+
+
+def probabilities(outputs: Array, factor: float) -> Array:
+    """``softmax(factor * margins)``: one half at a score of zero for two classes."""
+    M = factor * margins(outputs)
+    return np.asarray(np.exp(M - logsumexp(M, axis=1, keepdims=True)))

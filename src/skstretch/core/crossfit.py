@@ -4,13 +4,14 @@ Dual: with ``beta = G y`` the residuals of samples S by the model fitted without
 ``G_SS r = beta_S``. The block-inverse proof never uses symmetry. Exact given the z-scores and a.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from skstretch.core.dual import DualSolution
-from skstretch.core.inverse import Inverse
+from skstretch.core.dual import DualSolution, Inverse
 from skstretch.core.types import Array, Index
 
 
@@ -91,3 +92,64 @@ class RowSystem:
             enlarged = 1.0 + np.einsum("ij,ji->i", left, through)
         slack = float(1.0 / np.abs(enlarged).max(initial=1.0))
         return r, -(self.inverse @ (weighted @ r)), slack
+
+
+# Prediction intervals from leave-one-out models.
+
+
+def ranks(n: int, coverage: float) -> tuple[int, int]:
+    """Which of n sorted values bound from below and above, counted from 1.
+
+    Below: ``floor((1 - coverage) (n + 1))``; above: ``ceil(coverage (n + 1))``. Zero and n + 1
+    stand for minus and plus infinity.
+    """
+    # 0.9 * 10 is a hair above 9: coverages are meant in decimals
+    return (
+        math.floor(round((1.0 - coverage) * (n + 1), 9)),
+        min(n + 1, math.ceil(round(coverage * (n + 1), 9))),
+    )
+
+
+def jackknife_plus(predictions: Array, residuals: Array, coverage: float) -> tuple[Array, Array]:
+    """Bounds from leave-one-out predictions (N, M) at new points and residuals (M,).
+
+    Lower: the ``floor((1 - coverage)(M + 1))`` smallest of ``prediction_i - |residual_i|``;
+    upper: the ``ceil(coverage (M + 1))`` smallest of ``prediction_i + |residual_i|``.
+    """
+    n = residuals.size
+    low, high = ranks(n, coverage)
+    size = np.abs(residuals)
+    lower = np.full(predictions.shape[0], -np.inf)
+    upper = np.full(predictions.shape[0], np.inf)
+    if low >= 1:
+        lower = np.partition(predictions - size, low - 1, axis=1)[:, low - 1]
+    if high <= n:
+        upper = np.partition(predictions + size, high - 1, axis=1)[:, high - 1]
+    return lower, upper
+
+
+def residual_width(residuals: Array, coverage: float) -> float:
+    """Half the width of an interval around a prediction: a quantile of ``|residual|``."""
+    n = residuals.size
+    _, high = ranks(n, coverage)
+    return float(np.sort(np.abs(residuals))[high - 1]) if high <= n else math.inf
+
+
+# Paired comparison of two models by their losses on the same samples.
+
+
+def paired_error(
+    difference: Array, weights: Array, groups: npt.NDArray[np.generic] | None
+) -> tuple[float, float]:
+    """Weighted mean of paired differences of loss and its standard error.
+
+    A weight counts repetitions; with groups, whole groups are the independent units.
+    """
+    total = weights.sum()
+    mean = float(weights @ difference / total)
+    deviations = difference - mean
+    if groups is None:
+        return mean, float(np.sqrt(weights @ np.square(deviations)) / total)
+    _, codes = np.unique(groups, return_inverse=True)
+    sums = np.bincount(codes, weights=weights * deviations)
+    return mean, float(np.sqrt(np.sum(np.square(sums))) / total)

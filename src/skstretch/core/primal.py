@@ -8,9 +8,8 @@ from scipy.linalg import eigh
 
 from skstretch.core.crossfit import RowSystem
 from skstretch.core.factors import Factor, factorise
-from skstretch.core.gram import PrimalGram
-from skstretch.core.intercept import Intercept
-from skstretch.core.stretch import scaled_penalty
+from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.stretch import Intercept, scaled_penalty
 from skstretch.core.types import Array
 
 

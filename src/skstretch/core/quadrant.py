@@ -1,93 +1,23 @@
 """The first-quadrant transform: z-score, then ``exp(a z + b)``."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from skstretch.core.factors import power_of_two
-from skstretch.core.features import ExpFeatures, PlainFeatures
+from skstretch.core.features import (
+    ExpFeatures,
+    Features,
+    PlainFeatures,
+    is_cached,
+    row_tiles,
+    tile_of,
+)
+from skstretch.core.moments import LARGEST_LOG_FEATURE, Columns, Kind, Moments
 from skstretch.core.stretch import is_safe
-from skstretch.core.tiles import row_tiles, tile_of
-from skstretch.core.types import Array, Index, Mask
-
-Kind = Literal["exp", "identity", "linear"]
-Columns = slice | Index
-
-# exp(600) squared with a few coefficients still is a float64
-LARGEST_LOG_FEATURE = 600.0
-# below this the squares of deviations lose digits
-SMALLEST_SCALE = 1e-140
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Weighted statistics of the training columns, each of shape (D,).
-
-    `smallest` is the smallest raw value; `low` and `high` are the extreme z-scores. Columns that
-    are constant within rounding have scale 1 and take no part in a fit.
-    """
-
-    mean: Array
-    scale: Array
-    smallest: Array
-    low: Array
-    high: Array
-    constant: Mask
-
-    def take(self, columns: Columns) -> "Moments":
-        """The moments of some columns."""
-        return Moments(*(getattr(self, f)[columns] for f in self.__dataclass_fields__))
-
-
-def resolution(dtype: object) -> float:
-    """The relative spacing of the numbers of a storage: that of float32, or of float64."""
-    return float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
-
-
-def column_moments(
-    X: npt.NDArray[np.generic], weights: Array, eps: float = float(np.finfo(float).eps)
-) -> Moments:
-    """Moments of a block of columns; `eps` is the resolution of the data's own dtype."""
-    share = weights / weights.sum()
-    smallest, largest = _floats(X.min(axis=0)), _floats(X.max(axis=0))
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, scale = _mean_and_scale(X, share)
-    # squares that overflow, or vanish although the column varies
-    if not np.isfinite(scale).all() or np.any((scale < SMALLEST_SCALE) & (smallest < largest)):
-        mean, scale = _scaled_moments(_floats(X), share)
-    # halves, so that the difference of two huge numbers does not overflow
-    half_range = largest / 2 - smallest / 2
-    constant = half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest))
-    constant |= scale == 0
-    # the mean of equal numbers is one of them but for rounding, which is large for large numbers
-    mean, scale = np.where(constant, smallest, mean), np.where(constant, 1.0, scale)
-    low, high = (smallest - mean) / scale, np.where(constant, 0.0, (largest - mean) / scale)
-    return Moments(mean, scale, smallest, low, high, constant)
-
-
-def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Array]:
-    """Weighted mean and deviation, a few rows at a time."""
-    mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for rows in row_tiles(*X.shape):
-        mean += share[rows] @ _floats(tile_of(X, rows))
-    for rows in row_tiles(*X.shape):
-        deviations = np.subtract(tile_of(X, rows), mean, dtype=np.float64)
-        variance += share[rows] @ np.square(deviations, out=deviations)
-    return mean, np.sqrt(variance)
-
-
-def _floats(X: npt.NDArray[np.generic]) -> Array:
-    return np.asarray(X, dtype=np.float64)
-
-
-def _scaled_moments(X: Array, share: Array) -> tuple[Array, Array]:
-    """Mean and scale of columns whose squares leave the range of float64."""
-    size = power_of_two(np.abs(X).max(axis=0))
-    scaled = X / size
-    mean = share @ scaled
-    return mean * size, np.sqrt(share @ np.square(scaled - mean)) * size
+from skstretch.core.types import Array
 
 
 @dataclass(frozen=True)
@@ -182,3 +112,76 @@ class Quadrant:
             return None
         column = int(np.argmax(peaks))
         return column, float(peaks[column])
+
+
+# Features about their weighted means, made a few rows at a time.
+
+
+class Rows(Protocol):
+    """Features that can be had some rows at a time."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def offset(self) -> float: ...
+
+    def rows(self, rows: slice) -> Features: ...
+
+
+@dataclass(frozen=True)
+class Strip:
+    """All rows of some raw columns, of any real dtype, transformed when they are asked for."""
+
+    raw: npt.NDArray[np.generic]
+    quadrant: Quadrant
+    columns: slice
+    bounded: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.raw.shape[0], self.raw.shape[1]
+
+    @property
+    def offset(self) -> float:
+        return self.quadrant.offset
+
+    def rows(self, rows: slice) -> Features:
+        return self.quadrant.features(tile_of(self.raw, rows), self.columns, self.bounded)
+
+
+def centre_into(
+    block: Rows,
+    exponents: Sequence[float],
+    weights: Array,
+    outs: Sequence[Array],
+    peaks: Array | None = None,
+) -> list[Array]:
+    """Write ``Qc`` of every exponent into `outs`; returns the means less the offset.
+
+    ``Q = P**r = Qc + 1 (e + offset)'`` with the weighted mean e of ``Q - offset``. Where `peaks`
+    is given, it is raised to the largest logs of every row.
+    """
+    n_rows, n_columns = block.shape
+    means = [np.zeros(n_columns) for _ in exponents]
+    for rows in row_tiles(n_rows, n_columns):
+        tile = block.rows(rows)
+        if peaks is not None:
+            np.maximum(peaks[rows], tile.log_peaks(axis=1), out=peaks[rows])
+        for r, out, mean in zip(exponents, outs, means, strict=True):
+            mean += weights[rows] @ tile.excess(r, out[rows])
+    for out, mean in zip(outs, means, strict=True):
+        mean /= weights.sum()
+        out -= mean
+    return means
+
+
+def centred(block: Rows, r: float, weights: Array) -> tuple[Array, Array]:
+    """``(Qc, e)`` of one exponent, in fresh arrays."""
+    if not is_cached(*block.shape):
+        out = np.empty(block.shape)
+        return out, centre_into(block, [r], weights, [out])[0]
+    Q = block.rows(slice(None)).excess(r)
+    mean = weights @ Q / weights.sum()
+    Q -= mean
+    return Q, mean

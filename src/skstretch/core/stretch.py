@@ -1,15 +1,25 @@
 """The stretch exponent, the penalty, and when powers are safe in float64."""
 
+import math
+import numbers
+from enum import Enum
+
 import numpy as np
 
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 
 # exp(+-300) squared and summed over any number of features that fits in memory stays in float64
 SAFE_EXPONENT = 300.0
+
+
 # entries of K within a factor of exp(10) of each other: centring costs at most four digits
 SIMILAR_ROWS = 10.0
+
+
 # beyond this a penalty is indistinguishable from infinity beside entries of order one
 LARGEST_LOG = 575.0
+
+
 # times a mean of stretched features it still is a float64
 LARGEST_PENALTY = 1e250
 
@@ -84,3 +94,61 @@ def rows_for_penalty(log_rows: Array, lam: Array, r: float) -> Array:
         least = np.log(lam) / (1.0 + r)
     capped = (1.0 + r) * np.max(least - log_rows) > LARGEST_LOG
     return np.maximum(log_rows, least) if capped else log_rows
+
+
+# The three kinds of intercept.
+
+
+class Intercept(Enum):
+    """Free (not penalised), the paper's column of ones (stretched and penalised), or none."""
+
+    FREE = "free"
+    COLUMN = "column"
+    NONE = "none"
+
+    @classmethod
+    def of(cls, fit_intercept: object) -> "Intercept":
+        """The kind that an estimator's ``fit_intercept`` stands for."""
+        if isinstance(fit_intercept, str):
+            if fit_intercept == "column":
+                return cls.COLUMN
+        elif fit_intercept in (True, False):
+            return cls.FREE if fit_intercept else cls.NONE
+        raise ValueError(
+            f"fit_intercept={fit_intercept!r} is not known: use True (free, not penalised), "
+            '"column" (a penalised column of ones, as in the paper) or False.'
+        )
+
+
+# Two-pass compression: which features a second pass keeps.
+
+
+def keep_count(density: float, n_features: int) -> int:
+    """How many features a density keeps: ``ceil(density * n)`` for a share, itself for a count.
+
+    Examples
+    --------
+    >>> from skstretch.core import keep_count
+    >>> keep_count(0.1, 30), keep_count(0.01, 30), keep_count(7, 30)
+    (3, 1, 7)
+    """
+    if isinstance(density, numbers.Integral) and not isinstance(density, bool):
+        if not 1 <= density <= n_features:
+            raise ValueError(
+                f"density={density!r} is a count (an int) and must lie in 1..{n_features}, the "
+                "number of features; for a share pass a float in (0, 1]."
+            )
+        return int(density)
+    if isinstance(density, bool) or not isinstance(density, numbers.Real) or not 0 < density <= 1:
+        raise ValueError(
+            f"density={density!r} is out of range: pass a float in (0, 1] for the share of "
+            "features that the second pass keeps, or an int for their number."
+        )
+    # 0.1 * 30 is a hair above 3: a share is meant in decimals
+    return max(1, math.ceil(round(float(density) * n_features, 9)))
+
+
+def strongest(coef: Array, count: int) -> Index:
+    """Indices of the `count` largest ``|coef|`` in increasing order; ties go to the lower index."""
+    order = np.argsort(-np.abs(coef), kind="stable")
+    return np.sort(order[:count])

@@ -1,11 +1,56 @@
 """Names for the array types that the maths uses."""
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
+
+
 Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
 Index: TypeAlias = npt.NDArray[np.intp]
+
+
 ArrayLike: TypeAlias = npt.ArrayLike
+
+
+# What every way of solving returns.
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Coefficients of t targets.
+
+    ``prediction = P coef + intercept = (P - offset) coef + level``, where `offset` is that of the
+    features. Predicting from `level` keeps the digits that a large intercept would swallow.
+
+    Attributes
+    ----------
+    coef : array of shape (D, t)
+    level, intercept : arrays of shape (t,)
+    beta : array of shape (M, t) or None
+        Dual coefficients times ``exp(log_beta)``, row by row. None where the primal form was
+        solved.
+    log_beta : array of shape (M,) or None
+    rcond : float
+        Reciprocal condition number of the solve: ``eps / rcond`` bounds the relative error.
+    n_iter, residual : int, float or None
+        Steps and relative residual of an iterative solve; None for a direct one.
+    """
+
+    coef: Array
+    level: Array
+    intercept: Array
+    beta: Array | None
+    log_beta: Array | None
+    rcond: float
+    n_iter: int | None = None
+    residual: float | None = None
+
+    def is_finite(self) -> bool:
+        """Whether every number that a prediction needs is finite."""
+        return bool(np.isfinite(self.coef).all() and np.isfinite(self.level).all())

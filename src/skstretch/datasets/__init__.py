@@ -3,23 +3,21 @@
 See ``docs/datasets.md`` for where files are looked for and how to put them there by hand.
 """
 
-from .challenge_loaders import (
+from skstretch.datasets.loaders import (
     fetch_arcene,
+    fetch_corn,
     fetch_dexter,
+    fetch_diabetes,
     fetch_dorothea,
+    fetch_gaze,
     fetch_gisette,
     fetch_madelon,
-)
-from .errors import ChecksumError, DatasetNotFoundError
-from .listing import list_datasets
-from .regression_loaders import (
-    fetch_corn,
-    fetch_diabetes,
-    fetch_gaze,
     fetch_prostate,
     fetch_tfidf,
+    list_datasets,
 )
-from .standins import make_gaze_standin, make_gisette_standin, make_tfidf_standin
+from skstretch.datasets.standins import make_gaze_standin, make_gisette_standin, make_tfidf_standin
+from skstretch.exceptions import ChecksumError, DatasetNotFoundError
 
 __all__ = [
     "ChecksumError",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .errors import ChecksumError
-from .records import File
-from .sample import Sample, as_labels
+from skstretch.datasets.readers import Sample, as_labels
+from skstretch.datasets.registry import File
+from skstretch.exceptions import ChecksumError
 
 TIMEOUT = 30.0  # seconds without an answer
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .errors import ChecksumError
+from skstretch.exceptions import ChecksumError
 
 WIDTH, HEIGHT = 1200, 1000
 

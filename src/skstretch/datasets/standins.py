@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import optimize, sparse, special
 from sklearn.utils import Bunch
 
-from .gaze import write_rows
+from skstretch.datasets.gaze import write_rows
 
 LABEL = "GENERATED STAND-IN"
 

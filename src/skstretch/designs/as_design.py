@@ -1,19 +1,19 @@
 """From whatever X is to a design: the only place that asks what X is."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from skstretch.core.quadrant import Moments, Quadrant
+from skstretch.core.moments import Moments
+from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index
-from skstretch.designs.dask_array import DaskArray, cut, is_dask
+from skstretch.designs.dask.array import DaskArray, cut, is_dask
 from skstretch.designs.dense import DenseDesign, dense_moments
 from skstretch.designs.protocol import Design
 from skstretch.designs.source import Source, is_source
-from skstretch.designs.sparse import SparseDesign
-from skstretch.designs.sparse_moments import sparse_moments
+from skstretch.designs.sparse import EXP_COST, SPARSE_COST, SparseDesign, sparse_moments
 from skstretch.designs.survey import Ready
 
 
@@ -35,7 +35,7 @@ def tidy(X: Any, names: Any = None) -> Any:
 def measure(X: Any, weights: Array) -> Moments:
     """Weighted moments of every column of X."""
     if isinstance(X, DaskArray):
-        from skstretch.designs.dask_survey import dask_moments
+        from skstretch.designs.dask.survey import dask_moments
 
         return dask_moments(X, weights)
     if isinstance(X, Source):
@@ -74,7 +74,7 @@ def as_design(
     if rows is not None and rows.size == X.shape[0]:
         rows = None
     if isinstance(X, DaskArray):
-        from skstretch.designs.dask_design import dask_design
+        from skstretch.designs.dask.design import dask_design
 
         return dask_design(X, quadrant, rows, columns, bounded, ready)
     design: SparseDesign | DenseDesign
@@ -88,3 +88,47 @@ def as_design(
     if ready is not None and isinstance(design, DenseDesign):
         design = replace(design, ready=ready)
     return design
+
+
+# What X is and what a walk over it costs, without reading it.
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How X is stored.
+
+    Attributes
+    ----------
+    kind : {"in memory", "sparse", "read in blocks"}
+    shape : (int, int)
+    dtype : str
+    nbytes : int
+        What one walk over the data reads.
+    products : float
+        Multiplications of BLAS that one K (all rows by all rows) is worth.
+    """
+
+    kind: str
+    shape: tuple[int, int]
+    dtype: str
+    nbytes: int
+    products: float
+
+
+def storage_of(X: Any) -> Storage:
+    """Describe validated X."""
+    n_rows, n_columns = int(X.shape[0]), int(X.shape[1])
+    side, other = min(n_rows, n_columns), max(n_rows, n_columns)
+    dense = float(side) * other * (side + EXP_COST)
+    nbytes, kind = n_rows * n_columns * np.dtype(X.dtype).itemsize, "in memory"
+    if sparse.issparse(X):
+        nbytes, kind = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes, "sparse"
+        counts = np.diff(X.indptr).astype(float)
+        if n_rows <= n_columns:
+            by_blas = float(n_rows) * (n_rows + EXP_COST)
+            dense = float(np.minimum(SPARSE_COST * np.square(counts), by_blas).sum())
+        else:
+            dense = min(dense, SPARSE_COST * float(X.nnz) ** 2 / n_rows)
+    elif is_source(X):
+        kind = "read in blocks"
+    return Storage(kind, (n_rows, n_columns), str(X.dtype), int(nbytes), dense)

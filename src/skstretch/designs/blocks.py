@@ -1,18 +1,153 @@
 """How much of the data is held at a time."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from itertools import pairwise
+from typing import Protocol, TypeVar
 
-from sklearn import get_config
+import numpy as np
+from sklearn import config_context, get_config
+from threadpoolctl import ThreadpoolController
 
-from skstretch.designs.threads import halt_point
+from skstretch.core.dual_gram import DualGram, Frame, cross_block, dual_grams, joined
+from skstretch.core.quadrant import Strip
+from skstretch.core.types import Array
+from skstretch.designs.protocol import Design
+
+# How work is spread over cores: threads over blocks with calm BLAS, or BLAS threads.
+
+
+# the side of a square system up to which BLAS is held to one thread
+SMALL_SYSTEM = 512
+
+
+# rows up to which blocks of columns are shared among threads, each with its own sums (measured at
+# 500, 980 and 2,000 rows: up to twice as fast as BLAS threads, which win at 4,000)
+SHARED_ROWS = 2048
+
+
+_outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
+
+
+Item = TypeVar("Item")
+
+
+Result = TypeVar("Result")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def available_threads() -> int:
+    """The threads that BLAS may use here, before this library held it back."""
+    outer = _outer_threads.get()
+    if outer is not None:
+        return outer
+    return max((lib.num_threads for lib in _blas().lib_controllers), default=1)
+
+
+@contextmanager
+def calm_blas(size: int) -> Iterator[None]:
+    """Hold BLAS to one thread where systems have at most `SMALL_SYSTEM` rows."""
+    threads = available_threads()
+    if size > SMALL_SYSTEM or threads == 1 or _outer_threads.get() is not None:
+        yield
+        return
+    token = _outer_threads.set(threads)
+    try:
+        with _blas().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _outer_threads.reset(token)
+
+
+@contextmanager
+def threads_for_rows(n_rows: int) -> Iterator[int]:
+    """The threads to share blocks of columns among; BLAS is calm where there are several."""
+    threads = available_threads() if n_rows <= SHARED_ROWS else 1
+    with calm_blas(0 if threads > 1 else n_rows):
+        yield threads
+
+
+class HaltedError(Exception):
+    """Another thread has failed or the user has interrupted: there is no use in going on."""
+
+
+_worker = threading.local()
+
+
+def halt_point() -> None:
+    """Where a walk over blocks may be stopped from outside."""
+    halt = getattr(_worker, "halt", None)
+    if halt is not None and halt.is_set():
+        raise HaltedError
+
+
+def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """``[work(item) for item in items]`` in threads; the order of results is that of the items.
+
+    An error or an interrupt stops the other threads at their next block. Scikit-learn's settings
+    are those of the caller.
+    """
+    if len(items) < 2:
+        return [work(item) for item in items]
+    halt, config = threading.Event(), get_config()
+
+    def run(item: Item) -> Result:
+        _worker.halt = halt
+        try:
+            with config_context(**config):
+                return work(item)
+        except BaseException:
+            halt.set()
+            raise
+
+    with ThreadPoolExecutor(len(items)) as pool:
+        futures = [pool.submit(run, item) for item in items]
+        try:
+            return _results(futures)
+        except BaseException:
+            halt.set()
+            raise
+
+
+def _results(futures: Sequence[Future[Result]]) -> list[Result]:
+    """All results, or the error that halted the others."""
+    errors = [future.exception() for future in futures]
+    for error in errors:
+        if error is not None and not isinstance(error, HaltedError):
+            raise error
+    return [future.result() for future in futures]
+
+
+@contextmanager
+def lone_thread() -> Iterator[None]:
+    """Work of which a scheduler runs several at a time: each keeps to its own thread."""
+    token = _outer_threads.set(1)
+    try:
+        yield
+    finally:
+        _outer_threads.reset(token)
+
 
 # large enough for BLAS to run at full speed, small enough to stay in the cache of a core
 BLOCK_BYTES = 1 << 21
+
+
 # fewer columns than this would spend their time adding products up
 BLOCK_LENGTH = 1 << 10
+
+
 # a block, one of its powers and their copies, in a few threads
 COPIES = 8
+
+
 # numbers below which threads cost more than they save
 SHARED_SIZE = 1 << 18
 
@@ -47,3 +182,47 @@ def shares(count: int, threads: int, other: int) -> list[slice]:
 def working_bytes() -> int:
     """Scikit-learn's ``working_memory`` setting, in bytes."""
     return int(get_config()["working_memory"] * 2**20)
+
+
+# Walks over dense blocks of features that every kind of storage shares.
+
+
+class Walkable(Protocol):
+    """Features that can be read densely, some columns at a time."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def column_strips(
+        self, within: slice | None = None, copies: int = COPIES
+    ) -> Iterator[tuple[slice, Strip]]: ...
+
+
+def threaded_grams(
+    design: Walkable,
+    exponents: Sequence[float],
+    weights: Array,
+    log_rows: Array | None,
+    borders: bool,
+) -> list[DualGram]:
+    """K for every exponent, in one walk; small systems share the columns among threads."""
+
+    def part(columns: slice) -> list[DualGram]:
+        strips = (strip for _, strip in design.column_strips(columns, copies))
+        return dual_grams(strips, exponents, weights, log_rows, borders)
+
+    n_rows, n_columns = design.shape
+    with threads_for_rows(n_rows) as threads:
+        copies = copies_for(1 + len(exponents), threads)
+        parts = in_threads(part, shares(n_columns, threads, n_rows))
+    return [joined(grams) for grams in zip(*parts, strict=True)]
+
+
+def crossed(design: Walkable, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
+    """``((P_other - p) Qc', (P_other - p) q)`` by dense blocks of columns."""
+    K, Pq = np.zeros((other.shape[0], design.shape[0])), np.zeros(other.shape[0])
+    everything = np.arange(other.shape[0])
+    for columns, strip in design.column_strips():
+        new = other.take(np.arange(columns.start, columns.stop)).row_features(everything)
+        cross_block(strip, new, frame, frame.centre[columns], weights, K, Pq)
+    return K, Pq

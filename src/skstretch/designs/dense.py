@@ -6,34 +6,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from skstretch.core.centring import Strip
-from skstretch.core.features import Features
-from skstretch.core.gram import (
-    DualGram,
-    Frame,
-    PrimalGram,
-    dual_coefficients,
-    primal_grams,
-    row_grams,
-)
-from skstretch.core.merged import MergedMoments
-from skstretch.core.pooled import pooled_rows
-from skstretch.core.quadrant import Moments, Quadrant, column_moments, resolution
+from skstretch.core.dual_gram import DualGram, Frame, dual_coefficients
+from skstretch.core.features import Features, row_tiles
+from skstretch.core.moments import MergedMoments, Moments, column_moments, resolution
+from skstretch.core.primal_gram import PrimalGram, pooled_rows, primal_grams, row_grams
+from skstretch.core.quadrant import Quadrant, Strip
 from skstretch.core.stretch import is_safe
-from skstretch.core.tiles import row_tiles
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import COPIES, blocks_of, shares, working_bytes
+from skstretch.designs.blocks import (
+    COPIES,
+    SHARED_ROWS,
+    available_threads,
+    blocks_of,
+    calm_blas,
+    crossed,
+    in_threads,
+    shares,
+    threaded_grams,
+    threads_for_rows,
+    working_bytes,
+)
 from skstretch.designs.protocol import Design
 from skstretch.designs.source import Source
 from skstretch.designs.survey import Ready
-from skstretch.designs.threads import (
-    SHARED_ROWS,
-    available_threads,
-    calm_blas,
-    in_threads,
-    threads_for_rows,
-)
-from skstretch.designs.walks import crossed, threaded_grams
 
 # targets whose coefficients may all be held at once
 FEW_TARGETS = 16

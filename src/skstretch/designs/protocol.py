@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from skstretch.core.dual_gram import DualGram, Frame
 from skstretch.core.features import Features
-from skstretch.core.gram import DualGram, Frame, PrimalGram
+from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.types import Array, Index
 
 

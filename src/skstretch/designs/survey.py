@@ -9,16 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skstretch.core.centring import Strip
-from skstretch.core.dual_sums import DualSums
-from skstretch.core.gram import DualGram, joined
-from skstretch.core.quadrant import Moments, Quadrant, column_moments, resolution
+from skstretch.core.dual_gram import DualGram, DualSums, joined
+from skstretch.core.moments import Moments, column_moments, resolution
+from skstretch.core.quadrant import Quadrant, Strip
 from skstretch.core.stretch import is_safe
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import blocks_of, copies_for, shares
+from skstretch.designs.blocks import blocks_of, copies_for, in_threads, shares, threads_for_rows
 from skstretch.designs.protocol import Design
 from skstretch.designs.source import Raw, Source
-from skstretch.designs.threads import in_threads, threads_for_rows
 
 Block = tuple[Quadrant, Index]
 

@@ -1,21 +1,215 @@
-"""Stretchy classification for one choice of a, k, c and density."""
+"""What the two classifiers share: labels in, cuts, labels and probabilities out."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.isotonic import IsotonicRegression
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
-from skstretch.core.density import keep_count
-from skstretch.estimators.batch_labels import batch_labels, check_streamable, known_classes
-from skstretch.estimators.classification import Classification, check_choices, read_labels
-from skstretch.estimators.model import whole_or_nothing
+from skstretch.core.classes import (
+    balanced_cuts,
+    class_weights,
+    decided,
+    favoured_cuts,
+    probabilities,
+    settled,
+    signed_targets,
+    temperature,
+)
+from skstretch.core.stretch import keep_count
+from skstretch.core.types import Array, Index
+from skstretch.designs import lazily
+from skstretch.estimators.base import StretchyModel, whole_or_nothing
+from skstretch.estimators.inputs import checked_X_y, make_folds, prepare
 from skstretch.estimators.parameters import checked_spec, checked_weights
 from skstretch.estimators.partial import add_rows, has_rows, or_as_before
-from skstretch.estimators.planned import Size, fold_count, planned
-from skstretch.estimators.prepared import prepare
-from skstretch.estimators.splits import make_folds
-from skstretch.estimators.validation import checked_X_y
+from skstretch.estimators.progress import Size, fold_count, planned
 from skstretch.search import crossfit
 from skstretch.solve import iteration_line
+
+THRESHOLDS = ("zero", "balanced", "auto")
+
+
+CALIBRATIONS = ("sigmoid", "isotonic")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Classes, their codes and targets +-1 of all samples, and weights with those of classes."""
+
+    classes: Any
+    codes: Index
+    Y: Array
+    sample_weights: Array
+    weights: Array
+
+
+def read_labels(y: Any, weights: Array, class_weight: Any) -> Labels:
+    """Classes of the samples of positive weight, as regression targets."""
+    check_classification_targets(y)
+    # samples of weight zero are as if they were not there: their classes too
+    classes = np.unique(y[weights > 0])
+    if classes.size < 2:
+        raise ValueError(
+            f"y has one class ({classes[0]!r}): a classifier needs samples of at least two classes."
+        )
+    codes = np.searchsorted(classes, y).clip(max=classes.size - 1)
+    combined = class_weights(class_weight, classes, codes, weights)
+    return Labels(classes, codes, signed_targets(codes, classes.size), weights, combined)
+
+
+def check_choices(threshold: Any, calibration: Any) -> None:
+    """Refuse unknown thresholds and calibrations."""
+    if threshold not in THRESHOLDS:
+        raise ValueError(
+            f"threshold={threshold!r} is not known: use one of {', '.join(THRESHOLDS)}."
+        )
+    if calibration not in CALIBRATIONS:
+        raise ValueError(
+            f"calibration={calibration!r} is not known: use one of {', '.join(CALIBRATIONS)}."
+        )
+
+
+class Classification(ClassifierMixin, StretchyModel):
+    """Scores, labels and probabilities."""
+
+    classes_: Any
+    threshold: Any
+    calibration: Any
+
+    def _calibrate(self, outputs: Array, codes: Index, weights: Array) -> None:
+        """Learn cut and probabilities from out-of-fold outputs (n_tested, t)."""
+        outputs = settled(outputs)
+        n_classes = self.classes_.size
+        self._cuts = np.zeros(outputs.shape[1])
+        self._factor, self._isotonic = None, None
+        complete = np.isfinite(outputs).all() and np.unique(codes).size == n_classes
+        if not complete:
+            if self.threshold == "balanced":
+                raise ValueError(
+                    'threshold="balanced" needs finite out-of-fold scores of every class: use '
+                    'threshold="zero", a smaller c, or another cv.'
+                )
+            return
+        if self.threshold == "balanced":
+            self._cuts = balanced_cuts(outputs, codes, weights)
+        elif self.threshold == "auto":
+            self._cuts = favoured_cuts(outputs, codes, n_classes, weights)
+        outputs = outputs - self._cuts
+        self._factor = temperature(outputs, codes, weights)
+        if self.calibration == "isotonic":
+            if n_classes > 2:
+                raise ValueError(
+                    f'calibration="isotonic" is for two classes, and y has {n_classes}: use '
+                    '"sigmoid".'
+                )
+            self._isotonic = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+            self._isotonic.fit(outputs[:, 0], codes == 1, sample_weight=weights)
+
+    @property
+    def threshold_(self) -> Any:
+        """The cut of the raw scores: a number for two classes, else one per class."""
+        check_is_fitted(self)
+        return float(self._cuts[0]) if self._single else self._cuts
+
+    def _cut_outputs(self, X: Any) -> Array:
+        return self._outputs(X) - self._cuts.astype(self.coef_.dtype)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores less their cut: (n_samples,) for two classes, else (n_samples, n_classes)."""
+        outputs = self._cut_outputs(X)
+        return outputs[:, 0] if self._single else outputs
+
+    def predict(self, X: Any) -> Any:
+        """The class of every sample: positive score, or largest; lazy for a Dask array."""
+        outputs = self._cut_outputs(X)
+        return lazily(partial(_named, self.classes_), outputs)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, (n_samples, n_classes); their argmax is `predict`.
+
+        A sigmoid of the score (for more classes a softmax with one temperature), fitted on exact
+        out-of-fold scores; or an isotonic curve through one half at the cut.
+        """
+        outputs = self._cut_outputs(X)
+        if self._factor is None:
+            raise ValueError(
+                "there are no finite out-of-fold scores of every class to calibrate "
+                "probabilities on: use a smaller c, another cv, or fit in place of partial_fit."
+            )
+        return lazily(partial(_probable, self._factor, self._isotonic), outputs)
+
+
+def _named(classes: Any, outputs: Array) -> Any:
+    return classes[decided(outputs)]
+
+
+def _probable(factor: float, isotonic: Any, outputs: Array) -> Array:
+    if isotonic is None:
+        return probabilities(outputs, factor)
+    raw = isotonic.predict(outputs[:, 0])
+    positive = np.where(outputs[:, 0] > 0, np.maximum(raw, 0.5 + 1e-9), np.minimum(raw, 0.5))
+    return np.column_stack([1.0 - positive, positive])
+
+
+# Labels of a batch of rows, which need not show every class.
+
+
+def check_streamable(threshold: Any, class_weight: Any) -> None:
+    """Refuse what can only be learned from all rows at once."""
+    if threshold == "balanced":
+        raise ValueError(
+            'threshold="balanced" needs out-of-fold scores, and partial_fit keeps no rows: use '
+            '"zero" or "auto", or fit.'
+        )
+    if isinstance(class_weight, str):
+        raise ValueError(
+            f"class_weight={class_weight!r} needs the labels of all rows, and partial_fit sees a "
+            "batch at a time: pass a dict, for instance from "
+            "sklearn.utils.class_weight.compute_class_weight, or use fit."
+        )
+
+
+def known_classes(estimator: Any, classes: Any) -> Any:
+    """The classes of the first call; later ones may repeat them."""
+    earlier = getattr(estimator, "classes_", None)
+    if classes is None:
+        if earlier is None:
+            raise ValueError(
+                "classes is missing: the first call of partial_fit needs all classes, since a "
+                "batch may not show every one, for instance classes=np.unique(y_of_all_rows)."
+            )
+        return earlier
+    given = np.unique(np.asarray(classes))
+    if earlier is not None and not np.array_equal(given, earlier):
+        raise ValueError(
+            f"classes={given.tolist()} are not those of the first call, {earlier.tolist()}: leave "
+            "classes out, or begin anew with sklearn.base.clone(model)."
+        )
+    if given.size < 2:
+        raise ValueError(f"classes={given.tolist()}: a classifier needs at least two.")
+    return given
+
+
+def batch_labels(y: Any, weights: Array, classes: Any, class_weight: Any) -> Labels:
+    """Labels of a batch as regression targets; those of weight zero may be of any class."""
+    check_classification_targets(y)
+    unknown = np.setdiff1d(y[weights > 0], classes)
+    if unknown.size:
+        raise ValueError(
+            f"y has the label {unknown[0].item()!r}, which is not among the classes "
+            f"{classes.tolist()} of the first call."
+        )
+    codes = np.searchsorted(classes, y).clip(max=classes.size - 1)
+    combined = class_weights(class_weight, classes, codes, weights)
+    return Labels(classes, codes, signed_targets(codes, classes.size), weights, combined)
+
+
+# Stretchy classification for one choice of a, k, c and density.
 
 
 class StretchyClassifier(Classification):

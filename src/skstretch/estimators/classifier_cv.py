@@ -3,16 +3,12 @@
 from functools import partial
 from typing import Any
 
-from skstretch.estimators.callbacks import CallbackSupport, with_callbacks
-from skstretch.estimators.classification import Classification, Labels, check_choices, read_labels
-from skstretch.estimators.model import whole_or_nothing
+from skstretch.estimators.base import whole_or_nothing
+from skstretch.estimators.classifier import Classification, Labels, check_choices, read_labels
+from skstretch.estimators.inputs import checked_X_y, make_folds, prepare
 from skstretch.estimators.parameters import checked_weights
-from skstretch.estimators.prepared import prepare
-from skstretch.estimators.routing import route
-from skstretch.estimators.scoring import classification_scoring
-from skstretch.estimators.search import StretchySearch
-from skstretch.estimators.splits import make_folds
-from skstretch.estimators.validation import checked_X_y
+from skstretch.estimators.progress import CallbackSupport, with_callbacks
+from skstretch.estimators.search import StretchySearch, classification_scoring, route
 
 
 class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):

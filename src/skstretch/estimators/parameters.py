@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
-from skstretch.core.intercept import Intercept
-from skstretch.core.quadrant import Kind, Moments, Quadrant
-from skstretch.core.stretch import penalty, stretch_exponent
+from skstretch.core.moments import Kind, Moments
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.stretch import Intercept, penalty, stretch_exponent
 from skstretch.core.types import Array, Index
 from skstretch.solve import SOLVERS, Spec
 

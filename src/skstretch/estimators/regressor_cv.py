@@ -3,16 +3,12 @@
 from typing import Any
 
 from skstretch.core.types import Array
-from skstretch.estimators.callbacks import CallbackSupport, with_callbacks
-from skstretch.estimators.model import whole_or_nothing
+from skstretch.estimators.base import whole_or_nothing
+from skstretch.estimators.inputs import checked_X_y, make_folds, prepare
 from skstretch.estimators.parameters import checked_weights
-from skstretch.estimators.prepared import prepare
-from skstretch.estimators.regression import Regression, float_targets
-from skstretch.estimators.routing import route
-from skstretch.estimators.scoring import regression_scoring
-from skstretch.estimators.search import StretchySearch
-from skstretch.estimators.splits import make_folds
-from skstretch.estimators.validation import checked_X_y
+from skstretch.estimators.progress import CallbackSupport, with_callbacks
+from skstretch.estimators.regressor import Regression, float_targets
+from skstretch.estimators.search import StretchySearch, regression_scoring, route
 
 
 class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):

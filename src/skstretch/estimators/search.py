@@ -3,20 +3,27 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 
-from skstretch.core.density import keep_count
-from skstretch.core.paired import paired_error
+from skstretch.core.crossfit import paired_error
+from skstretch.core.stretch import keep_count
 from skstretch.core.types import Array
-from skstretch.designs.threads import calm_blas
-from skstretch.estimators.callbacks import HAS_CALLBACKS, Reporter
-from skstretch.estimators.model import StretchyModel
+from skstretch.designs.blocks import calm_blas
+from skstretch.estimators.base import StretchyModel
+from skstretch.estimators.classifier import Labels
+from skstretch.estimators.inputs import Prepared, View
 from skstretch.estimators.parameters import checked_spec
-from skstretch.estimators.planned import Size, fold_count, planned
-from skstretch.estimators.prepared import Prepared, View
-from skstretch.estimators.routing import Routing
+from skstretch.estimators.progress import HAS_CALLBACKS, Reporter, Size, fold_count, planned
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.search import (
     RULES,
@@ -33,6 +40,44 @@ from skstretch.search import (
     results_table,
     unscored,
 )
+from skstretch.search.rule import (
+    BalancedError,
+    ForetoldClassifier,
+    ForetoldRegressor,
+    ScorerScore,
+    Scoring,
+    SquaredError,
+    ZeroOne,
+    scorer_named,
+)
+
+# What of ``fit``'s keywords goes to the splitter.
+
+
+def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Keywords for ``splitter.split``: by metadata routing where enabled, else groups alone."""
+    if get_config()["enable_metadata_routing"]:
+        routed = process_routing(estimator, "fit", sample_weight=sample_weight, **params)
+        return dict(routed.splitter.split)
+    unknown = sorted(set(params) - {"groups"})
+    if unknown:
+        raise TypeError(f"fit() got an unexpected keyword {unknown[0]!r}; groups is the only one.")
+    return {name: value for name, value in params.items() if value is not None}
+
+
+class Routing:
+    """Declares the splitter, so that groups find their way through pipelines and searches."""
+
+    cv: Any
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """The routing of metadata of this object."""
+        mapping = MethodMapping().add(caller="fit", callee="split")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=check_cv(self.cv), method_mapping=mapping)
+        )
 
 
 class StretchySearch(Routing, StretchyModel):
@@ -206,3 +251,35 @@ def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
         # the caller of `fit`, which scikit-learn's callbacks wrap
         stacklevel=7 if HAS_CALLBACKS else 6,
     )
+
+
+# From ``scoring`` to a score of out-of-fold outputs.
+
+
+def regression_scoring(
+    scoring: Any, y: Any, Y: Array, prepared: Prepared, folds: Folds, *, weighted: bool
+) -> Scoring:
+    """Minus the mean squared error, or the scorer that was asked for."""
+    weights = prepared.weights[folds.tested]
+    squared = SquaredError(Y[folds.tested], weights)
+    if scoring is None:
+        return squared
+    scorer, name = scorer_named(scoring)
+    true = y[prepared.rows][folds.tested]
+    return ScorerScore(
+        scorer, ForetoldRegressor, true, weights if weighted else None, squared, name
+    )
+
+
+def classification_scoring(
+    scoring: Any, y: Any, labels: Labels, prepared: Prepared, folds: Folds, *, weighted: bool
+) -> Scoring:
+    """Minus the balanced error rate, or the scorer that was asked for."""
+    tested = prepared.rows[folds.tested]
+    codes, Y, weights = labels.codes[tested], labels.Y[tested], labels.sample_weights[tested]
+    if scoring is None:
+        return BalancedError(codes, labels.classes.size, Y, weights)
+    scorer, name = scorer_named(scoring)
+    foretold = partial(ForetoldClassifier, classes=labels.classes)
+    inner = ZeroOne(codes, Y, weights)
+    return ScorerScore(scorer, foretold, y[tested], weights if weighted else None, inner, name)

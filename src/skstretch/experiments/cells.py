@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 from itertools import product
 
-from .settings import Settings
+from skstretch.experiments.settings import Settings
 
 __all__ = ["FAMILIES", "Cell", "Unit", "cells_of", "units_of"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .claims_accuracy import ACCURACY_CLAIMS
-from .claims_classes import CLASS_CLAIMS
-from .claims_compression import COMPRESSION_CLAIMS
-from .claims_speed import RANK_CLAIMS, SPEED_CLAIMS
-from .claims_synthetic import SYNTHETIC_CLAIMS
-from .evidence import Evidence
-from .verdicts import Claim, Finding
+from skstretch.experiments.claims_accuracy import ACCURACY_CLAIMS
+from skstretch.experiments.claims_classes import CLASS_CLAIMS
+from skstretch.experiments.claims_compression import COMPRESSION_CLAIMS
+from skstretch.experiments.claims_speed import RANK_CLAIMS, SPEED_CLAIMS
+from skstretch.experiments.claims_synthetic import SYNTHETIC_CLAIMS
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.verdicts import Claim, Finding
 
 __all__ = ["CLAIMS", "judge_all"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .claims_common import NEAR, absent, as_good, shown
-from .evidence import SEARCHING, SR, Evidence
-from .sets import SETS
-from .settings import FULL
-from .verdicts import Claim, Finding, Verdict, by_share, untestable
+from skstretch.experiments.claims_common import NEAR, absent, as_good, shown
+from skstretch.experiments.evidence import SEARCHING, SR, Evidence
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.settings import FULL
+from skstretch.experiments.verdicts import Claim, Finding, Verdict, by_share, untestable
 
 __all__ = ["ACCURACY_CLAIMS"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .claims_common import absent, shown
-from .evidence import SEARCHING, SR, Evidence
-from .sets import SETS
-from .verdicts import Claim, Finding, by_share, untestable
+from skstretch.experiments.claims_common import absent, shown
+from skstretch.experiments.evidence import SEARCHING, SR, Evidence
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.verdicts import Claim, Finding, by_share, untestable
 
 __all__ = ["CLASS_CLAIMS"]
 

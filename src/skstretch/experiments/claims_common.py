@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .evidence import Evidence
-from .sets import SETS
-from .verdicts import Finding, untestable
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.verdicts import Finding, untestable
 
 __all__ = ["NEAR", "POINTS", "absent", "as_good", "shown"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .evidence import Evidence
-from .sets import SETS
-from .verdicts import Claim, Finding, by_share, untestable
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.verdicts import Claim, Finding, by_share, untestable
 
 __all__ = ["COMPRESSION_CLAIMS"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .evidence import LASSOS, SEARCHING, SR, Evidence
-from .figures.summary import METHODS
-from .ranks import RankTest
-from .sets import SETS
-from .verdicts import Claim, Finding, Verdict, by_share, untestable
+from skstretch.experiments.evidence import LASSOS, SEARCHING, SR, Evidence
+from skstretch.experiments.figures.summary import METHODS
+from skstretch.experiments.ranks import RankTest
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.verdicts import Claim, Finding, Verdict, by_share, untestable
 
 __all__ = ["RANK_CLAIMS", "SPEED_CLAIMS"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import chi2
 
-from .evidence import Evidence
-from .synthetic_one import N_DRAWS
-from .verdicts import Claim, Finding, Verdict, by_share, untestable
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.synthetic_one import N_DRAWS
+from skstretch.experiments.verdicts import Claim, Finding, Verdict, by_share, untestable
 
 __all__ = ["SYNTHETIC_CLAIMS"]
 

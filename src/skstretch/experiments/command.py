@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skstretch.datasets import DatasetNotFoundError
-
-from .plan import PIECES
-from .reproduction import Request, reproduce_paper
-from .sets import DEFAULT, STANDINS
+from skstretch.experiments.plan import PIECES
+from skstretch.experiments.reproduction import Request, reproduce_paper
+from skstretch.experiments.sets import DEFAULT, STANDINS
 
 __all__ = ["execute", "main"]
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .series import join, series
-from .sets import SETS
-from .settings import Settings
-from .stretchy_methods import fit_stretchy
+from skstretch.experiments.series import join, series
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.settings import Settings
+from skstretch.experiments.stretchy_methods import fit_stretchy
 
 if TYPE_CHECKING:
     import pandas as pd

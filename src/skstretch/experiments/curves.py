@@ -8,10 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skstretch.io import atomic
-
-from .packed import there_or_packed
-from .series import COLUMNS
+from skstretch.experiments.packed import there_or_packed
+from skstretch.experiments.series import COLUMNS
+from skstretch.io import files as atomic
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from skstretch.datasets import list_datasets
-
-from .evidence import Evidence
-from .loaded import FIGURE, panel_of
-from .sets import SETS
-from .tables import markdown
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.loaded import FIGURE, panel_of
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.tables import markdown
 
 __all__ = ["DAGGER", "loaded", "table_2", "table_3"]
 

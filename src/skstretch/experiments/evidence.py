@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figures.summary import KS, placed
-from .ranks import RankTest
+from skstretch.experiments.figures.summary import KS, placed
+from skstretch.experiments.ranks import RankTest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ class Evidence:
 
     def sets(self, task: str) -> list[str]:
         """Measured sets of a task, in the paper's order; stand-ins are no evidence."""
-        from .sets import SETS
+        from skstretch.experiments.sets import SETS
 
         there = set(self.rows["dataset"])
         return [
@@ -119,7 +119,7 @@ class Evidence:
 
     def ranks(self, value: str) -> RankTest | None:
         """Friedman and Nemenyi over the classification sets; None with fewer than two sets."""
-        from .figures.fig12 import rank_test
+        from skstretch.experiments.figures.fig12 import rank_test
 
         try:
             return rank_test(self.results, value)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from .penalties import EXPLAINED, as_glmnet, largest_penalty, penalty_sequence
+from skstretch.experiments.penalties import EXPLAINED, as_glmnet, largest_penalty, penalty_sequence
 
 __all__ = ["LinearPath", "fit_lasso", "fit_path", "search_lasso"]
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .cells import Unit
-from .packed import there_or_packed
+from skstretch.experiments.cells import Unit
+from skstretch.experiments.packed import there_or_packed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .series import join, series
-from .sets import SETS, load_set
+from skstretch.experiments.series import join, series
+from skstretch.experiments.sets import SETS, load_set
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from .evidence import Evidence
-from .memory import lasso_bytes
-from .sets import SETS
-from .settings import FULL, STANDIN, Settings
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.memory import lasso_bytes
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.settings import FULL, STANDIN, Settings
 
 __all__ = ["noise", "notes"]
 

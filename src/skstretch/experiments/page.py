@@ -6,18 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from skstretch.io import atomic
-
-from .claims import judge_all
-from .curves import read_curves
-from .dataset_tables import DAGGER, table_2, table_3
-from .evidence import Evidence
-from .figures import FIGURES
-from .ledger import read_results
-from .notes import noise, notes
-from .settings import FULL, Settings, read_settings
-from .standin_tables import standin_section
-from .tables import (
+from skstretch.experiments.claims import judge_all
+from skstretch.experiments.curves import read_curves
+from skstretch.experiments.dataset_tables import DAGGER, table_2, table_3
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.figures import FIGURES
+from skstretch.experiments.ledger import read_results
+from skstretch.experiments.notes import noise, notes
+from skstretch.experiments.settings import FULL, Settings, read_settings
+from skstretch.experiments.standin_tables import standin_section
+from skstretch.experiments.tables import (
     best_errors,
     markdown,
     mean_errors,
@@ -25,7 +23,8 @@ from .tables import (
     table_1,
     trials_table,
 )
-from .verdicts import Claim, Finding, Verdict
+from skstretch.experiments.verdicts import Claim, Finding, Verdict
+from skstretch.io import files as atomic
 
 __all__ = ["page_text", "write_page"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .cells import FAMILIES, Unit, units_of
-from .loaded import FIGURE as LOADED
-from .memory import lasso_fits
-from .sets import StudySet, checked_name
-from .settings import Settings
-from .standins import standin_units
+from skstretch.experiments.cells import FAMILIES, Unit, units_of
+from skstretch.experiments.loaded import FIGURE as LOADED
+from skstretch.experiments.memory import lasso_fits
+from skstretch.experiments.sets import StudySet, checked_name
+from skstretch.experiments.settings import Settings
+from skstretch.experiments.standins import standin_units
 
 __all__ = ["FIGURES", "PIECES", "CurveTask", "Plan", "make_plan"]
 

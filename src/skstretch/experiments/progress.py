@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from .cells import Unit
-from .plan import CurveTask
+from skstretch.experiments.cells import Unit
+from skstretch.experiments.plan import CurveTask
 
 __all__ = ["Progress", "in_words"]
 

@@ -8,16 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from skstretch.datasets import DatasetNotFoundError
-
-from .curves import CurveBook
-from .ledger import Ledger
-from .lock import only_run
-from .memory import lasso_bytes, lasso_fits, memory_bytes
-from .packed import there_or_packed
-from .plan import Plan, make_plan
-from .run import run_plan
-from .sets import DEFAULT, STANDINS, StudySet, choose_sets
-from .settings import FULL, QUICK, Settings, keep_settings
+from skstretch.experiments.curves import CurveBook
+from skstretch.experiments.ledger import Ledger
+from skstretch.experiments.lock import only_run
+from skstretch.experiments.memory import lasso_bytes, lasso_fits, memory_bytes
+from skstretch.experiments.packed import there_or_packed
+from skstretch.experiments.plan import Plan, make_plan
+from skstretch.experiments.run import run_plan
+from skstretch.experiments.sets import DEFAULT, STANDINS, StudySet, choose_sets
+from skstretch.experiments.settings import FULL, QUICK, Settings, keep_settings
 
 __all__ = ["Request", "reproduce_paper"]
 
@@ -179,6 +178,6 @@ def _lacking(sets: Sequence[StudySet], request: Request, say: Callable[[str], No
 
 def draw(out: Path, plan: Plan, say: Callable[[str], None]) -> list[str]:
     """Figures and page from the two files; returns what could not be drawn, in words."""
-    from .page import write_page
+    from skstretch.experiments.page import write_page
 
     return write_page(out, plan.figures, say)

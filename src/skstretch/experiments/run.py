@@ -14,14 +14,14 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from .cells import Unit
-from .curves import CurveBook
-from .ledger import Ledger
-from .plan import CurveTask, Plan
-from .progress import Progress
-from .settings import Settings
-from .study import warm_up
-from .tasks import compute
+from skstretch.experiments.cells import Unit
+from skstretch.experiments.curves import CurveBook
+from skstretch.experiments.ledger import Ledger
+from skstretch.experiments.plan import CurveTask, Plan
+from skstretch.experiments.progress import Progress
+from skstretch.experiments.settings import Settings
+from skstretch.experiments.study import warm_up
+from skstretch.experiments.tasks import compute
 
 __all__ = ["missing_tasks", "run_plan"]
 

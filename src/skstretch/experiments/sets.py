@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skstretch import datasets
-
-from .maps import scratch_folder
+from skstretch.experiments.maps import scratch_folder
 
 __all__ = ["DEFAULT", "SETS", "STANDINS", "Sample", "StudySet", "choose_sets", "load_set"]
 

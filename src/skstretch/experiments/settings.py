@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from skstretch.io import atomic
+from skstretch.io import files as atomic
 
 __all__ = ["FULL", "QUICK", "STANDIN", "Settings", "keep_settings", "read_settings"]
 

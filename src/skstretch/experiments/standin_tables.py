@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .dataset_tables import loaded
-from .evidence import Evidence
-from .sets import SETS
-from .settings import STANDIN
-from .standins import PROBES
-from .tables import markdown
+from skstretch.experiments.dataset_tables import loaded
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.settings import STANDIN
+from skstretch.experiments.standins import PROBES
+from skstretch.experiments.tables import markdown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from .cells import Cell, Unit
-from .settings import Settings
+from skstretch.experiments.cells import Cell, Unit
+from skstretch.experiments.settings import Settings
 
 __all__ = ["PIECE", "PROBES", "Probe", "standin_units"]
 

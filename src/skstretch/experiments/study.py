@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from .cells import ORACLE, Cell, Unit
-from .errors import ERRORS, Timed, timed
-from .lasso import LinearPath, fit_lasso, search_lasso
-from .maps import take_rows
-from .metadata import code_version, versions
-from .projection import fit_projection
-from .sets import SETS, load_set
-from .settings import Settings
-from .stretchy_methods import fit_stretchy
+from skstretch.experiments.cells import ORACLE, Cell, Unit
+from skstretch.experiments.errors import ERRORS, Timed, timed
+from skstretch.experiments.lasso import LinearPath, fit_lasso, search_lasso
+from skstretch.experiments.maps import take_rows
+from skstretch.experiments.metadata import code_version, versions
+from skstretch.experiments.projection import fit_projection
+from skstretch.experiments.sets import SETS, load_set
+from skstretch.experiments.settings import Settings
+from skstretch.experiments.stretchy_methods import fit_stretchy
 
 __all__ = ["Halves", "halves", "run_unit", "warm_up"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from .evidence import Evidence
-from .figures.summary import METHODS, spread
-from .sets import SETS
-from .settings import STANDIN
+from skstretch.experiments.evidence import Evidence
+from skstretch.experiments.figures.summary import METHODS, spread
+from skstretch.experiments.sets import SETS
+from skstretch.experiments.settings import STANDIN
 
 if TYPE_CHECKING:
     import pandas as pd

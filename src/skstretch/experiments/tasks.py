@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import study
-from .cells import Unit
-from .coefficients import coefficient_curves
-from .compression import compression_curves
-from .loaded import FIGURE as LOADED
-from .loaded import loaded_sizes
-from .madelon_features import feature_curves
-from .measures import absolute_curves, contour_curves
-from .memory import lasso_fits
-from .plan import CurveTask
-from .series import join
-from .sets import load_set
-from .settings import Settings
-from .synthetic_one import output_curves, table_curves
-from .synthetic_two import boundary_curves, repeated_counts
+from skstretch.experiments import study
+from skstretch.experiments.cells import Unit
+from skstretch.experiments.coefficients import coefficient_curves
+from skstretch.experiments.compression import compression_curves
+from skstretch.experiments.loaded import FIGURE as LOADED
+from skstretch.experiments.loaded import loaded_sizes
+from skstretch.experiments.madelon_features import feature_curves
+from skstretch.experiments.measures import absolute_curves, contour_curves
+from skstretch.experiments.memory import lasso_fits
+from skstretch.experiments.plan import CurveTask
+from skstretch.experiments.series import join
+from skstretch.experiments.sets import load_set
+from skstretch.experiments.settings import Settings
+from skstretch.experiments.synthetic_one import output_curves, table_curves
+from skstretch.experiments.synthetic_two import boundary_curves, repeated_counts
 
 if TYPE_CHECKING:
     import pandas as pd

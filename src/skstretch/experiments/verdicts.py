@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .evidence import Evidence
+from skstretch.experiments.evidence import Evidence
 
 __all__ = ["Claim", "Finding", "Verdict", "by_share", "untestable"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from skstretch.core.quadrant import Moments, column_moments
+from skstretch.core.moments import Moments, column_moments
 from skstretch.core.types import Array
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skstretch.core.quadrant import Quadrant, column_moments
+from skstretch.core.moments import column_moments
+from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.features.lazy import by_blocks, checked_lazy, is_lazy, lazy_moments
 

@@ -1,6 +1,6 @@
 """Model files: fitted models written and read without pickle."""
 
-from skstretch.io.about import about as about
-from skstretch.io.errors import ModelFileError as ModelFileError
-from skstretch.io.load import load as load
-from skstretch.io.save import save as save
+from skstretch.exceptions import ModelFileError as ModelFileError
+from skstretch.io.header import about as about
+from skstretch.io.read import load as load
+from skstretch.io.write import save as save

@@ -1,15 +1,27 @@
 """The JSON header of a model file."""
 
 import json
+import math
+import os
+import re
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
+import numpy as np
+
+from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Archive, refusing
-from skstretch.io.errors import ModelFileError
 
 SCHEMA = 1
+
+
 FORMAT = "stretchy model"
+
+
 NAME = "header.json"
+
+
 # parsed JSON takes some twenty times its length at worst
 MAX_BYTES = 1 << 20
 
@@ -92,3 +104,182 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         raise ValueError("a field occurs twice")
     return fields
+
+
+# Python values as JSON and back: only plain ones, exactly.
+
+
+MAX_DEPTH = 6
+
+
+NUMBERS = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64",
+)  # fmt: skip
+
+
+TEXT = re.compile(r"<U[1-9]\d{0,5}|\|S[1-9]\d{0,5}")
+
+
+class NotStorableError(TypeError):
+    """A value that JSON cannot hold: a callable, a splitter, any other object."""
+
+
+def encode(value: Any, depth: int = 0) -> Any:
+    """A value as JSON. What JSON lacks becomes an object with one key that starts with $."""
+    if depth > MAX_DEPTH:
+        raise NotStorableError("nested too deep")
+    if value is None or type(value) in (bool, str):
+        return value
+    if type(value) is int:
+        return value if abs(value) < 2**63 else {"$int": str(value)}
+    if type(value) is float:
+        return value if math.isfinite(value) else {"$float": str(value)}
+    if isinstance(value, np.generic) and _is_known(_type_name(value)):
+        return {"$numpy": [_type_name(value), encode(_plain(value))]}
+    if type(value) is list:
+        return [encode(item, depth + 1) for item in value]
+    if type(value) is tuple:
+        return {"$tuple": encode(list(value), depth)}
+    if type(value) is dict:
+        return {"$dict": encode([list(pair) for pair in value.items()], depth)}
+    if isinstance(value, np.ndarray) and value.dtype.name in NUMBERS and value.ndim == 1:
+        return {"$array": [value.dtype.name, encode(value.tolist(), depth)]}
+    raise NotStorableError(f"a {type(value).__name__} cannot be stored")
+
+
+def decode(data: Any) -> Any:
+    """The value that `encode` was given; `ValueError` or `TypeError` for anything else."""
+    if isinstance(data, list):
+        return [decode(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if len(data) != 1:
+        raise ValueError("an object that stands for no value")
+    [(tag, content)] = data.items()
+    if tag == "$int":
+        return int(content)
+    if tag == "$float":
+        return float({"inf": "inf", "-inf": "-inf", "nan": "nan"}[content])
+    if tag == "$tuple":
+        return tuple(decode(content))
+    if tag == "$dict":
+        return {key: value for key, value in decode(content)}
+    if tag in ("$numpy", "$array"):
+        name, inner = content
+        if not isinstance(name, str) or not _is_known(name):
+            raise ValueError(f"an unknown type {str(name)[:40]!r}")
+        return _array(name, decode(inner))[() if tag == "$numpy" else slice(None)]
+    raise ValueError(f"an unknown kind of value {tag[:40]!r}")
+
+
+def _array(name: str, values: Any) -> Any:
+    kind = np.dtype(name).kind
+    if kind == "S":
+        values = values.encode("latin-1")
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in ("biuf" if kind in "biuf" else kind):
+        raise ValueError(f"values that are not of the type {name}")
+    return array.astype(name)
+
+
+def _is_known(name: str) -> bool:
+    return name in NUMBERS or TEXT.fullmatch(name) is not None
+
+
+def _type_name(value: np.generic) -> str:
+    return value.dtype.str if value.dtype.kind in "US" else value.dtype.name
+
+
+def _plain(value: np.generic) -> Any:
+    return value.decode("latin-1") if isinstance(value, bytes) else value.item()
+
+
+# Lists of strings as two arrays, for lists too long for the header.
+
+
+def text_arrays(strings: Sequence[str]) -> tuple[Any, Any]:
+    """All characters in UTF-8, and where each string ends."""
+    # lone surrogates are not text, but they do occur in names of columns
+    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+    ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
+
+
+def text_list(characters: Any, ends: Any) -> list[str]:
+    """The strings again; `ValueError` for arrays that are none."""
+    starts = np.concatenate([[0], ends[:-1]])
+    if ends.size and ((ends < starts).any() or ends[0] < 0 or ends[-1] != characters.size):
+        raise ValueError("strings end where they cannot")
+    raw = characters.tobytes()
+    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+    return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
+
+
+# What a model file says of its origin: plain words and numbers that no prediction depends on.
+
+
+MAX_FACTS = 50
+
+
+LONGEST = 10_000
+
+
+PLAIN = (str, int, float, bool)
+
+
+def about(path: Any) -> dict[str, Any]:
+    """The facts that `save` was given with a model; none for files without.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    facts : dict of str to str, int, float or bool
+        `skstretch fit` stores ``target``, ``seconds`` of the fit and ``cv``.
+
+    Raises
+    ------
+    ModelFileError
+        For a file whose header is not sound. `load` says more.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            return stored_facts(read_header(Archive(file)))
+    except ModelFileError as error:
+        raise ModelFileError(f"{name!r} is not a sound model file: {error}") from error
+
+
+def stored_facts(header: dict[str, Any]) -> dict[str, Any]:
+    """The facts in a header; version 1 began without."""
+    facts = header.get("about", {})
+    trouble = _trouble(facts)
+    if trouble:
+        raise ModelFileError(f"its header has no sound field 'about': {trouble}.")
+    return dict(facts)
+
+
+def checked_facts(facts: Any) -> dict[str, Any]:
+    """Facts that can be stored, or an error that says which cannot."""
+    trouble = _trouble(facts)
+    if trouble:
+        raise ValueError(f"about={facts!r:.80} cannot be stored: {trouble}.")
+    return dict(facts)
+
+
+def _trouble(facts: Any) -> str:
+    if type(facts) is not dict or not all(type(name) is str for name in facts):
+        return "it must be a dict from names to values"
+    if len(facts) > MAX_FACTS:
+        return f"it has {len(facts)} entries, and {MAX_FACTS} are allowed"
+    for name, value in facts.items():
+        if type(value) not in PLAIN or (type(value) is float and not math.isfinite(value)):
+            return f"{name[:40]!r} is neither a string nor a finite number"
+        if type(value) is str and len(value) > LONGEST:
+            return f"{name[:40]!r} has {len(value)} characters, and {LONGEST} are allowed"
+        if type(value) is int and abs(value) >= 2**63:
+            return f"{name[:40]!r} is too large a number"
+    return ""

@@ -6,10 +6,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skstretch.core.features import ExpFeatures, Features, PlainFeatures
-from skstretch.core.quadrant import Moments, Quadrant
+from skstretch.core.moments import Moments
+from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, as_design
-from skstretch.estimators.stored import Parts
+from skstretch.estimators.state import Parts
 
 
 def training_features(model: Any, parts: Parts) -> Array:

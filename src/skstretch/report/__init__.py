@@ -1,7 +1,7 @@
 """The report: one HTML file that shows what a model does (extra ``report``)."""
 
 try:
-    from skstretch.report.write import write_report as write_report
+    from skstretch.report.page import write_report as write_report
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "skstretch":
         raise

@@ -12,9 +12,16 @@ import altair as alt
 from skstretch.report.surface import LEVELS
 
 INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--line)"
+
+
 ACCENT, WARM = "var(--accent)", "var(--warm)"
+
+
 SHADES = ["var(--void)", *(f"var(--h{i})" for i in range(LEVELS))]
+
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
+
 
 CONFIG = {
     "aria": False,
@@ -140,3 +147,140 @@ def calibration_chart(said: str, seen: str) -> dict[str, Any]:
         base.mark_circle(color=ACCENT, size=60, opacity=1).encode(x=x, y=y, tooltip=tip),
     ]
     return spec(alt.layer(*layers), 320)
+
+
+# Charts of one cell: its fit and its coefficients.
+
+
+CURVES = [f"var(--c{i})" for i in range(8)]
+
+
+def fit_chart(target: str) -> dict[str, Any]:
+    """Observed against out-of-fold predicted, with bars."""
+    x = alt.X("observed:Q", title=f"observed {target}".strip(), scale=alt.Scale(zero=False))
+    y = alt.Y("predicted:Q", title="predicted, out of fold", scale=alt.Scale(zero=False))
+    points = named("points")
+    colour = alt.Color(
+        "state:N",
+        scale=alt.Scale(domain=["inside", "outside", "plain"], range=[ACCENT, WARM, ACCENT]),
+        legend=None,
+    )
+    bars = points.transform_filter("isValid(datum.lower)").mark_rule(opacity=0.35, strokeWidth=1.2)
+    tip = [
+        alt.Tooltip("sample:Q"),
+        alt.Tooltip("observed:Q"),
+        alt.Tooltip("predicted:Q"),
+        alt.Tooltip("interval:N"),
+    ]
+    layers = [
+        named("diagonal").mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y),
+        bars.encode(x=x, y=alt.Y("lower:Q"), y2=alt.Y2("upper:Q"), color=colour),
+        points.mark_circle(size=34, opacity=0.85).encode(x=x, y=y, color=colour, tooltip=tip),
+    ]
+    return spec(alt.layer(*layers), 360)
+
+
+def profile_chart(title: str, sparse: bool) -> dict[str, Any]:
+    """Slopes along the features: a line, or needles where few are kept."""
+    x = alt.X(
+        "at:Q",
+        title=title,
+        scale=alt.Scale(zero=False, nice=False),
+        axis=alt.Axis(grid=False, format=".6~g"),
+    )
+    y = alt.Y("slope:Q", title="slope_: change per unit of the feature")
+    base = named("profile")
+    tip = [alt.Tooltip("name:N", title="feature"), alt.Tooltip("slope:Q", format=".4g")]
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=SOFT, strokeWidth=1)
+    lines = (
+        base.mark_rule(color=ACCENT, strokeWidth=1.5).encode(x=x, y=y, y2=alt.datum(0))
+        if sparse
+        else base.mark_line(color=ACCENT, strokeWidth=1.4).encode(x=x, y=y)
+    )
+    points = base.mark_circle(size=30, opacity=0, color=ACCENT).encode(x=x, y=y, tooltip=tip)
+    return spec(alt.layer(zero.encode(y=alt.Y("zero:Q")), lines, points), 260)
+
+
+def top_chart(n_bars: int) -> dict[str, Any]:
+    """Effects of one standard deviation of the strongest features."""
+    y = alt.Y(
+        "name:N",
+        sort={"field": "place", "op": "min"},
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=140),
+    )
+    bars = (
+        named("top")
+        .mark_bar(height={"band": 0.62})
+        .encode(
+            y=y,
+            x=alt.X("effect:Q", title="effect of one standard deviation", stack=None),
+            color=alt.Color(
+                "sign:N",
+                scale=alt.Scale(domain=["raises", "lowers"], range=[ACCENT, WARM]),
+                legend=None,
+            ),
+            tooltip=[
+                alt.Tooltip("name:N", title="feature"),
+                alt.Tooltip("slope:Q", title="slope_", format=".4g"),
+                alt.Tooltip("effect:Q", title="effect of 1 sd", format=".4g"),
+            ],
+        )
+    )
+    return spec(bars, 24 * n_bars)
+
+
+def roc_chart(labels: list[str]) -> dict[str, Any]:
+    """ROC curves, one for each label."""
+    x = alt.X("x:Q", title="false positives, share", scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("y:Q", title="true positives, share", scale=alt.Scale(domain=[0, 1]))
+    legend = None if len(labels) < 2 else alt.Legend(title="class", orient="bottom", columns=3)
+    curve = named("curves").encode(
+        x=x,
+        y=y,
+        order=alt.Order("step:Q"),
+        color=alt.Color(
+            "label:N", scale=alt.Scale(domain=labels, range=CURVES[: len(labels)]), legend=legend
+        ),
+        tooltip=[alt.Tooltip("label:N", title="class"), alt.Tooltip("area:Q", format=".4f")],
+    )
+    diagonal = alt.Chart(alt.InlineData(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}]))
+    guess = diagonal.mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y)
+    return spec(alt.layer(guess, curve.mark_line(strokeWidth=2)), 320)
+
+
+def confusion_chart(labels: list[str]) -> dict[str, Any]:
+    """Observed and predicted classes."""
+    base = named("confusion").encode(
+        x=alt.X(
+            "predicted:N",
+            sort=labels,
+            title="predicted",
+            axis=alt.Axis(
+                labelAngle=0 if len(labels) < 7 else -40, orient="top", ticks=False, domain=False
+            ),
+        ),
+        y=alt.Y(
+            "observed:N",
+            sort=labels,
+            title="observed",
+            axis=alt.Axis(ticks=False, domain=False),
+        ),
+        tooltip=[
+            alt.Tooltip("observed:N"),
+            alt.Tooltip("predicted:N"),
+            alt.Tooltip("count:Q"),
+            alt.Tooltip("share:Q", format=".1%", title="share of observed"),
+        ],
+    )
+    fill = alt.Fill(
+        "level:O", scale=alt.Scale(domain=[*range(LEVELS)], range=SHADES[1:]), legend=None
+    )
+    rect = base.mark_rect(stroke="var(--paper)", strokeWidth=2).encode(fill=fill)
+    text = base.mark_text(fontSize=13).encode(
+        text="count:Q",
+        color=alt.condition(
+            f"datum.level > {LEVELS // 2}", alt.value("var(--on)"), alt.value("var(--ink)")
+        ),
+    )
+    return spec(alt.layer(rect, text), max(240, 30 * len(labels)))

@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.report import charts, classes, fit_charts
-from skstretch.report.cells import Fitted
+from skstretch.report import charts, quality
+from skstretch.report.cells import MOST_OUTPUTS, TOP, Fitted, starts
 from skstretch.report.contents import Contents, calibration
-from skstretch.report.effort import MOST_OUTPUTS
-from skstretch.report.profile import TOP, starts
 from skstretch.report.quality import class_quality, regression_quality
 from skstretch.report.surface import LEVELS, density_curve
 from skstretch.report.words import distinct, rounded
@@ -131,9 +129,9 @@ def _class_fit(contents: Contents, row: int) -> Data:
             "x": rounded(curve["x"], 3),
             "y": rounded(curve["y"], 3),
         }
-        for curve in classes.roc(scores, codes)
+        for curve in quality.roc(scores, codes)
     ]
-    table = classes.confusion(scores, codes, size)
+    table = quality.confusion(scores, codes, size)
     kept = frequent(subject, table)
     note = class_quality(scores, codes, size).text
     return {"curves": curves, "confusion": table[np.ix_(kept, kept)].tolist(), "notes": [note]}
@@ -141,7 +139,7 @@ def _class_fit(contents: Contents, row: int) -> Data:
 
 def frequent(subject: Any, table: Any) -> list[int]:
     """The classes that a confusion matrix has room for."""
-    order = np.argsort(-table.sum(axis=1), kind="stable")[: classes.MOST_CLASSES]
+    order = np.argsort(-table.sum(axis=1), kind="stable")[: quality.MOST_CLASSES]
     return sorted(order.tolist())
 
 
@@ -155,21 +153,19 @@ def _specs(contents: Contents, data: Data) -> Data:
         wide = min(features) > 0 and max(features) > 20 * min(features)
         specs["density"] = charts.density_chart(contents.surface.measure.name, wide)  # type: ignore[union-attr]
     data["bars"] = min(MOST_BARS, max(len(p["top"]) for p in _pictures(data)))
-    specs["top"] = fit_charts.top_chart(max(1, data["bars"]))
+    specs["top"] = charts.top_chart(max(1, data["bars"]))
     if data["along"]:
         few = subject.parts.support.any(axis=0).mean() < 0.5
-        specs["profile"] = fit_charts.profile_chart(_profile_title(contents), bool(few))
+        specs["profile"] = charts.profile_chart(_profile_title(contents), bool(few))
     own = data["fits"][str(data["chosen"])]
     if data["samples"]:
-        specs["fit"] = fit_charts.fit_chart(
-            "" if subject.target == "the target" else subject.target
-        )
+        specs["fit"] = charts.fit_chart("" if subject.target == "the target" else subject.target)
     if own.get("curves"):
-        specs["roc"] = fit_charts.roc_chart([curve["label"] for curve in own["curves"]])
+        specs["roc"] = charts.roc_chart([curve["label"] for curve in own["curves"]])
     if own.get("confusion"):
         data["classes"] = confusion_labels(contents)
         data["levels"] = LEVELS
-        specs["confusion"] = fit_charts.confusion_chart(data["classes"])
+        specs["confusion"] = charts.confusion_chart(data["classes"])
     if data["calibration"]:
         specs["calibration"] = charts.calibration_chart(*_calibration_titles(contents))
     return specs
@@ -185,7 +181,7 @@ def confusion_labels(contents: Contents) -> list[str]:
     assert scores is not None
     known = np.isfinite(scores).all(axis=1)
     size = subject.model.classes_.size
-    table = classes.confusion(scores[known], subject.codes[known], size)
+    table = quality.confusion(scores[known], subject.codes[known], size)
     return [subject.classes[i] for i in frequent(subject, table)]
 
 

@@ -1,19 +1,19 @@
 """Exact cross-validation over a grid of (a, k, c, density)."""
 
 from skstretch.search.cells import Cell as Cell
+from skstretch.search.cells import Folds as Folds
 from skstretch.search.cells import Outcome as Outcome
+from skstretch.search.cells import folds_from_splits as folds_from_splits
+from skstretch.search.cells import leave_one_out as leave_one_out
 from skstretch.search.crossfit import crossfit as crossfit
-from skstretch.search.finish import finished_model as finished_model
-from skstretch.search.folds import Folds as Folds
-from skstretch.search.folds import folds_from_splits as folds_from_splits
-from skstretch.search.folds import leave_one_out as leave_one_out
+from skstretch.search.crossfit import finished_model as finished_model
 from skstretch.search.grid import STRENGTHS as STRENGTHS
 from skstretch.search.grid import Grid as Grid
 from skstretch.search.grid import Problem as Problem
+from skstretch.search.grid import Progress as Progress
 from skstretch.search.grid import outcomes as outcomes
-from skstretch.search.progress import Progress as Progress
 from skstretch.search.rule import RULES as RULES
+from skstretch.search.rule import Scored as Scored
 from skstretch.search.rule import judge as judge
-from skstretch.search.scoring import Scored as Scored
-from skstretch.search.scoring import unscored as unscored
-from skstretch.search.table import results_table as results_table
+from skstretch.search.rule import results_table as results_table
+from skstretch.search.rule import unscored as unscored

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from skstretch.core.crossfit import Fold
-from skstretch.core.density import strongest
 from skstretch.core.dual import dual_system
+from skstretch.core.dual_gram import DualGram, combined
 from skstretch.core.factors import SingularSystemError
-from skstretch.core.gram import DualGram, combined
+from skstretch.core.stretch import strongest
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
-from skstretch.search.cells import FirstPass, Outcome, judged
-from skstretch.search.folds import Folds
-from skstretch.solve.fit import build_system, choose_space
-from skstretch.solve.lu import PrimalLU
+from skstretch.search.cells import FirstPass, Folds, Outcome, judged
+from skstretch.solve.choose import build_system, choose_space
+from skstretch.solve.direct import PrimalLU
 from skstretch.solve.spec import Spec
 
 

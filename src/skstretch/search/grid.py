@@ -1,22 +1,23 @@
 """The whole grid: cells in, outcomes and scores out."""
 
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TextIO
 
 import numpy as np
 
-from skstretch.core.gram import DualGram, PrimalGram
-from skstretch.core.intercept import Intercept
-from skstretch.core.stretch import penalty, stretch_exponent
+from skstretch.core.dual_gram import DualGram
+from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.stretch import Intercept, penalty, stretch_exponent
 from skstretch.core.types import Array
 from skstretch.designs.protocol import Design
-from skstretch.search.cells import Cell, Outcome, failed
+from skstretch.search.cells import Cell, Folds, Outcome, failed
 from skstretch.search.compress import compressed_outcomes
-from skstretch.search.dual import dual_outcomes
-from skstretch.search.folds import Folds
-from skstretch.search.primal import primal_outcomes
-from skstretch.solve.fit import crossfit_space
-from skstretch.solve.lu import row_scales
+from skstretch.search.penalties import dual_outcomes, primal_outcomes
+from skstretch.solve.choose import crossfit_space
+from skstretch.solve.direct import row_scales
 from skstretch.solve.spec import Spec
 
 # relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
@@ -178,3 +179,37 @@ def gram_scale(gram: DualGram | PrimalGram, weights: Array) -> float:
         if gram.log_rows is not None:
             diagonal = diagonal * np.exp((1.0 + gram.r) * gram.log_rows)
         return float(abs(weights @ diagonal) / weights.sum())
+
+
+# A bar on stderr.
+
+
+class Progress:
+    """Counts steps; draws a bar when there is something to show and someone to see it."""
+
+    def __init__(self, total: int, label: str, verbose: int, stream: TextIO | None = None) -> None:
+        self.total, self.label, self.done = total, label, 0
+        self.stream = sys.stderr if stream is None else stream
+        self.shown = bool(verbose)
+        self.start = self.last = time.monotonic()
+
+    def step(self) -> None:
+        """One more done."""
+        self.done += 1
+        now = time.monotonic()
+        if self.shown and (now - self.last > 0.1 or self.done == self.total):
+            self.last = now
+            self._draw(now)
+
+    def _draw(self, now: float) -> None:
+        filled = 30 * self.done // max(1, self.total)
+        bar = "█" * filled + "·" * (30 - filled)
+        left = (now - self.start) / self.done * (self.total - self.done)
+        self.stream.write(f"\r{self.label} {bar} {self.done}/{self.total}, {left:.0f} s left ")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        if self.shown and self.done:
+            self.stream.write("\n")
+            self.stream.flush()

@@ -1,19 +1,197 @@
 """Which cell wins: the best, a guarded best, or the simplest within one standard error."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
 
-from skstretch.core.paired import paired_error
-from skstretch.core.types import Array, Mask
+from skstretch.core.classes import balanced_weights, decided
+from skstretch.core.crossfit import paired_error
+from skstretch.core.types import Array, Index, Mask
 from skstretch.search.cells import Cell, Outcome
-from skstretch.search.scoring import Scored
+
+# Scores of out-of-fold outputs, and the losses of single samples behind them.
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Greater is better; `losses` of shape (n_tested,) are weighted by the sample weights.
+
+    `smooth` are losses that tell cells apart where error counts are too coarse; None where the
+    losses do so themselves.
+    """
+
+    score: float
+    losses: Array
+    tie: float
+    smooth: Array | None = None
+
+
+def unscored(n_tested: int) -> Scored:
+    """What stands for the score of a cell that is not usable."""
+    return Scored(np.nan, np.full(n_tested, np.nan), np.nan)
+
+
+class Scoring(Protocol):
+    """From out-of-fold outputs (n_tested, t) to a score."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def loss_name(self) -> str: ...
+
+    def __call__(self, outputs: Array) -> Scored: ...
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """Minus the weighted mean squared error, averaged over targets."""
+
+    Y: Array
+    weights: Array
+    name: str = "neg_mean_squared_error"
+    loss_name: str = "squared error"
+
+    def __call__(self, outputs: Array) -> Scored:
+        with np.errstate(over="ignore"):
+            losses = np.square(self.Y - outputs).mean(axis=1)
+        error = float(self.weights @ losses / self.weights.sum())
+        return Scored(-error, losses, -error)
+
+
+@dataclass(frozen=True)
+class BalancedError:
+    """Minus the balanced error rate; ties are broken by the squared error of the scores."""
+
+    codes: Index
+    n_classes: int
+    Y: Array
+    weights: Array
+    name: str = "neg_balanced_error_rate"
+    loss_name: str = "balanced 0/1 loss"
+
+    def __call__(self, outputs: Array) -> Scored:
+        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
+        losses = (decided(outputs) != self.codes) * balance
+        squared = np.square(self.Y - outputs).mean(axis=1) * balance
+        error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
+        return Scored(-error, losses, -tie, squared)
+
+
+@dataclass(frozen=True)
+class ScorerScore:
+    """Any scikit-learn scorer, shown the out-of-fold outputs as if a model had predicted them."""
+
+    scorer: Callable[..., float]
+    foretold: Callable[[Array], BaseEstimator]
+    y: Any
+    weights: Array | None
+    inner: Scoring
+    name: str
+
+    @property
+    def loss_name(self) -> str:
+        return "0/1 loss" if isinstance(self.inner, ZeroOne) else self.inner.loss_name
+
+    def __call__(self, outputs: Array) -> Scored:
+        X = np.zeros((outputs.shape[0], 1))
+        keywords = {} if self.weights is None else {"sample_weight": self.weights}
+        score = float(self._ask(self.foretold(outputs), X, keywords))
+        inner = self.inner(outputs)
+        return Scored(score, inner.losses, inner.tie)
+
+    def _ask(self, foretold: BaseEstimator, X: Array, keywords: dict[str, Array]) -> float:
+        try:
+            return self.scorer(foretold, X, self.y, **keywords)
+        except AttributeError as error:
+            known = [m for m in ("predict", "decision_function") if hasattr(foretold, m)]
+            raise ValueError(
+                f"scoring={self.name!r} asks for more than {' and '.join(known)}, which is what is "
+                "known of out-of-fold samples (probabilities are fitted after the search). Use a "
+                "scorer of those."
+            ) from error
+        except TypeError as error:
+            if not keywords or "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                f"scoring={self.name!r} takes no sample_weight ({error}), and fit was given one. "
+                "Use a scorer that does, or fit without weights."
+            ) from error
+
+
+@dataclass(frozen=True)
+class ZeroOne:
+    """Minus the weighted error rate."""
+
+    codes: Index
+    Y: Array
+    weights: Array
+    name: str = "accuracy"
+    loss_name: str = "0/1 loss"
+
+    def __call__(self, outputs: Array) -> Scored:
+        losses = (decided(outputs) != self.codes).astype(float)
+        squared = np.square(self.Y - outputs).mean(axis=1)
+        total = self.weights.sum()
+        return Scored(
+            -float(self.weights @ losses / total), losses, -float(self.weights @ squared / total)
+        )
+
+
+class ForetoldRegressor(RegressorMixin, BaseEstimator):
+    """A regressor whose predictions are already known."""
+
+    def __init__(self, outputs: Any = None):
+        self.outputs = outputs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        return self.outputs[:, 0] if self.outputs.shape[1] == 1 else self.outputs
+
+
+class ForetoldClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose scores are already known."""
+
+    def __init__(self, outputs: Any = None, classes: Any = None):
+        self.outputs = outputs
+        self.classes = classes
+
+    @property
+    def classes_(self) -> Any:
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Any) -> Any:
+        return self.outputs[:, 0] if self.outputs.shape[1] == 1 else self.outputs
+
+    def predict(self, X: Any) -> Any:
+        return self.classes[decided(self.outputs)]
+
+
+def scorer_named(scoring: Any) -> tuple[Callable[..., float], str]:
+    """A scorer and its name from what users pass as ``scoring``."""
+    if callable(scoring):
+        return scoring, getattr(scoring, "__name__", repr(scoring))
+    return get_scorer(scoring), str(scoring)
+
 
 RULES = ("guarded", "best", "1se")
+
+
 # the guarded rule: cells nearer than this many standard errors are told apart by smooth losses ...
 NEAR = 0.25
+
+
 # ... and another a must beat the linear limit by this many
 GUARD = 2.0
 
@@ -109,3 +287,46 @@ def _guarded(
         if worse > GUARD * error:
             return winner
     return safe
+
+
+# The results of a search as a dict of arrays, like scikit-learn's ``cv_results_``.
+
+
+def results_table(
+    cells: Sequence[Cell],
+    outcomes: Sequence[Outcome],
+    scores: Sequence[Scored],
+    verdict: Verdict,
+) -> dict[str, Any]:
+    """One row a cell; unusable cells have a NaN score and say why."""
+    usable = np.array([outcome.usable for outcome in outcomes])
+    score = np.array(
+        [s.score if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
+    )
+    order = np.argsort(-np.where(usable, score, -np.inf), kind="stable")
+    rank = np.empty(len(cells), dtype=int)
+    rank[order] = np.arange(1, len(cells) + 1)
+    # equal scores share the best rank among them
+    for first, second in pairwise(order.tolist()):
+        if score[first] == score[second]:
+            rank[second] = rank[first]
+    return {
+        "param_a": np.array([cell.a for cell in cells]),
+        "param_k": np.array([cell.k for cell in cells]),
+        "param_c": np.array([cell.c for cell in cells]),
+        "param_s": np.array([cell.strength for cell in cells]),
+        "param_density": np.array([cell.density for cell in cells], dtype=object)
+        if len({type(cell.density) for cell in cells}) > 1
+        else np.array([cell.density for cell in cells]),
+        "params": [
+            {"a": cell.a, "k": cell.k, "c": cell.c, "density": cell.density} for cell in cells
+        ],
+        "mean_test_score": score,
+        "rank_test_score": rank,
+        "dof": np.array([outcome.dof for outcome in outcomes]),
+        "n_features": np.array([outcome.n_features for outcome in outcomes]),
+        "rcond": np.array([outcome.rcond for outcome in outcomes]),
+        "usable": usable,
+        "reason": np.array([outcome.reason for outcome in outcomes]),
+        "within_1se": verdict.within,
+    }

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from skstretch.core.dual import DualSystem
-from skstretch.core.gram import PrimalGram
-from skstretch.core.intercept import Intercept
 from skstretch.core.primal import PrimalSystem
+from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import IllConditionedWarning
-from skstretch.solve.fit import POOR_RCOND, check_invertible, crossfit_space
-from skstretch.solve.lu import DualLU, PrimalLU
+from skstretch.solve.choose import POOR_RCOND, check_invertible, crossfit_space
+from skstretch.solve.direct import DualLU, PrimalLU
 from skstretch.solve.spec import Spec
 
 

@@ -5,26 +5,231 @@ K is gone and the free intercept is that of the weighted mean of y. The other tw
 one right-hand side more, and one number that joins the two solutions.
 """
 
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from skstretch.core.dual_gram import Frame
 from skstretch.core.factors import SingularSystemError
-from skstretch.core.fit import Fit
-from skstretch.core.intercept import Intercept
-from skstretch.core.krylov import Report
-from skstretch.core.types import Array
+from skstretch.core.krylov import BLOCK, Iterated, Product, Report, gmres, sketch
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array, Fit
+from skstretch.designs.blocks import working_bytes
 from skstretch.designs.protocol import Design
-from skstretch.solve.iteration import (
-    JOINED_TOLERANCE,
-    iterate,
-    relative_residual,
-    warn_unless_solved,
-)
 from skstretch.solve.spec import Space, Spec
-from skstretch.solve.walks import CentredWalks
+
+# How the matrix-free solvers iterate: preconditioner, stopping, and what is said about it.
+
+
+# the relative residual at which iteration stops
+TOLERANCE = 1e-10
+
+
+MAX_ITER = 1000
+
+
+# directions of the randomised preconditioner at most
+SKETCH_SIZE = 200
+
+
+# steps of GMRES between restarts, as far as there is room for the bases
+RESTART = 200
+
+
+SHORTEST_CYCLE = 20
+
+
+# solutions that are to be joined leave residuals that add up
+JOINED_TOLERANCE = TOLERANCE / 10
+
+
+def iterate(
+    product: Product,
+    rank: int,
+    lam: float,
+    B: Array,
+    report: Report | None = None,
+    goal: float = TOLERANCE,
+) -> Iterated:
+    """Solve ``(K + lam I) X = B`` for B (n, t), from products with K of at most this rank."""
+    n, t = B.shape
+    size, restart = _lengths(n, t, rank)
+    norms = np.linalg.norm(B, axis=0)
+    scale = np.where(norms > 0, norms, 1.0)
+    rough = sketch(product, n, size, lam)
+    found = gmres(
+        lambda V: product(V) + lam * V,
+        rough.solve,
+        B / scale,
+        np.full(t, goal),
+        restart,
+        MAX_ITER,
+        report,
+    )
+    return Iterated(found.X * scale, found.R * scale, found.n_iter)
+
+
+def _lengths(n: int, t: int, rank: int) -> tuple[int, int]:
+    """Directions of the preconditioner and steps between restarts that there is room for."""
+    room = working_bytes() // (8 * n)
+    size = max(1, min(SKETCH_SIZE, room // 4, rank // 4))
+    return size, max(SHORTEST_CYCLE, min(RESTART, room // t))
+
+
+def first_directions(n: int, rank: int) -> int:
+    """Directions of the preconditioner that are always tried."""
+    return min(BLOCK, _lengths(n, 1, rank)[0])
+
+
+def bytes_of_iteration(n: int, t: int) -> int:
+    """The most that `iterate` holds for t systems of side n: two sketches, and the bases."""
+    size, restart = _lengths(n, t, n)
+    return 8 * n * (2 * size + t * (restart + 1))
+
+
+def relative_residual(R: Array, B: Array) -> float:
+    """The largest ``|R| / |B|`` by column; zero for a column without anything to fit."""
+    left, whole = np.linalg.norm(R, axis=0), np.linalg.norm(B, axis=0)
+    return float(np.max(left / np.where(whole > 0, whole, 1.0), initial=0.0))
+
+
+def warn_unless_solved(residual: float, n_iter: int, spec: Spec) -> None:
+    """Say so where iteration ended short of its tolerance."""
+    if residual <= TOLERANCE:
+        return
+    warnings.warn(
+        f'solver="krylov" at k={spec.k:g}, c={spec.c:g} ended after {n_iter} iterations with a '
+        f"relative residual of {residual:.1e}, above {TOLERANCE:.0e}: the system is "
+        "ill-conditioned. Use a smaller c, a larger k, or a direct solver "
+        '("dual" for fewer samples than features, else "primal").',
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+
+
+@contextmanager
+def iteration_line(verbose: object) -> Iterator[Report | None]:
+    """What to hand to a fit as its `report`: with `verbose`, a line on stderr."""
+    if not verbose:
+        yield None
+        return
+    line = IterationLine()
+    try:
+        yield line
+    finally:
+        line.close()
+
+
+class IterationLine:
+    """A line that follows the residual from step to step."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        self.last, self.text = -np.inf, ""
+
+    def __call__(self, n_iter: int, residual: float) -> None:
+        self.text = f"\rkrylov: iteration {n_iter}, relative residual {residual:.1e} "
+        if time.monotonic() - self.last > 0.1:
+            self._draw()
+
+    def _draw(self) -> None:
+        self.last = time.monotonic()
+        self.stream.write(self.text)
+        self.stream.flush()
+
+    def close(self) -> None:
+        """Show the last step and end the line."""
+        if self.text:
+            self._draw()
+            self.stream.write("\n")
+            self.stream.flush()
+
+
+# Products with the centred features of a design, as many columns at a time as fit in memory.
+
+
+@dataclass(frozen=True)
+class CentredWalks:
+    """``Pc alpha`` and ``Qc' v`` without K: one walk over the data each.
+
+    ``P = Pc + 1 p'`` and ``Q = Qc + 1 q'`` with weighted means p and q.
+    """
+
+    design: Design
+    weights: Array
+    r: float
+
+    @cached_property
+    def p(self) -> Array:
+        """The weighted mean of P, (D, 1)."""
+        return self._mean(1.0)
+
+    @cached_property
+    def q(self) -> Array:
+        """The weighted mean of Q, (D, 1)."""
+        return self._mean(self.r)
+
+    def _mean(self, r: float) -> Array:
+        nothing, one = np.zeros((self.weights.size, 1)), np.ones(1)
+        frame = Frame(r, np.zeros(0), None)
+        return np.vstack(
+            [part for _, part in self.design.coefficients(frame, nothing, one, self.weights)]
+        )
+
+    def means(self, V: Array) -> Array:
+        """Weighted means of the columns of V (M, t)."""
+        return np.asarray(self.weights @ V / self.weights.sum())
+
+    def forward(self, alpha: Array) -> Array:
+        """``Pc alpha`` (M, t) for coefficients (D, t)."""
+        return self._by_width(self._forward, alpha)
+
+    def back(self, V: Array) -> Array:
+        """``Qc' V`` (D, t) for V (M, t)."""
+        return self._by_width(self._back, V)
+
+    def dual_product(self, V: Array) -> Array:
+        """``Pc Qc' V`` (M, t): coefficients are only held for some columns of V at a time."""
+        return self._by_width(lambda some: self._forward(self._back(some)), V)
+
+    def primal_product(self, V: Array) -> Array:
+        """``Qc' W Pc V`` (D, t): fitted values are only held for some columns of V at a time."""
+        weights = self.weights[:, None]
+        return self._by_width(lambda some: self._back(weights * self._forward(some)), V)
+
+    def _forward(self, alpha: Array) -> Array:
+        fitted = self.design.dot(alpha)
+        fitted -= self.means(fitted)
+        return fitted
+
+    def _back(self, V: Array) -> Array:
+        frame, zero = Frame(self.r, np.zeros(0), None), np.zeros(V.shape[1])
+        blocks = self.design.coefficients(frame, V, zero, self.weights)
+        return np.vstack([alpha for _, alpha in blocks])
+
+    def _by_width(self, work: Callable[[Array], Array], V: Array) -> Array:
+        return by_width(work, V, width_of_walks(self.design.shape))
+
+
+def width_of_walks(shape: tuple[int, int]) -> int:
+    """Vectors that pass through the data at a time: parts and their stack fit half the budget."""
+    return max(1, working_bytes() // (2 * 2 * 8 * max(1, sum(shape))))
+
+
+def by_width(work: Callable[[Array], Array], V: Array, width: int) -> Array:
+    """``work(V)``, so many columns at a time."""
+    if V.shape[1] <= width:
+        return work(V)
+    starts = range(0, V.shape[1], width)
+    return np.hstack([work(V[:, start : start + width]) for start in starts])
 
 
 @dataclass(frozen=True)

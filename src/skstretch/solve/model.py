@@ -1,21 +1,69 @@
 """A fitted model: one pass over all features, or a second pass over each target's own choice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from skstretch.core.density import strongest
+from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.krylov import Report
-from skstretch.core.types import Array, Index, Mask
+from skstretch.core.stretch import strongest
+from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import with_one_sum
 from skstretch.designs.protocol import Design
-from skstretch.solve.fit import Solution, fit_stretchy
+from skstretch.solve.choose import Solution, build_system, check_invertible, fit_stretchy
 from skstretch.solve.jackknife import Jackknife, make_jackknife
-from skstretch.solve.spec import Spec
-from skstretch.solve.spread import coefficient_covariance, coefficient_variance, dual_of_primal
+from skstretch.solve.spec import Spec, System
+
+# Analysis of variance of a fitted model: noise, and the spread of the coefficients.
+
+
+def noise_variance(design: Design, fit: Fit, system: System, Y: Array, weights: Array) -> Array:
+    """``sum w e**2 / tr((I - H)'(I - H))`` of every target, shape (t,).
+
+    Weights count as repetitions, in the residuals and in the trace.
+    """
+    norm = system.residual_norm()
+    if norm <= 1e-9 * weights.sum():
+        raise ValueError(
+            "the fit interpolates the data, so the noise cannot be estimated from its residuals "
+            "(0/0): pass noise_variance=..."
+        )
+    residuals = Y - design.dot(fit.coef) - fit.level
+    return np.asarray(weights @ np.square(residuals) / norm)
+
+
+def coefficient_variance(
+    design: Design, Y: Array, weights: Array, spec: Spec, noise: Array | None
+) -> Array:
+    """The variance of every coefficient, shape (t, D), for noise of variance ``noise / w``."""
+    if design.shape[1] == 0:
+        return np.zeros((Y.shape[1], 0))
+    check_invertible(design, spec, "the spread of the coefficients")
+    system = build_system(design, weights, spec)
+    if noise is None:
+        noise = noise_variance(design, system.fit(Y), system, Y, weights)
+    return np.multiply.outer(noise, system.variance())
+
+
+def coefficient_covariance(
+    design: Design, Y: Array, weights: Array, spec: Spec, noise: Array | None
+) -> Array:
+    """The covariance of the coefficients of every target, shape (t, D, D)."""
+    if design.shape[1] == 0:
+        return np.zeros((Y.shape[1], 0, 0))
+    check_invertible(design, spec, "the spread of the coefficients")
+    system = build_system(design, weights, spec)
+    if noise is None:
+        noise = noise_variance(design, system.fit(Y), system, Y, weights)
+    return np.multiply.outer(noise, system.covariance())
+
+
+def dual_of_primal(design: Design, fit: Fit, Y: Array, weights: Array, lam: float) -> Array:
+    """``beta = W (y - P alpha - m) / lam``, shape (M, t): the dual coefficients of a primal fit."""
+    return np.asarray(weights[:, None] * (Y - design.dot(fit.coef) - fit.level) / lam)
 
 
 @dataclass(frozen=True)
@@ -168,3 +216,60 @@ def _dual(p: Pass, Y: Array, weights: Array, spec: Spec) -> Array:
             'finite c, or solver="dual" where there are fewer samples than features.'
         )
     return dual_of_primal(p.design, fit, Y, weights, spec.lam)
+
+
+# Coefficients along k or c, from the design that a model was fitted on.
+
+
+def coefficient_path(model: FittedModel, along: str, values: Sequence[float], count: int) -> Array:
+    """Coefficients of every target at every value of k or c, shape (n_values, t, D)."""
+    paths = []
+    for value in values:
+        at = float(value)
+        spec = replace(model.spec, k=at) if along == "k" else replace(model.spec, c=at)
+        fitted = fit_model(model.design, model.Y, model.weights, spec, count)
+        paths.append(fitted.coef)
+    return np.stack(paths)
+
+
+# Prediction intervals of a fitted model.
+
+
+# predictions of all leave-one-out models that are held at a time
+CHUNK_BYTES = 1 << 27
+
+
+def interval_bounds(
+    model: FittedModel, new: Design, coverage: float, method: str
+) -> tuple[Array, Array]:
+    """``(lower, upper)`` of shape (N, t) at the rows of `new`."""
+    if model.weights.size < 2:
+        raise ValueError("intervals need at least two samples of positive weight.")
+    return _plus(model, new, coverage) if method == "plus" else _residual(model, new, coverage)
+
+
+def _plus(model: FittedModel, new: Design, coverage: float) -> tuple[Array, Array]:
+    shape = new.shape[0], model.Y.shape[1]
+    lower, upper = np.empty(shape), np.empty(shape)
+    for p, jackknife in zip(model.passes, model.jackknives, strict=True):
+        kept = new.take(p.columns)
+        for rows in _chunks(new.shape[0], model.weights.size):
+            part = kept.take_rows(rows)
+            for i, target in enumerate(p.targets):
+                bounds = jackknife_plus(
+                    jackknife.predictions(part, i), jackknife.residuals[:, i], coverage
+                )
+                lower[rows, target], upper[rows, target] = bounds
+    return lower, upper
+
+
+def _residual(model: FittedModel, new: Design, coverage: float) -> tuple[Array, Array]:
+    centre = new.dot(model.coef.T) + model.level
+    width = np.array([residual_width(r, coverage) for r in model.loo_residuals.T])
+    return centre - width, centre + width
+
+
+def _chunks(n_rows: int, n_models: int) -> Iterator[Index]:
+    size = max(1, CHUNK_BYTES // (8 * max(1, n_models)))
+    for start in range(0, n_rows, size):
+        yield np.arange(start, min(n_rows, start + size))

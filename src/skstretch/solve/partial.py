@@ -7,16 +7,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skstretch.core.factors import SingularSystemError
-from skstretch.core.gram import PrimalGram
-from skstretch.core.intercept import Intercept
 from skstretch.core.primal import primal_system
-from skstretch.core.totals import PrimalTotals
+from skstretch.core.primal_gram import PrimalGram, PrimalTotals
+from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
+from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
-from skstretch.designs.threads import calm_blas
 from skstretch.exceptions import IllConditionedWarning
-from skstretch.solve.fit import POOR_RCOND, Solution, _constant_solution
-from skstretch.solve.lu import primal_fit
+from skstretch.solve.choose import POOR_RCOND, Solution, _constant_solution
+from skstretch.solve.direct import primal_fit
 from skstretch.solve.model import FittedModel, Pass
 from skstretch.solve.spec import Spec
 

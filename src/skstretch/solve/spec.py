@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from skstretch.core.fit import Fit
-from skstretch.core.intercept import Intercept
-from skstretch.core.stretch import penalty, stretch_exponent
-from skstretch.core.types import Array
+from skstretch.core.stretch import Intercept, penalty, stretch_exponent
+from skstretch.core.types import Array, Fit
 
 Space = Literal["dual", "primal"]
 Solver = Literal["auto", "dual", "primal", "qr", "krylov"]

@@ -14,9 +14,9 @@ from sklearn.datasets import dump_svmlight_file
 
 import skstretch
 from skstretch.cli.columns import TrainingColumns
-from skstretch.cli.data.errors import DataError
-from skstretch.cli.data.form import Form, Kind
+from skstretch.cli.data.files import Form, Kind
 from skstretch.cli.data.read import read_table
+from skstretch.exceptions import DataError
 from tests.cli.samples import NAMES, diabetes, write_csv
 
 SAVED = ("-o", "m.stretchy")

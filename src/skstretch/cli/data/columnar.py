@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.cli.data.errors import DataError
-from skstretch.cli.data.form import Kind
-from skstretch.cli.data.streams import Unpacked
+from skstretch.cli.data.files import Kind, Unpacked
 from skstretch.cli.data.table import Choice, Choose, Stray, Table
+from skstretch.exceptions import DataError
 
 
 def read_columnar(stream: io.BufferedReader, source: str, kind: Kind, choose: Choose) -> Table:

@@ -2,9 +2,8 @@
 
 from skstretch.cli.data.columnar import read_columnar
 from skstretch.cli.data.delimited import read_delimited
-from skstretch.cli.data.form import Form, Kind, kind_of
+from skstretch.cli.data.files import Form, Kind, Watch, kind_of, opened
 from skstretch.cli.data.matrices import read_mtx, read_npz, read_svmlight
-from skstretch.cli.data.streams import Watch, opened
 from skstretch.cli.data.table import Choose, Table
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skstretch.io import atomic
+from skstretch.io import files as atomic
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,198 @@
+"""The form of a data file: told by its first bytes and its name, or by the user."""
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from skstretch.exceptions import DataError
+
+
+class Kind(StrEnum):
+    """Formats of data files."""
+
+    AUTO = "auto"
+    CSV = "csv"
+    PARQUET = "parquet"
+    FEATHER = "feather"
+    NPZ = "npz"
+    MTX = "mtx"
+    SVMLIGHT = "svmlight"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a file is to be read; what is None is found out."""
+
+    kind: Kind = Kind.AUTO
+    separator: str | None = None
+    decimal: str = "."
+    encoding: str | None = None
+    header: bool = True
+    zero_based: bool = False
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise DataError(f"--decimal {self.decimal!r} is not known: use . or ,")
+        if self.separator is not None and len(self.separator) != 1:
+            raise DataError(
+                f"--sep {self.separator!r} must be a single character; for a tab write --sep tab."
+            )
+
+
+SUFFIXES = {
+    ".csv": Kind.CSV,
+    ".tsv": Kind.CSV,
+    ".tab": Kind.CSV,
+    ".parquet": Kind.PARQUET,
+    ".pq": Kind.PARQUET,
+    ".feather": Kind.FEATHER,
+    ".arrow": Kind.FEATHER,
+    ".npz": Kind.NPZ,
+    ".mtx": Kind.MTX,
+    ".svm": Kind.SVMLIGHT,
+    ".libsvm": Kind.SVMLIGHT,
+    ".svmlight": Kind.SVMLIGHT,
+}
+
+
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+
+MAGIC = {
+    b"PAR1": Kind.PARQUET,
+    b"ARROW1": Kind.FEATHER,
+    b"FEA1": Kind.FEATHER,
+    b"PK\x03\x04": Kind.NPZ,
+    b"%%MatrixMarket": Kind.MTX,
+}
+
+
+OTHERS = {
+    ".xlsx": "an Excel workbook: save the sheet as CSV first",
+    ".xls": "an Excel workbook: save the sheet as CSV first",
+    ".ods": "a spreadsheet: save the sheet as CSV first",
+    ".zip": "a zip archive: unpack it first (.gz, .bz2, .xz and .zst are read as they are)",
+    ".stretchy": "a model file: data are asked for here",
+}
+
+
+SVMLIGHT_LINE = re.compile(rb"[-+0-9.eE]+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?$")
+
+
+def kind_of(name: str, head: bytes) -> Kind:
+    """The format of a file from its first bytes, already unpacked, and its name."""
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
+    if suffixes and suffixes[-1] in PACKED:
+        suffixes.pop()
+    last = suffixes[-1] if suffixes else ""
+    if last in OTHERS:
+        raise DataError(f"{name!r} is {OTHERS[last]}.")
+    for magic, kind in MAGIC.items():
+        if head.startswith(magic):
+            return kind
+    if last in SUFFIXES:
+        return SUFFIXES[last]
+    lines = [line for line in head.splitlines()[:2] if line.strip() and not line.startswith(b"#")]
+    return Kind.SVMLIGHT if lines and SVMLIGHT_LINE.match(lines[0]) else Kind.CSV
+
+
+# Files and standard input as streams of bytes, unpacked on the way.
+
+
+HEAD = 1 << 16
+
+
+UNPACKERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
+    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+    b"\x28\xb5\x2f\xfd": ("zstandard", lambda file: _zstandard(file)),
+}
+
+
+Watch = Callable[[BinaryIO, int | None], BinaryIO]
+
+
+class Unpacked(io.BufferedReader):
+    """A stream that is unpacked on the way: it has no bytes on the disk to go back to."""
+
+
+def check_source(source: str) -> None:
+    """Refuse what is no readable file."""
+    path = Path(source)
+    if source == "-":
+        return
+    if path.is_dir():
+        raise DataError(f"{source!r} is a folder: name a file in it.")
+    if not path.exists():
+        raise DataError(f"there is no file {source!r}{_near(path)}")
+
+
+def _near(path: Path) -> str:
+    from skstretch.cli.console import nearest
+
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return "."
+    found = nearest(path.name, names)
+    return f"; did you mean {str(path.with_name(found))!r}?" if found else "."
+
+
+@contextlib.contextmanager
+def opened(source: str, watch: Watch) -> Iterator[io.BufferedReader]:
+    """The unpacked bytes of a file, or of standard input for ``-``.
+
+    `watch` wraps the raw file, given its size, so that someone can see how far reading has come.
+    """
+    check_source(source)
+    with contextlib.ExitStack() as stack:
+        raw: BinaryIO
+        if source == "-":
+            raw, size = sys.stdin.buffer, None
+        else:
+            try:
+                raw = stack.enter_context(open(source, "rb"))
+            except PermissionError:
+                raise DataError(f"{source!r} may not be read: permission denied.") from None
+            size = Path(source).stat().st_size
+        file = io.BufferedReader(cast(Any, watch(raw, size)), HEAD)
+        head = file.peek(8)
+        for magic, (name, unpack) in UNPACKERS.items():
+            if head.startswith(magic):
+                with _sound(source, name):
+                    yield Unpacked(stack.enter_context(unpack(file)), HEAD)
+                return
+        yield file
+
+
+@contextlib.contextmanager
+def _sound(source: str, name: str) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise DataError(f"{source!r} is damaged: {name} says {str(error).rstrip('.')}.") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DataError(f"{source!r} is damaged: {name} says {str(error).rstrip('.')}.") from None
+
+
+def _zstandard(file: BinaryIO) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise DataError(
+            "a .zst file needs pyarrow: pip install pyarrow, or unpack the file first."
+        ) from None
+    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")

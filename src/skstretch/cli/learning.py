@@ -1,0 +1,343 @@
+"""From options and data to a fitted search."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from skstretch.cli.console import Talk, in_options
+from skstretch.cli.problem import Problem
+from skstretch.exceptions import DataError
+
+# Values to try, from what users type: ``1.1,1.5,2``.
+
+
+# below this the penalty 1/(c k) leaves the range of float64
+LEAST_C = 1e-249
+
+
+def numbers(option: str, text: str | None) -> tuple[float, ...]:
+    """Numbers with commas between them; none where the option was not given."""
+    if text is None:
+        return ()
+    try:
+        found = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found:
+        raise DataError(f"{option} {text!r} is not a list of numbers such as 1.1,1.5,2.")
+    return found
+
+
+def powers(text: str | None) -> tuple[float, ...]:
+    """The grid of k."""
+    for k in (found := numbers("--k", text)):
+        if not 1 < k < math.inf:
+            raise DataError(
+                f"--k {k:g} must be a number above 1: values up to 2 compress the coefficients, 2 "
+                "is ridge regression."
+            )
+    return found
+
+
+def transforms(text: str | None) -> tuple[float, ...]:
+    """The grid of a."""
+    for a in (found := numbers("--a", text)):
+        if not math.isfinite(a):
+            raise DataError(
+                f"--a {a:g} must be a finite number: the paper's is -0.2, 0 is plain ridge."
+            )
+    return found
+
+
+def strengths(text: str | None) -> Any:
+    """The grid of c: ``auto`` or numbers."""
+    if text is None or text.strip() == "auto":
+        return "auto"
+    for c in (found := numbers("--c", text)):
+        if not c >= LEAST_C:
+            raise DataError(
+                f"--c {c:g} must be a number above 0: a large one regularises little, inf not at "
+                "all."
+            )
+    return found
+
+
+def densities(shares: str | None, counts: str | None) -> tuple[Any, ...]:
+    """Shares of features to keep, and counts of them; all features where neither is given."""
+    found: list[Any] = list(numbers("--density", shares))
+    for share in found:
+        if not 0 < share <= 1:
+            raise DataError(
+                f"--density {share:g} must lie above 0 and not above 1; for a count use --keep."
+            )
+    for count in numbers("--keep", counts):
+        if count < 1 or not count.is_integer():
+            raise DataError(f"--keep {count:g} must be a whole number from 1.")
+        found.append(int(count))
+    return tuple(found) or (1.0,)
+
+
+def check_counts(grid: tuple[Any, ...], n_features: int) -> None:
+    """Refuse to keep more features than there are."""
+    for count in grid:
+        if isinstance(count, int) and count > n_features:
+            raise DataError(
+                f"--keep {count}: the file has {n_features:,} features; to keep all of them as "
+                "one of the choices use --density 1."
+            )
+
+
+# Folds, from what users type: ``loo`` or a number.
+
+
+def fold_number(text: str | None) -> int | None:
+    """How many folds were asked for; None for ``loo`` and where nothing was said."""
+    word = "loo" if text is None else text.strip().lower()
+    if word == "loo":
+        return None
+    if not word.isdecimal() or int(word) < 2:
+        raise DataError(f"--cv {text!r} is not known: use loo, or a number of folds from 2.")
+    return int(word)
+
+
+def splitter(text: str | None, groups: bool, classifies: bool, compressed: bool) -> Any:
+    """A splitter, or None for the default of the estimator.
+
+    ``loo`` leaves one row out, or with groups one group; a number is that many folds, shuffled
+    with a fixed seed, of whole groups where there are groups.
+    """
+    from sklearn.model_selection import (
+        GroupKFold,
+        KFold,
+        LeaveOneGroupOut,
+        LeaveOneOut,
+        StratifiedKFold,
+    )
+
+    number = fold_number(text)
+    if number is None:
+        if groups:
+            return LeaveOneGroupOut()
+        return LeaveOneOut() if text is not None and compressed else None
+    if groups:
+        return GroupKFold(number)
+    kind = StratifiedKFold if classifies else KFold
+    return kind(number, shuffle=True, random_state=0)
+
+
+def folds_named(text: str | None, groups: bool, compressed: bool) -> str:
+    """The folds in words."""
+    number = fold_number(text)
+    if number is not None:
+        return f"exact {number}-fold" + (" over groups" if groups else "")
+    if groups:
+        return "exact, leave one group out"
+    return "exact 10-fold" if compressed and text is None else "exact leave-one-out"
+
+
+def check_number(option: str, number: int, problem: Problem) -> None:
+    """Refuse more folds than there are groups or rows."""
+    groups = problem.groups is not None
+    units = len(np.unique(problem.groups)) if groups else problem.X.shape[0]
+    if number > units:
+        loo = ", or loo" if option == "--cv" else ""
+        raise DataError(
+            f"{option} {number}: there are only {units:,} {'groups' if groups else 'rows'}; use at "
+            f"most {units:,}{loo}."
+        )
+
+
+def check_classes(
+    option: str, number: int, problem: Problem, note: Callable[[str], None] | None = None
+) -> None:
+    """Refuse more folds than a class has rows; with `note`, only where all classes are so small."""
+    if not problem.classifies or problem.groups is not None:
+        return
+    names, sizes = np.unique(problem.y, return_counts=True)
+    least = int(sizes.min())
+    if number <= least:
+        return
+    rows = "1 row" if least == 1 else f"{least:,} rows"
+    message = f"{option} {number}: the class {str(names[sizes.argmin()])!r} has {rows}"
+    if note is None or number > sizes.max():
+        raise DataError(f"{message}, fewer than there are folds.")
+    note(f"{message}, so some folds have none of it.")
+
+
+def check_groups(problem: Problem) -> None:
+    """Refuse a single group, which cannot be left out."""
+    if problem.groups is not None and len(np.unique(problem.groups)) < 2:
+        raise DataError("--groups: all rows are of one group; at least two groups are needed.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to search, and how to judge it."""
+
+    cv: str | None = None
+    grid: Any = None
+    rule: str = "guarded"
+
+    @classmethod
+    def read(
+        cls,
+        cv: str | None,
+        k: str | None,
+        c: str | None,
+        a: str | None,
+        density: str | None,
+        keep: str | None,
+        rule: str,
+    ) -> "Plan":
+        """From the options; refuses what cannot be read before any data are."""
+        fold_number(cv)
+        grid = {"c_grid": strengths(c), "density_grid": densities(density, keep)}
+        grid |= {"k_grid": powers(k)} if k is not None else {}
+        grid |= {"a_grid": transforms(a)} if a is not None else {}
+        return cls(cv, grid, str(rule))
+
+    def check(self, problem: Problem, talk: Talk) -> None:
+        """Refuse what does not go with the data."""
+        check_counts(self.grid["density_grid"], problem.X.shape[1])
+        check_groups(problem)
+        number = fold_number(self.cv)
+        if number is not None:
+            check_number("--cv", number, problem)
+            check_classes("--cv", number, problem, talk.note)
+
+    def compressed(self, n_features: int) -> bool:
+        """Whether some cell keeps fewer than all features."""
+        listed = self.grid["density_grid"]
+        return any(d < n_features if isinstance(d, int) else d < 1 for d in listed)
+
+    def folds(self, problem: Problem) -> Any:
+        """The splitter."""
+        groups, compressed = problem.groups is not None, self.compressed(problem.X.shape[1])
+        return splitter(self.cv, groups, problem.classifies, compressed)
+
+    def folds_named(self, problem: Problem) -> str:
+        """The folds in words."""
+        groups, compressed = problem.groups is not None, self.compressed(problem.X.shape[1])
+        return folds_named(self.cv, groups, compressed)
+
+
+def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
+    """The fitted estimator, and the seconds that it took."""
+    from skstretch import StretchyClassifierCV, StretchyRegressorCV
+
+    plan.check(problem, talk)
+    kind = StretchyClassifierCV if problem.classifies else StretchyRegressorCV
+    model = kind(
+        **plan.grid, cv=plan.folds(problem), rule=plan.rule, verbose=int(talk.shows_progress)
+    )
+    more = {} if problem.groups is None else {"groups": problem.groups}
+    start = perf_counter()
+    try:
+        with talk.warnings(problem.names):
+            # the note of `Plan.check` says it in other words
+            warnings.filterwarnings("ignore", "The least populated class")
+            model.fit(problem.X, problem.y, sample_weight=problem.weights, **more)
+    except ValueError as error:
+        raise DataError(in_options(str(error), problem.names)) from error
+    if problem.names is not None:
+        model.feature_names_in_ = np.array(problem.names, dtype=object)
+    return model, perf_counter() - start
+
+
+# Cross-validated error with its standard error, beside that of knowing nothing.
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and its standard error."""
+
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Error of a model and of the baseline, by one measure."""
+
+    measure: str
+    model: Estimate
+    baseline: Estimate
+    baseline_name: str
+
+
+def estimate(losses: Any, weights: Any = None, groups: Any = None) -> Estimate:
+    """Weighted mean of losses, and its standard error.
+
+    A weight counts repetitions; with groups, whole groups are the independent units.
+    ``se = sqrt(sum_i w_i (l_i - mean)^2) / sum(w)``, or with sums over groups inside the square.
+    """
+    weights = np.ones(len(losses)) if weights is None else weights
+    total = weights.sum()
+    mean = float(weights @ losses / total)
+    deviations = losses - mean
+    if groups is None:
+        return Estimate(mean, float(np.sqrt(weights @ np.square(deviations)) / total))
+    sums = np.bincount(groups, weights=weights * deviations)
+    return Estimate(mean, float(np.sqrt(np.square(sums).sum()) / total))
+
+
+def left_out_means(y: Any, weights: Any = None, groups: Any = None) -> Any:
+    """For every row the mean of the others, or of those outside its group."""
+    weights = np.ones(len(y)) if weights is None else weights
+    units = np.arange(len(y)) if groups is None else groups
+    sums = np.bincount(units, weights=weights * y)[units]
+    totals = np.bincount(units, weights=weights)[units]
+    rest = weights.sum() - totals
+    means = (weights @ y - sums) / np.where(rest > 0, rest, 1.0)
+    return np.where(rest > 0, means, weights @ y / weights.sum())
+
+
+def squared_error(y: Any, predictions: Any, weights: Any = None, groups: Any = None) -> Judged:
+    """Mean squared error beside that of predicting the mean of the other rows."""
+    means = left_out_means(y, weights, groups)
+    return Judged(
+        "mean squared error",
+        estimate(np.square(y - predictions), weights, groups),
+        estimate(np.square(y - means), weights, groups),
+        "predicting the mean",
+    )
+
+
+def error_rates(
+    codes: Any, predicted: Any, n_classes: int, weights: Any = None, groups: Any = None
+) -> list[Judged]:
+    """Balanced error rate (the mean over classes) and error rate, beside the largest class."""
+    own = np.ones(len(codes)) if weights is None else weights
+    sizes = np.bincount(codes, weights=own, minlength=n_classes)
+    balance = (own.sum() / (n_classes * np.where(sizes > 0, sizes, np.inf)))[codes]
+    wrong, other = predicted != codes, codes != np.argmax(sizes)
+    return [
+        Judged(
+            measure,
+            estimate(wrong * factor, weights, groups),
+            estimate(other * factor, weights, groups),
+            "the largest class",
+        )
+        for measure, factor in (("balanced error rate", balance), ("error rate", 1.0))
+    ]
+
+
+def cross_validated(model: Any, problem: Any) -> list[Judged]:
+    """Errors of a fitted search, that of its score first, beside knowing nothing."""
+    first, *others = _out_of_fold(model, problem)
+    return [replace(first, model=Estimate(-model.best_score_, model.best_score_se_)), *others]
+
+
+def _out_of_fold(model: Any, problem: Any) -> list[Judged]:
+    scores, units = model.cv_predictions_, (problem.weights, problem.groups)
+    if not problem.classifies:
+        return [squared_error(problem.y, scores, *units)]
+    predicted = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    codes = np.searchsorted(model.classes_, problem.y)
+    codes = codes.clip(max=model.classes_.size - 1)
+    return error_rates(codes, predicted, model.classes_.size, *units)

@@ -1,0 +1,245 @@
+"""The two Gram-like matrices of the closed form, summed over blocks of features or of rows."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from skstretch.core.features import Features, is_cached
+from skstretch.core.moments import pooled_sum
+from skstretch.core.quadrant import Rows, centre_into, centred
+from skstretch.core.types import Array, Index
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What of a dual Gram matrix is needed to go from dual coefficients back to features."""
+
+    r: float
+    centre: Array
+    log_rows: Array | None
+
+
+@dataclass(frozen=True)
+class DualGram:
+    """``K = P Q'`` (M x M), kept so that its constant part does not bury the rest.
+
+    Without `log_rows` (the usual case), with ``P = Pc + 1 p'`` and ``Q = Qc + 1 q'``:
+    ``K_full = K + Pq 1' + 1 Qp' + pq 11'``, where ``K = Pc Qc'``, ``Pq = Pc q``, ``Qp = Qc p``.
+
+    With `log_rows` (features too large or too small to be raised to r), row i of P is divided
+    by ``e_i = exp(log_rows_i)`` and row i of Q by ``e_i**r``; K is the product of these.
+    """
+
+    r: float
+    K: Array
+    Pq: Array
+    Qp: Array
+    pq: float
+    centre: Array
+    log_rows: Array | None
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.K.shape[0])
+
+    @property
+    def frame(self) -> Frame:
+        return Frame(self.r, self.centre, self.log_rows)
+
+    def rows(self, rows: Index) -> "DualGram":
+        """The Gram matrix of some samples, about the same centre."""
+        log_rows = None if self.log_rows is None else self.log_rows[rows]
+        K = self.K[np.ix_(rows, rows)]
+        return replace(self, K=K, Pq=self.Pq[rows], Qp=self.Qp[rows], log_rows=log_rows)
+
+
+def combined(plus: DualGram, other: DualGram, sign: float) -> DualGram:
+    """The Gram matrix of more (sign 1) or fewer (sign -1) features of the same samples."""
+    return replace(
+        plus,
+        K=plus.K + other.K if sign == 1.0 else plus.K + sign * other.K,
+        Pq=plus.Pq + sign * other.Pq,
+        Qp=plus.Qp + sign * other.Qp,
+        pq=plus.pq + sign * other.pq,
+    )
+
+
+def accumulated(total: DualGram, more: DualGram) -> DualGram:
+    """The Gram matrix of more features; the K of `total` is overwritten, so that one is enough."""
+    total.K[...] += more.K
+    return replace(total, Pq=total.Pq + more.Pq, Qp=total.Qp + more.Qp, pq=total.pq + more.pq)
+
+
+def joined(parts: Sequence[DualGram]) -> DualGram:
+    """The Gram matrix of consecutive blocks of features, added in their order."""
+    first, *others = parts
+    total = first
+    for other in others:
+        total = combined(total, other, 1.0)
+    return replace(total, centre=np.concatenate([part.centre for part in parts]))
+
+
+def dual_coefficients(
+    block: Rows, frame: Frame, beta: Array, total: Array, weights: Array
+) -> Array:
+    """``alpha = Q' beta`` for one block of features, shape (block, t); ``total = 1' beta``."""
+    if frame.log_rows is not None:
+        features = block.rows(slice(None))
+        return np.asarray(features.power(frame.r, frame.r * frame.log_rows[:, None]).T @ beta)
+    Qc, e = centred(block, frame.r, weights)
+    return np.asarray(Qc.T @ beta + np.outer(e + block.offset, total))
+
+
+def cross_block(
+    block: Rows,
+    new: Features,
+    frame: Frame,
+    centre: Array,
+    weights: Array,
+    K: Array,
+    Pq: Array,
+) -> None:
+    """Add one block of features to ``(P_new - p) Qc'`` and ``(P_new - p) q``, in place."""
+    if frame.log_rows is not None:
+        Q = block.rows(slice(None)).power(frame.r, frame.r * frame.log_rows[:, None])
+        K += new.power(1.0, np.zeros(1)) @ Q.T
+        return
+    P = new.excess(1.0)
+    P -= centre
+    Qc, e = centred(block, frame.r, weights)
+    K += P @ Qc.T
+    Pq += P @ (e + block.offset)
+
+
+# Dual Gram matrices of several exponents, summed over blocks of features.
+
+
+# features about their means, and the means less the offset
+Centred = tuple[Array, Array]
+
+
+def dual_grams(
+    blocks: Iterable[Rows],
+    exponents: Sequence[float],
+    weights: Array,
+    log_rows: Array | None,
+    borders: bool = True,
+) -> list[DualGram]:
+    """K for every exponent, in one walk over blocks of features (all rows in each block).
+
+    Without `borders` the products with the means are left zero: the free intercept needs none.
+    """
+    sums = DualSums(exponents, weights, log_rows, borders)
+    for block in blocks:
+        sums.add(block)
+    return sums.grams()
+
+
+class DualSums:
+    """Dual Gram matrices of several exponents, growing block by block.
+
+    Where `peaks` is given, it is raised to the largest logs of every row.
+    """
+
+    def __init__(
+        self,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None = None,
+        borders: bool = True,
+        peaks: Array | None = None,
+    ) -> None:
+        self.weights, self.log_rows, self.borders, self.peaks = weights, log_rows, borders, peaks
+        self._sums = [_DualSum(r, weights.size) for r in exponents]
+        # P itself is the first of the powers
+        self._powers = [1.0, *(part.r for part in self._sums if part.r != 1.0)]
+        self._centres: list[Array] = []
+        self._buffers: list[Array] = []
+        self._product = np.empty_like(self._sums[0].K) if self._sums else np.empty((0, 0))
+
+    def add(self, block: Rows) -> None:
+        """One more block of features, all rows in it."""
+        if self.log_rows is not None:
+            self._add_scaled(block, self.log_rows)
+            return
+        if is_cached(*block.shape):
+            self._add_in_turn(block.rows(slice(None)))
+        else:
+            self._add_at_once(block)
+
+    def _add_at_once(self, block: Rows) -> None:
+        """All powers of a large block, whose rows are transformed once."""
+        outs = self._room_for(*block.shape)
+        means = centre_into(block, self._powers, self.weights, outs, self.peaks)
+        self._centres.append(means[0])
+        known = {r: (Qc, e) for r, Qc, e in zip(self._powers, outs, means, strict=True)}
+        for part in self._sums:
+            self._multiply(part, block.offset, known[1.0], known[part.r])
+
+    def _add_in_turn(self, features: Features) -> None:
+        """One power after another, each multiplied while it is in the cache."""
+        if self.peaks is not None:
+            np.maximum(self.peaks, features.log_peaks(axis=1), out=self.peaks)
+        plain = centred(features, 1.0, self.weights)
+        self._centres.append(plain[1])
+        for part in self._sums:
+            stretched = plain if part.r == 1.0 else centred(features, part.r, self.weights)
+            self._multiply(part, features.offset, plain, stretched)
+
+    def _multiply(
+        self, part: "_DualSum", offset: float, plain: Centred, stretched: Centred
+    ) -> None:
+        (Pc, p), (Qc, q) = plain, stretched
+        part.K += np.matmul(Pc, Qc.T, out=self._product)
+        if self.borders:
+            part.add_borders(Pc, Qc, p + offset, q + offset)
+
+    def _room_for(self, n_rows: int, n_columns: int) -> list[Array]:
+        """An array for every power; those of the last block are used again."""
+        if not self._buffers or self._buffers[0].shape[1] < n_columns:
+            self._buffers = [np.empty((n_rows, n_columns)) for _ in self._powers]
+        return [buffer[:, :n_columns] for buffer in self._buffers]
+
+    def _add_scaled(self, block: Rows, log_rows: Array) -> None:
+        features = block.rows(slice(None))
+        P = features.power(1.0, log_rows[:, None])
+        self._centres.append(np.zeros(P.shape[1]))
+        for part in self._sums:
+            part.K += P @ features.power(part.r, part.r * log_rows[:, None]).T
+
+    def grams(self) -> list[DualGram]:
+        """What has been summed so far."""
+        centre = np.concatenate(self._centres) if self._centres else np.zeros(0)
+        return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, self.log_rows) for s in self._sums]
+
+
+class _DualSum:
+    """The running sums of one `DualGram`."""
+
+    def __init__(self, r: float, n_samples: int) -> None:
+        self.r, self.pq = r, 0.0
+        self.K = np.zeros((n_samples, n_samples))
+        self.Pq, self.Qp = np.zeros(n_samples), np.zeros(n_samples)
+
+    def add_borders(self, Pc: Array, Qc: Array, p: Array, q: Array) -> None:
+        """Products with the means of a block."""
+        self.Pq += Pc @ q
+        self.Qp += Qc @ p
+        self.pq += float(p @ q)
+
+
+# What was summed over parts of the data, joined: the same whichever machine summed which part.
+
+
+def pooled_features(parts: Sequence[DualGram]) -> DualGram:
+    """The dual Gram matrix of consecutive blocks of features, with one new matrix for all."""
+    first = parts[0]
+    return replace(
+        first,
+        K=pooled_sum([part.K for part in parts]),
+        Pq=pooled_sum([part.Pq for part in parts]),
+        Qp=pooled_sum([part.Qp for part in parts]),
+        pq=sum(part.pq for part in parts),
+        centre=np.concatenate([part.centre for part in parts]),
+    )

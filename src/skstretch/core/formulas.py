@@ -1,0 +1,165 @@
+"""The closed forms on one array P as given, without intercept or weights."""
+
+import numpy as np
+
+from skstretch.core.dual import DualSystem, dual_system
+from skstretch.core.dual_gram import dual_coefficients, dual_grams
+from skstretch.core.features import Features, PlainFeatures
+from skstretch.core.primal import PrimalSystem, primal_system
+from skstretch.core.primal_gram import primal_grams
+from skstretch.core.qr import tall_system, wide_system
+from skstretch.core.stretch import Intercept, is_safe, penalty, rows_are_alike, stretch_exponent
+from skstretch.core.types import Array, ArrayLike
+
+
+def solve_dual(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
+    """``alpha = Q' (P Q' + I/(ck))^-1 y`` with ``Q = P**(1/(k-1))``: for M < D.
+
+    Parameters
+    ----------
+    P : array of shape (M, D)
+        Non-negative; of any sign at ``k = 2``.
+    y : array of shape (M,) or (M, t)
+    k, c : float
+        ``c = np.inf`` gives the unregularised limit ``Q' (P Q')^-1 y``.
+
+    Returns
+    -------
+    alpha : array of shape (D,) or (D, t)
+
+    Examples
+    --------
+    >>> from skstretch.core import solve_dual
+    >>> solve_dual([[1.0, 2.0]], [5.0], k=2.0, c=float("inf")).round(12).tolist()
+    [1.0, 2.0]
+    """
+    features, r, lam, Y = _checked(P, y, k, c)
+    system, weights = array_dual_system(features, r, lam)
+    solution = system.solve(Y)
+    alpha = dual_coefficients(features, system.gram.frame, solution.beta, solution.total, weights)
+    return alpha.reshape(alpha.shape[0], *np.shape(y)[1:])
+
+
+def solve_primal(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
+    """``alpha = (Q'P + I/(ck))^-1 Q'y`` with ``Q = P**(1/(k-1))``: for M >= D.
+
+    Equal to `solve_dual` in exact arithmetic; see there for the parameters.
+    """
+    features, r, lam, Y = _checked(P, y, k, c)
+    system = array_primal_system(features, r, lam)
+    projected = system.gram.stretched(features).T @ Y
+    alpha, _ = system.solve(projected, Y.mean(axis=0))
+    return alpha.reshape(alpha.shape[0], *np.shape(y)[1:])
+
+
+def solve_qr(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
+    """The same solution by sorted, pivoted QR of Q: slower, and accurate where they lose digits.
+
+    See `solve_dual` for the parameters.
+    """
+    features, r, lam, Y = _checked(P, y, k, c)
+    M, D = features.shape
+    if M < D:
+        fit = wide_system(features, r, np.full(M, lam), Intercept.NONE).fit(Y)
+    else:
+        fit = tall_system(features, r, lam, np.ones(M), Intercept.NONE).fit(Y)
+    return fit.coef.reshape(D, *np.shape(y)[1:])
+
+
+def array_dual_system(features: Features, r: float, lam: float) -> tuple[DualSystem, Array]:
+    """The dual system of one array without intercept, and its unit weights."""
+    M, _ = features.shape
+    weights, peaks = np.ones(M), features.log_peaks(axis=1)
+    log_rows = None if rows_are_alike(peaks, r) else peaks
+    gram = dual_grams([features], [r], weights, log_rows)[0]
+    return dual_system(gram, np.full(M, lam), Intercept.NONE), weights
+
+
+def array_primal_system(features: Features, r: float, lam: float) -> PrimalSystem:
+    """The primal system of one array without intercept."""
+    weights, peaks = np.ones(features.shape[0]), features.log_peaks(axis=0)
+    log_columns = None if is_safe(float(peaks.min()), float(peaks.max()), r) else r * peaks
+    walk = [(slice(None), features)]
+    gram = primal_grams(lambda: iter(walk), [r], weights, [log_columns])[0]
+    return primal_system(gram, lam, Intercept.NONE)
+
+
+def checked_features(P: ArrayLike, k: float) -> PlainFeatures:
+    """P as features, after a look at its shape, values and signs."""
+    P = np.asarray(P, dtype=np.float64)
+    if P.ndim != 2 or 0 in P.shape:
+        raise ValueError(f"P has shape {P.shape}; a non-empty (M, D) matrix is needed.")
+    if not np.isfinite(P).all():
+        raise ValueError("P has entries that are not finite.")
+    if k != 2 and P.min() < 0:
+        row, column = np.unravel_index(int(P.argmin()), P.shape)
+        raise ValueError(
+            f"P[{row}, {column}] = {P.min():g} is negative: its power 1/(k-1) is not real. "
+            "Use k=2, or features in the first quadrant such as exp(a z)."
+        )
+    return PlainFeatures(P)
+
+
+def _checked(
+    P: ArrayLike, y: ArrayLike, k: float, c: float
+) -> tuple[PlainFeatures, float, float, Array]:
+    r, lam = stretch_exponent(k), penalty(c, k)
+    features = checked_features(P, k)
+    Y = np.asarray(y, dtype=np.float64)
+    if Y.shape[:1] != features.shape[:1] or Y.ndim > 2:
+        raise ValueError(f"y has shape {Y.shape}, which does not go with P of {features.shape}.")
+    if not np.isfinite(Y).all():
+        raise ValueError("y has entries that are not finite.")
+    return features, r, lam, Y.reshape(features.shape[0], -1)
+
+
+# Analysis of variance of the estimator: its expectation and its covariance.
+
+
+def expected_coef(P: ArrayLike, alpha: ArrayLike, k: float, c: float) -> Array:
+    """``E[alpha_hat] = A P alpha`` when ``y = P alpha + e``, ``E[e] = 0``.
+
+    ``A = Q'(K + lam I)^-1`` for M < D, ``A = (C + lam I)^-1 Q'`` for M >= D. For M >= D and
+    ``c -> inf`` the estimator is unbiased whatever k is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstretch.core import expected_coef
+    >>> P = np.array([[1.0, 0.5], [0.25, 1.0], [1.0, 2.0]])
+    >>> expected_coef(P, [3.0, -1.0], k=1.5, c=np.inf).round(10).tolist()
+    [3.0, -1.0]
+    """
+    P, alpha = np.asarray(P, dtype=np.float64), np.asarray(alpha, dtype=np.float64)
+    return _solve(P, P @ alpha, k, c)
+
+
+def coef_covariance(P: ArrayLike, k: float, c: float, noise_covariance: ArrayLike) -> Array:
+    """``Cov[alpha_hat] = A Sigma A'``, shape (D, D).
+
+    Parameters
+    ----------
+    P : array of shape (M, D)
+    k, c : float
+    noise_covariance : float, array of shape (M,) or (M, M)
+        The variance of every noise term, one for each, or their full covariance.
+    """
+    P = np.asarray(P, dtype=np.float64)
+    M = P.shape[0]
+    noise = np.asarray(noise_covariance, dtype=np.float64)
+    if noise.shape not in ((), (M,), (M, M)):
+        raise ValueError(
+            f"noise_covariance has shape {noise.shape}; a number, ({M},) or ({M}, {M}) is needed."
+        )
+    A = _solve(P, np.eye(M), k, c)
+    return np.asarray(A @ noise @ A.T if noise.ndim == 2 else (A * noise) @ A.T)
+
+
+def _solve(P: Array, y: Array, k: float, c: float) -> Array:
+    return solve_dual(P, y, k, c) if P.shape[0] < P.shape[1] else solve_primal(P, y, k, c)
+
+
+def repeated_norm(residuals: Array, weights: Array) -> float:
+    """``tr((I - H)'(I - H))`` over repeated rows, from ``I - H`` over the distinct ones."""
+    distinct = np.sum(weights[:, None] * np.square(residuals) / weights)
+    return float(weights.sum() - weights.size + distinct)

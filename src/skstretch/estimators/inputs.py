@@ -1,0 +1,271 @@
+"""X and y as users pass them: checked once, never copied without need."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import validate_data
+
+from skstretch.core.moments import Moments
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array, Index
+from skstretch.designs import (
+    DaskArray,
+    Design,
+    Ready,
+    Wanted,
+    as_design,
+    check_known,
+    dask_survey,
+    is_dask,
+    is_source,
+    measure,
+    survey,
+    tidy,
+)
+from skstretch.estimators.parameters import (
+    active_columns,
+    check_range,
+    checked_offsets,
+    checked_quadrant,
+    checked_spec,
+)
+from skstretch.search import Folds, folds_from_splits, leave_one_out
+from skstretch.solve.choose import crossfit_space, is_large
+
+SPARSE_FORMATS = ("csc", "csr")
+
+
+def checked_X_y(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    multi_output: bool = False,
+    y_numeric: bool = False,
+    reset: bool = True,
+) -> tuple[Any, Any]:
+    """Training data: dense, sparse by columns, or read in blocks.
+
+    With ``reset=False`` it must have the columns of earlier data.
+    """
+    if is_dask(X):
+        check_known(X)
+        y = y.compute() if is_dask(y) else y
+    if is_source(X) or is_dask(X):
+        return _source(estimator, X, reset=reset), _targets(X, y, multi_output, y_numeric)
+    if is_dask(y):
+        y = y.compute()
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        reset=reset,
+        dtype="numeric",
+        accept_sparse=SPARSE_FORMATS,
+        multi_output=multi_output,
+        y_numeric=y_numeric,
+    )
+    return tidy(X), y
+
+
+def checked_X(estimator: Any, X: Any) -> Any:
+    """New data with the columns of the training data; a Dask array stays as it is."""
+    if is_dask(X):
+        check_known(X)
+        _check_blocks(estimator, X, reset=False)
+        return X
+    if is_source(X):
+        return _source(estimator, X, reset=False)
+    X = validate_data(estimator, X, reset=False, dtype="numeric", accept_sparse=SPARSE_FORMATS)
+    return tidy(X)
+
+
+def _source(estimator: Any, X: Any, reset: bool) -> Any:
+    """Data that is read in blocks: shape and dtype are checked now, numbers as they come."""
+    _check_blocks(estimator, X, reset)
+    return tidy(X, getattr(estimator, "feature_names_in_", None))
+
+
+def _check_blocks(estimator: Any, X: Any, reset: bool) -> None:
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got one of shape {X.shape}: X needs rows and columns."
+        )
+    if X.dtype.kind not in "iufb":
+        raise ValueError(f"X has dtype {X.dtype}: real numbers are needed; convert it first.")
+    if 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}: at least one row and one column are required.")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def _targets(X: Any, y: Any, multi_output: bool, y_numeric: bool) -> Any:
+    """y as scikit-learn checks it beside an X in memory."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    if multi_output:
+        dtype = "numeric" if y_numeric else None
+        y = check_array(y, ensure_2d=False, dtype=dtype, input_name="y")
+    else:
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity.")
+    check_consistent_length(X, y)
+    return y
+
+
+# Checked data, ready to be seen through any transform.
+
+
+# pairs of an a and the k that will be asked for there
+Powers = Sequence[tuple[Any, Sequence[Any]]]
+
+
+@dataclass(frozen=True)
+class View:
+    """The design at one a, and the columns of X that it uses."""
+
+    design: Design
+    quadrant: Quadrant
+    columns: Index
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """X with its moments, and the samples of positive weight."""
+
+    X: Any
+    rows: Index
+    weights: Array
+    moments: Moments
+    quadrant: Any
+    b: Any
+    intercept: Intercept
+    names: Any
+    ready: Mapping[Any, Ready] = field(default_factory=dict)
+
+    def at(self, a: Any) -> View:
+        """X seen through the transform with this a."""
+        quadrant = checked_quadrant(self.quadrant, a, self.b, self.moments)
+        check_range(quadrant, self.names)
+        columns = active_columns(quadrant, self.intercept)
+        ready = self.ready.get(a) if self.ready else None
+        design = as_design(self.X, quadrant, rows=self.rows, columns=columns, ready=ready)
+        return View(design, quadrant, columns)
+
+
+def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prepared:
+    """Measure validated X for an estimator with `quadrant`, `b` and `fit_intercept`.
+
+    `powers` tells which k will be asked for at each a: wide data that is read in blocks is then
+    measured and multiplied in one walk, unless the fit does without the product.
+    """
+    rows = np.flatnonzero(weights > 0)
+    intercept = Intercept.of(estimator.fit_intercept)
+    ready: dict[Any, Ready] = {}
+    solver = getattr(estimator, "solver", None)
+    matrix_free = solver == "krylov" or (solver == "auto" and is_large(rows.size, X.shape[1]))
+    wide = crossfit_space(rows.size, X.shape[1], intercept) == "dual"
+    in_blocks = is_source(X)
+    if isinstance(X, DaskArray):
+        X, in_blocks = replace(X, weights=weights), X.is_wide
+    if powers and in_blocks and wide and not matrix_free:
+        moments, found = _surveyed(estimator, X, rows, weights[rows], intercept, powers)
+        ready = {a: grams for (a, _), grams in zip(powers, found, strict=True)}
+    else:
+        moments = measure(X, weights)
+    names = getattr(estimator, "feature_names_in_", None)
+    return Prepared(
+        X, rows, weights[rows], moments, estimator.quadrant, estimator.b, intercept, names, ready
+    )
+
+
+def _surveyed(
+    estimator: Any,
+    X: Any,
+    rows: Index,
+    weights: Array,
+    intercept: Intercept,
+    powers: Powers,
+) -> tuple[Moments, list[Ready]]:
+    """Moments and Gram matrices in one walk."""
+    offsets = checked_offsets(estimator.b, X.shape[1])
+    names = getattr(estimator, "feature_names_in_", None)
+    transforms = []
+    for a, ks in powers:
+        specs = [checked_spec(k, 1.0, a, estimator.fit_intercept, "auto") for k in ks]
+        exponents = sorted({spec.r for spec in specs})
+        transforms.append(Transform(estimator.quadrant, a, offsets, intercept, names, exponents))
+    borders = intercept is not Intercept.FREE
+    if isinstance(X, DaskArray):
+        return dask_survey(X, transforms, borders)
+    wants = [Wanted(transform.block, transform.exponents) for transform in transforms]
+    return survey(X, rows if rows.size < X.shape[0] else None, weights, wants, borders)
+
+
+@dataclass(frozen=True)
+class Transform:
+    """The transform at one a, for the moments of any slice of columns; `b` one or one for each."""
+
+    quadrant: Any
+    a: Any
+    b: Array
+    intercept: Intercept
+    names: Any
+    exponents: Sequence[float]
+
+    def whole(self, moments: Moments, columns: slice) -> tuple[Quadrant, Index]:
+        """The transform of these columns, and the places of those that take part."""
+        b = self.b if self.b.ndim == 0 else self.b[columns]
+        quadrant = checked_quadrant(self.quadrant, self.a, b, moments)
+        check_range(quadrant, self.names, columns.start)
+        return quadrant, active_columns(quadrant, self.intercept)
+
+    def block(self, moments: Moments, columns: slice) -> tuple[Quadrant, Index]:
+        """The transform of those columns that take part, and their places."""
+        quadrant, active = self.whole(moments, columns)
+        return quadrant.take(active), active
+
+
+# From ``cv`` to folds.
+
+
+# leave one out with a second pass would cost one second pass per sample
+N_FOLDS = 10
+
+
+def make_folds(
+    cv: Any, X: Any, y: Any, rows: Index, *, classifier: bool, compressed: bool, **groups: Any
+) -> Folds:
+    """Folds over the samples of positive weight.
+
+    ``cv=None`` is leave one out, or ten folds where features are selected in every fold.
+    """
+    if cv is None and not compressed:
+        if rows.size < 2:
+            raise ValueError(
+                f"n_samples={rows.size} of positive weight: leave one out needs at least two."
+            )
+        return leave_one_out(rows.size)
+    splitter = (
+        _default(y[rows], classifier) if cv is None else check_cv(cv, y, classifier=classifier)
+    )
+    if cv is None:
+        splits = [(rows[train], rows[test]) for train, test in splitter.split(y[rows], y[rows])]
+    else:
+        splits = splitter.split(X, y, **groups)
+    return folds_from_splits(splits, rows, X.shape[0])
+
+
+def _default(y: Any, classifier: bool) -> Any:
+    if y.shape[0] < 2:
+        raise ValueError(f"n_samples={y.shape[0]} of positive weight: folds need at least two.")
+    if classifier:
+        smallest = int(np.unique(y, return_counts=True)[1].min())
+        if smallest >= 2:
+            return StratifiedKFold(min(N_FOLDS, smallest), shuffle=True, random_state=0)
+    return KFold(min(N_FOLDS, y.shape[0]), shuffle=True, random_state=0)

@@ -1,0 +1,203 @@
+"""Fitted models as ONNX graphs."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from skstretch.core.quadrant import Quadrant
+from skstretch.estimators.base import StretchyModel
+
+# An ONNX graph that grows node by node.
+
+
+# supported by every runtime since early 2022
+OPSET, IR_VERSION = 17, 8
+
+
+class Graph:
+    """Nodes and constants; `dtype` is the type of the numbers."""
+
+    def __init__(self, onnx: Any, dtype: Any) -> None:
+        self.onnx, self.dtype = onnx, np.dtype(dtype)
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, values: Any) -> str:
+        """The name of a constant with these values as they are."""
+        name = f"constant{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.array(values), name))
+        return name
+
+    def number(self, values: Any) -> str:
+        """The name of a constant in the type of the graph."""
+        return self.constant(np.asarray(values, dtype=self.dtype))
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, **options: Any) -> str:
+        """Add a node; returns the name of its output."""
+        name = output or f"value{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, [*inputs], [name], **options))
+        return name
+
+    def cast(self, values: str, dtype: Any) -> str:
+        """The values in another type."""
+        to = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", values, to=to)
+
+    def model(self, n_features: int, outputs: list[str], name: str) -> Any:
+        """The checked graph, with one input X of shape (N, n_features)."""
+        helper = self.onnx.helper
+        kind = helper.np_dtype_to_tensor_dtype(self.dtype)
+        X = helper.make_tensor_value_info("X", kind, ["N", n_features])
+        empty = [helper.make_empty_tensor_value_info(output) for output in outputs]
+        graph = helper.make_graph(self.nodes, name, [X], empty, initializer=self.constants)
+        opset = [helper.make_opsetid("", OPSET)]
+        made = helper.make_model(
+            graph, opset_imports=opset, ir_version=IR_VERSION, producer_name="skstretch"
+        )
+        made = self.onnx.shape_inference.infer_shapes(made, strict_mode=True)
+        self.onnx.checker.check_model(made, full_check=True)
+        return made
+
+
+DTYPES = ("float64", "float32")
+
+
+def to_onnx(model: Any, dtype: str = "float64") -> Any:
+    """A fitted model as an ONNX graph.
+
+    Parameters
+    ----------
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
+        Fitted.
+    dtype : {"float64", "float32"}, default="float64"
+        The type of the input ``X`` of shape (N, n_features), of the numbers in the graph and of
+        its outputs. A model that was fitted on float32 rounds its outputs to it in either graph,
+        as `predict` does.
+
+    Returns
+    -------
+    graph : onnx.ModelProto
+        Outputs of a regressor: ``prediction``, in the shape of ``predict(X)``. Of a classifier:
+        ``label``, ``scores`` as in `decision_function` and, unless it was calibrated with
+        isotonic regression or not at all, ``probabilities`` as in `predict_proba`.
+
+    Notes
+    -----
+    Standardise, bound, ``exp(a z + b)``, one product. The excess ``exp(L) - 1`` is formed as
+    ``tanh(L/2) (exp(L) + 1)``, which keeps its digits where L is small, so that the float64 graph
+    agrees with `predict` to about 1e-14 relative to the largest term. Only the features whose
+    coefficients are not zero are read. Unlike `predict`, a graph does not refuse NaN.
+    """
+    _check(model, dtype)
+    onnx = imported_onnx()
+    graph = Graph(onnx, np.dtype(dtype))
+    coef = np.atleast_2d(model.coef_).astype(np.float64)
+    used = np.flatnonzero(coef.any(axis=0))
+    used = used if used.size else np.array([0])
+    outputs = _linear(graph, model, used, coef[:, used])
+    if is_classifier(model):
+        made = _decisions(graph, model, outputs)
+    else:
+        made = [_shaped(graph, model, outputs, "prediction")]
+    return graph.model(model.n_features_in_, made, type(model).__name__)
+
+
+def imported_onnx() -> Any:
+    """The package, or an error that says how to get it."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError(
+            "to_onnx needs the package onnx: pip install 'skstretch[onnx]'."
+        ) from error
+    return onnx
+
+
+def _check(model: Any, dtype: str) -> None:
+    if not isinstance(model, StretchyModel):
+        raise TypeError(
+            f"a {type(model).__name__} cannot be exported: pass a fitted skstretch regressor or "
+            "classifier."
+        )
+    check_is_fitted(model)
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype={dtype!r} is not known: use one of {', '.join(DTYPES)}.")
+
+
+def _linear(graph: Graph, model: Any, used: Any, coef: Any) -> str:
+    """Linear outputs (N, t), in the type that `predict` gives them."""
+    columns = graph.add("Gather", "X", graph.constant(used.astype(np.int64)), axis=1)
+    features = _features(graph, model._quadrant.take(used), columns)
+    products = graph.add("MatMul", features, graph.number(coef.T))
+    outputs = graph.add("Add", products, graph.number(model._model.level))
+    if model.coef_.dtype == np.float32 and graph.dtype == np.float64:
+        outputs = graph.cast(graph.cast(outputs, np.float32), np.float64)
+    return outputs
+
+
+def _features(graph: Graph, quadrant: Quadrant, columns: str) -> str:
+    """The features less their offset, as in `skstretch.core.features`."""
+    if quadrant.kind == "identity":
+        return columns
+    moments = quadrant.moments
+    z = graph.add("Sub", columns, graph.number(moments.mean))
+    z = graph.add("Div", z, graph.number(moments.scale))
+    width = moments.high - moments.low
+    z = graph.add("Max", z, graph.number(moments.low - width))
+    z = graph.add("Min", z, graph.number(moments.high + width))
+    if quadrant.kind == "linear":
+        return z
+    L = graph.add("Mul", z, graph.number(quadrant.a))
+    if quadrant.b.any():
+        L = graph.add("Add", L, graph.number(quadrant.b))
+    half = graph.add("Tanh", graph.add("Mul", L, graph.number(0.5)))
+    return graph.add("Mul", half, graph.add("Add", graph.add("Exp", L), graph.number(1.0)))
+
+
+def _shaped(graph: Graph, model: Any, values: str, name: str) -> str:
+    """Drop the axis of targets where there is one target, under the name of an output."""
+    if model._single:
+        return graph.add("Squeeze", values, graph.constant(np.array([1])), output=name)
+    return graph.add("Identity", values, output=name)
+
+
+def _decisions(graph: Graph, model: Any, outputs: str) -> list[str]:
+    cuts = model._cuts.astype(model.coef_.dtype)
+    scores = graph.add("Sub", outputs, graph.number(cuts))
+    if model.coef_.dtype == np.float32 and graph.dtype == np.float64:
+        scores = graph.cast(graph.cast(scores, np.float32), np.float64)
+    named = _shaped(graph, model, scores, "scores")
+    if model._single:
+        codes = graph.cast(graph.add("Greater", named, graph.number(0.0)), np.int64)
+    else:
+        codes = graph.add("ArgMax", scores, axis=1, keepdims=0)
+    labels = graph.add("Gather", graph.constant(labels_of(model)), codes, axis=0, output="label")
+    made = [labels, named]
+    if model._factor is not None and model._isotonic is None:
+        made.append(_probabilities(graph, model, scores))
+    return made
+
+
+def _probabilities(graph: Graph, model: Any, scores: str) -> str:
+    margins = graph.add("Mul", scores, graph.number(model._factor))
+    if model._single:
+        zeros = graph.add("Mul", margins, graph.number(0.0))
+        margins = graph.add("Concat", zeros, margins, axis=1)
+    return graph.add("Softmax", margins, axis=1, output="probabilities")
+
+
+def labels_of(model: Any) -> Any:
+    """The classes in a type that ONNX has."""
+    classes = model.classes_
+    types = {"b": np.bool_, "i": np.int64, "f": np.float64}
+    if classes.dtype.kind in types:
+        return classes.astype(types[classes.dtype.kind])
+    if classes.dtype.kind == "u" and classes.max() <= np.iinfo(np.int64).max:
+        return classes.astype(np.int64)
+    if all(isinstance(label, str) for label in classes.tolist()):
+        return classes.astype(object)
+    raise TypeError(
+        f"classes of dtype {classes.dtype} have no counterpart in ONNX: fit on numbers or strings."
+    )

@@ -1,0 +1,388 @@
+"""From a file to a fitted model."""
+
+import inspect
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from skstretch.core.moments import Moments
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.types import Array
+from skstretch.designs import Design
+from skstretch.estimators.state import Parts, put_together
+from skstretch.exceptions import ModelFileError
+from skstretch.io.archive import Archive, read_array, read_entry, refusing
+from skstretch.io.header import (
+    NAME,
+    decode,
+    field,
+    field_list,
+    read_header,
+    stored_facts,
+    text_list,
+)
+from skstretch.io.training import AbsentDesign, stored_design
+from skstretch.io.write import CHOSEN, CLASSES
+
+# The arrays of a file, handed out once each and checked.
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What an array must be; None leaves it open."""
+
+    shape: tuple[int, ...] | None = None
+    kinds: str = "f"
+    ndim: int | None = None
+    itemsize: int | None = 8  # of numbers; masks have one byte
+    finite: bool = False
+
+    def allows_type(self, array: Any) -> bool:
+        """Whether type and shape are as they must be."""
+        kind, item = array.dtype.kind, array.dtype.itemsize
+        sized = len(self.kinds) > 1 or kind == "b" or self.itemsize in (None, item)
+        shaped = self.shape in (None, array.shape) and self.ndim in (None, array.ndim)
+        return kind in self.kinds and sized and shaped
+
+
+class Arrays:
+    """Arrays by name, each to be taken once."""
+
+    def __init__(self, arrays: dict[str, Any]) -> None:
+        self._left = dict(arrays)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def take(self, name: str, rule: Rule) -> Any:
+        """An array that keeps the rule."""
+        if name not in self._left:
+            raise ModelFileError(f"its array {name[:80]!r} is missing.")
+        array = self._left.pop(name)
+        if not rule.allows_type(array):
+            raise ModelFileError(
+                f"its array {name[:80]!r} is {array.dtype} of shape {array.shape}, which does not "
+                "fit the others."
+            )
+        if rule.finite and not np.isfinite(array).all():
+            raise ModelFileError(f"its array {name[:80]!r} has entries that are not finite.")
+        return array
+
+    def check_all_taken(self) -> None:
+        """Refuse arrays that no model has."""
+        if self._left:
+            raise ModelFileError(f"it has an array {min(self._left)[:80]!r} of no known use.")
+
+    def table(self, columns: list[Any]) -> dict[str, Any]:
+        """``cv_results_`` from its named columns."""
+        table: dict[str, Any] = {}
+        for name, kind in columns:
+            if kind == "params":
+                table[name] = []
+                continue
+            values = self.take(f"result_{name}", Rule(kinds="biufU", ndim=1))
+            if kind == "mixed":
+                whole = self.take(f"result_{name}_whole", Rule(values.shape, kinds="b"))
+                pairs = zip(values.tolist(), whole.tolist(), strict=True)
+                values = np.array([int(v) if w else v for v, w in pairs], dtype=object)
+            table[name] = values
+        sizes = {len(values) for values in table.values() if isinstance(values, np.ndarray)}
+        if len(sizes) > 1:
+            raise ModelFileError("the columns of its search results differ in length.")
+        if "params" in table:
+            table["params"] = _params(table)
+        return table
+
+
+def _params(table: dict[str, Any]) -> list[dict[str, Any]]:
+    names = ("a", "k", "c", "density")
+    if any(f"param_{name}" not in table for name in names):
+        raise ModelFileError("its search results do not say which cells they are of.")
+    columns = [table[f"param_{name}"].tolist() for name in names]
+    return [dict(zip(names, cell, strict=True)) for cell in zip(*columns, strict=True)]
+
+
+# From the header and arrays of a file to a fitted estimator, everything checked.
+
+
+SOLVERS = ("auto", "dual", "primal", "qr", "krylov")
+
+
+def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
+    """The estimator that a header and its arrays stand for."""
+    name = field(header, "class", str)
+    if name not in CLASSES:
+        raise ModelFileError(f"its class {name[:80]!r} is none of {', '.join(CLASSES)}.")
+    cls, arrays = CLASSES[name], Arrays(raw)
+    classifier = "Classifier" in name
+    stored_facts(header)
+    model = cls(**_parameters(cls, header, arrays))
+    absent = _not_stored(header)
+    if absent:
+        model.not_stored_ = absent
+    parts = _parts(header, arrays)
+    t, n = parts.level.size, parts.used.size
+    model._single = field(header, "single", bool)
+    if model._single and t != 1:
+        raise ModelFileError(f"it has {t} targets and says that there is one.")
+    _set_names(model, header, arrays, parts.quadrant.b.size)
+    if classifier:
+        _set_classes(model, header, arrays, t)
+    if name.endswith("CV"):
+        _set_search(model, header, arrays, (n,) if model._single else (n, t))
+    _set_model(model, header, arrays, parts)
+    arrays.check_all_taken()
+    return model
+
+
+def _parameters(cls: Any, header: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
+    known, values = inspect.signature(cls).parameters, {}
+    for name, data in field(header, "parameters", dict).items():
+        if name not in known:
+            raise ModelFileError(f"its parameter {name[:80]!r} is not one of {cls.__name__}.")
+        if isinstance(data, dict) and "$repr" in data:
+            continue
+        if isinstance(data, dict) and "$member" in data:
+            values[name] = arrays.take(f"parameter_{name}", Rule(kinds="biuf"))
+        else:
+            values[name] = decode(data)
+    return values
+
+
+def _not_stored(header: dict[str, Any]) -> dict[str, str]:
+    """Parameters that have their default in a loaded model, with how they were written."""
+    fields = field(header, "parameters", dict)
+    return {
+        name: str(data["$repr"])
+        for name, data in fields.items()
+        if isinstance(data, dict) and "$repr" in data
+    }
+
+
+def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
+    quadrant, used = _quadrant(header, arrays), arrays.take("used", Rule(kinds="b", ndim=1))
+    D, M = quadrant.b.size, int(used.sum())
+    level = arrays.take("level", Rule(ndim=1, finite=True))
+    t = level.size
+    spaces, solvers = field_list(header, "spaces", str), field_list(header, "solvers", str)
+    has_dual = field_list(header, "has_dual", bool)
+    p = len(spaces)
+    rows = _rows(header, used)
+    if p not in (1, t) or min(t, D, rows) < 1 or not len(solvers) == len(has_dual) == p:
+        raise ModelFileError(f"it has {p} fits of {t} targets on {M} samples of {D} features.")
+    k, c, intercept, solver = field(header, "spec", list)
+    k, c = decode(k), decode(c)
+    sound = type(k) is type(c) is float and 1 < k < np.inf and c > 0 and solver in SOLVERS
+    dtype = field(header, "dtype", str)
+    if not sound or dtype not in ("float32", "float64") or {*spaces} - {"dual", "primal"}:
+        raise ModelFileError("its header has values for k, c, solver or dtype that no model has.")
+    zero: Any = np.zeros(())
+    steps = _steps(header, p)
+    parts = Parts(
+        k=k,
+        c=c,
+        intercept_kind=intercept,
+        solver=solver,
+        quadrant=quadrant,
+        dtype=dtype,
+        used=used,
+        coef=arrays.take("coef", Rule((t, D), finite=True)),
+        support=arrays.take("support", Rule((t, D), kinds="b")),
+        level=level,
+        intercept=arrays.take("intercept", Rule((t,))),
+        rcond=arrays.take("rcond", Rule((p,))),
+        dof=arrays.take("dof", Rule((p,))),
+        spaces=spaces,
+        solvers=solvers,
+        has_dual=has_dual,
+        beta=arrays.take("beta", Rule((M, t))) if any(has_dual) else np.broadcast_to(zero, (M, t)),
+        log_beta=arrays.take("log_beta", Rule((p, M)))
+        if any(has_dual)
+        else np.broadcast_to(zero, (p, M)),
+        iterations=[count for count, _ in steps],
+        residuals=[residual for _, residual in steps],
+    )
+    _check_support(parts)
+    return parts
+
+
+def _steps(header: dict[str, Any], p: int) -> list[tuple[int | None, float | None]]:
+    """Iterations and residual of every fit; older files and direct fits have none."""
+    if "iterations" not in header:
+        return [(None, None)] * p
+    listed = [
+        (pair[0], decode(pair[1])) if isinstance(pair, list) and len(pair) == 2 else (False, None)
+        for pair in field(header, "iterations", list)
+    ]
+    sound = len(listed) == p and all(
+        (type(count) is int and count >= 0 and type(residual) is float)
+        or (count is None and residual is None)
+        for count, residual in listed
+    )
+    if not sound:
+        raise ModelFileError("its header has iterations that no model has.")
+    return listed
+
+
+def _rows(header: dict[str, Any], used: Any) -> int:
+    """Samples of positive weight; those of batches are only counted."""
+    if "n_samples_seen" not in header:
+        return int(used.sum())
+    return 0 if used.size else field(header, "n_samples_seen", int)
+
+
+def _quadrant(header: dict[str, Any], arrays: Arrays) -> Quadrant:
+    kind, a = field(header, "quadrant", list)
+    if kind not in ("exp", "linear", "identity") or type(a) is not float:
+        raise ModelFileError("its transform is not known.")
+    b = arrays.take("b", Rule(ndim=1, finite=True))
+    floats, mask = Rule(b.shape, finite=True), Rule(b.shape, kinds="b")
+    names = Moments.__dataclass_fields__
+    moments = Moments(*(arrays.take(m, mask if m == "constant" else floats) for m in names))
+    if not (moments.scale > 0).all() or (moments.low > moments.high).any():
+        raise ModelFileError("its columns have scales that are not positive, or no range.")
+    return Quadrant(kind, moments, a, b)
+
+
+def _check_support(parts: Parts) -> None:
+    active = np.zeros(parts.coef.shape[1], dtype=bool)
+    active[parts.columns] = True
+    shared = len(parts.spaces) > 1 or (parts.support == parts.support[0]).all()
+    if not shared or parts.support[:, ~active].any() or parts.coef[~parts.support].any():
+        raise ModelFileError("its coefficients and its kept features contradict each other.")
+
+
+def _set_names(model: Any, header: dict[str, Any], arrays: Arrays, D: int) -> None:
+    names: list[str] | None
+    if "names_ends" in arrays:
+        text = arrays.take("names_text", Rule(kinds="u", itemsize=1, ndim=1))
+        names = text_list(text, arrays.take("names_ends", Rule((D,), kinds="i")))
+    elif header.get("feature_names") is None:
+        return
+    else:
+        names = field_list(header, "feature_names", str)
+    if len(names) != D:
+        raise ModelFileError(f"it has {len(names)} names for {D} features.")
+    model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _set_classes(model: Any, header: dict[str, Any], arrays: Arrays, t: int) -> None:
+    classes = header.get("classes")
+    if classes is None:
+        model.classes_ = arrays.take("classes", Rule(kinds="biufcSUmM", ndim=1))
+    else:
+        kind, values = field(header, "classes", list)
+        dtype: Any = object if kind == "O" else np.dtypes.StringDType()
+        model.classes_ = np.empty(len(values), dtype=dtype)
+        model.classes_[:] = decode(values)
+    if model.classes_.size != (2 if model._single else t) or (t > 1) == model._single:
+        raise ModelFileError(f"it has {model.classes_.size} classes and {t} scores.")
+    model._cuts = arrays.take("cuts", Rule((t,), finite=True))
+    factor = header.get("factor")
+    if factor is not None and not (type(factor) is float and factor > 0):
+        raise ModelFileError("its probabilities have no sound temperature.")
+    model._factor, model._isotonic = factor, None
+    if field(header, "isotonic", bool):
+        x = arrays.take("isotonic_x", Rule(kinds="f", itemsize=None, ndim=1, finite=True))
+        y = arrays.take("isotonic_y", Rule(x.shape, itemsize=x.itemsize, finite=True))
+        model._isotonic = _isotonic(x, y)
+
+
+def _isotonic(x: Array, y: Array) -> IsotonicRegression:
+    """The curve through its own corners, which a fit leaves as they are."""
+    rising = (np.diff(x) > 0).all() and (np.diff(y) >= 0).all()
+    if not x.size or not rising or y[0] < 0 or y[-1] > 1:
+        raise ModelFileError("its isotonic curve does not rise from 0 to 1.")
+    return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(x, y)
+
+
+def _set_search(model: Any, header: dict[str, Any], arrays: Arrays, shape: tuple[int, ...]) -> None:
+    chosen = field(header, "chosen", dict)
+    if set(chosen) != set(CHOSEN):
+        raise ModelFileError("its header does not say which cell was chosen.")
+    for name in CHOSEN:
+        value = decode(chosen[name])
+        if type(value) not in (int, float):
+            raise ModelFileError(f"its header has no number {name}.")
+        setattr(model, name, value)
+    _set_later_fields(model, header)
+    model.cv_predictions_ = arrays.take("cv_predictions", Rule(shape, itemsize=None))
+    model.cv_results_ = arrays.table(field(header, "results", list))
+
+
+def _set_later_fields(model: Any, header: dict[str, Any]) -> None:
+    """What the first files of this schema do not have."""
+    error = decode(header.get("best_score_se", {"$float": "nan"}))
+    if type(error) is not float or error < 0:
+        raise ModelFileError("its header has no sound field 'best_score_se'.")
+    model.best_score_se_ = error
+    if header.get("rule_loss") is not None:
+        model.rule_loss_ = field(header, "rule_loss", str)
+
+
+def _set_model(model: Any, header: dict[str, Any], arrays: Arrays, parts: Parts) -> None:
+    (D,), M, U = parts.columns.shape, _rows(header, parts.used), parts.kept.size
+    t, offset = parts.level.size, 1.0 if parts.quadrant.kind == "exp" else 0.0
+    whole: Design = AbsentDesign((M, D), offset)
+    kept: Design = AbsentDesign((M, U), offset)
+    Y, weights = np.broadcast_to(np.nan, (M, t)), np.broadcast_to(np.nan, (M,))
+    if field(header, "intervals", bool):
+        features = arrays.take("features", Rule((M, U), finite=True))
+        Y = arrays.take("targets", Rule((M, t), finite=True))
+        weights = arrays.take("weights", Rule((M,), finite=True))
+        if not (weights > 0).all():
+            raise ModelFileError("its weights are not positive.")
+        kept = stored_design(features, parts)
+        whole = kept if D == U else whole
+    fitted = put_together(model, parts, whole, kept, Y, weights)
+    if "n_samples_seen" in header:
+        model.n_samples_seen_ = M
+    if "residuals" in arrays:
+        # where the cached property would put it
+        vars(fitted)["loo_residuals"] = arrays.take("residuals", Rule((M, t)))
+
+
+def load(path: Any) -> Any:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
+        Fitted; its predictions are bit for bit those of the model that was saved. Parameters that
+        could not be stored have their default; ``not_stored_``, a dict that is only there for
+        such a model, says how they were written.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is damaged, hostile, or written by a newer version. Nothing in a file is
+        ever executed, and reading takes memory and time in proportion to its size on the disk.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            archive = Archive(file)
+            header = read_header(archive)
+            arrays = _read_arrays(archive, header)
+        with refusing("its parts do not fit together"):
+            return rebuilt(header, arrays)
+    except ModelFileError as error:
+        raise ModelFileError(f"{name!r} is not a sound model file: {error}") from error
+
+
+def _read_arrays(archive: Archive, header: dict[str, Any]) -> dict[str, Any]:
+    listed = field(header, "arrays", dict)
+    members = {name.removesuffix(".npy") for name in archive.members if name != NAME}
+    if members != set(listed):
+        odd = sorted(members ^ set(listed))[0]
+        where = "in the file" if odd in members else "in the header"
+        raise ModelFileError(f"its array {odd[:80]!r} is only {where}.")
+    entries = {name: read_entry(name, fields) for name, fields in listed.items()}
+    return {name: read_array(archive, name, entry) for name, entry in entries.items()}

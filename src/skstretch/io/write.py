@@ -1,0 +1,271 @@
+"""From a fitted model to a file."""
+
+import json
+import zipfile
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from skstretch import estimators
+from skstretch.core.moments import Moments
+from skstretch.estimators.state import Parts, take_apart
+from skstretch.io.archive import write_array
+from skstretch.io.files import replacing
+from skstretch.io.header import (
+    FORMAT,
+    NAME,
+    NUMBERS,
+    SCHEMA,
+    NotStorableError,
+    checked_facts,
+    encode,
+    header_bytes,
+    text_arrays,
+    versions,
+)
+from skstretch.io.training import training_features
+
+# What of a fitted estimator goes into a file: fields of the header, and arrays.
+
+
+# beyond this, names of features are stored as arrays and values of parameters as their repr
+MAX_TEXT = 1 << 18
+
+
+CHOSEN = ("a_", "k_", "c_", "density_", "best_score_", "best_index_")
+
+
+@dataclass
+class Contents:
+    """Fields of the header and arrays, both by name."""
+
+    header: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Any] = field(default_factory=dict)
+
+
+def contents_of(model: Any, intervals: bool) -> Contents:
+    """Everything that a file holds of a fitted estimator."""
+    parts, out = take_apart(model), Contents()
+    classifier = is_classifier(model)
+    out.header["class"] = type(model).__name__
+    out.header["task"] = "classification" if classifier else "regression"
+    _add_summary(out, model, parts)
+    out.header["notes"] = []
+    _add_parameters(out, model)
+    _add_names(out, getattr(model, "feature_names_in_", None))
+    _add_parts(out, parts)
+    out.header["single"] = bool(model._single)
+    if classifier:
+        _add_classes(out, model)
+    if hasattr(model, "cv_results_"):
+        _add_search(out, model)
+    if not classifier:
+        _add_residuals(out, model._model)
+    # where no column is kept, intervals need no features, and the rest is small
+    out.header["intervals"] = intervals or (
+        not classifier and parts.kept.size == 0 and parts.used.size > 0
+    )
+    if out.header["intervals"]:
+        out.arrays["features"] = training_features(model._model, parts)
+        out.arrays["targets"], out.arrays["weights"] = model._model.Y, model._model.weights
+    return out
+
+
+def _add_summary(out: Contents, model: Any, parts: Parts) -> None:
+    """What a person looks for in the header; `load` reads the parameters and parts instead."""
+    for name in ("a", "k", "c", "density"):
+        value = getattr(model, f"{name}_", getattr(model, name, None))
+        out.header[name] = encode_or_repr(value)[0]
+    out.header["n_samples"] = parts.used.size
+    if hasattr(model, "n_samples_seen_"):
+        # rows that were summed up batch by batch: there is nothing to store of each
+        out.header["n_samples"] = out.header["n_samples_seen"] = model.n_samples_seen_
+    out.header["n_features"] = parts.quadrant.b.size
+    out.header["n_targets"] = parts.level.size
+
+
+def _add_parameters(out: Contents, model: Any) -> None:
+    fields: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        if isinstance(value, np.ndarray) and value.dtype.name in NUMBERS and value.ndim <= 2:
+            out.arrays[f"parameter_{name}"] = value
+            fields[name] = {"$member": f"parameter_{name}"}
+            continue
+        fields[name], stored = encode_or_repr(value)
+        if not stored:
+            out.header["notes"].append(
+                f"the parameter {name} could not be stored; a loaded model has its default"
+            )
+    out.header["parameters"] = fields
+
+
+def encode_or_repr(value: Any) -> tuple[Any, bool]:
+    """A value as JSON, or where that cannot be its repr; and which of the two."""
+    try:
+        encoded = encode(value)
+        if len(json.dumps(encoded)) <= MAX_TEXT:
+            return encoded, True
+    except NotStorableError:
+        pass
+    return {"$repr": repr(value)[:500]}, False
+
+
+def _add_names(out: Contents, names: Any) -> None:
+    listed = None if names is None else [str(name) for name in names]
+    if listed is not None and len(json.dumps(listed)) > MAX_TEXT:
+        out.arrays["names_text"], out.arrays["names_ends"] = text_arrays(listed)
+        listed = None
+    out.header["feature_names"] = listed
+
+
+def _add_parts(out: Contents, parts: Parts) -> None:
+    quadrant = parts.quadrant
+    out.header |= {
+        "dtype": parts.dtype,
+        "quadrant": [quadrant.kind, encode(float(quadrant.a))],
+        "spec": [encode(parts.k), encode(parts.c), parts.intercept_kind, parts.solver],
+        "spaces": parts.spaces,
+        "solvers": parts.solvers,
+        "has_dual": parts.has_dual,
+    }
+    if any(count is not None for count in parts.iterations):
+        out.header["iterations"] = [
+            [count, encode(residual)]
+            for count, residual in zip(parts.iterations, parts.residuals, strict=True)
+        ]
+    for name in ("used", "coef", "support", "level", "intercept", "rcond", "dof"):
+        out.arrays[name] = getattr(parts, name)
+    out.arrays["b"] = quadrant.b
+    for name in Moments.__dataclass_fields__:
+        out.arrays[name] = getattr(quadrant.moments, name)
+    if any(parts.has_dual):
+        out.arrays["beta"], out.arrays["log_beta"] = parts.beta, parts.log_beta
+
+
+def _add_classes(out: Contents, model: Any) -> None:
+    classes = model.classes_
+    if classes.dtype.kind in "OT":
+        out.header["classes"] = [classes.dtype.kind, encode(classes.tolist())]
+    else:
+        out.header["classes"] = None
+        out.arrays["classes"] = classes
+    out.header["factor"] = encode(None if model._factor is None else float(model._factor))
+    out.arrays["cuts"] = model._cuts
+    out.header["isotonic"] = model._isotonic is not None
+    if model._isotonic is not None:
+        out.arrays["isotonic_x"] = model._isotonic.X_thresholds_
+        out.arrays["isotonic_y"] = model._isotonic.y_thresholds_
+
+
+def _add_search(out: Contents, model: Any) -> None:
+    out.header["chosen"] = {
+        name: encode(_plain(getattr(model, name))) for name in CHOSEN if hasattr(model, name)
+    }
+    # beside `chosen`, whose fields the first readers of this schema count
+    out.header["best_score_se"] = encode(float(model.best_score_se_))
+    out.header["rule_loss"] = getattr(model, "rule_loss_", None)
+    out.arrays["cv_predictions"] = model.cv_predictions_
+    columns = []
+    for name, values in model.cv_results_.items():
+        kind = "params" if name == "params" else "array"
+        if kind == "array" and values.dtype.kind == "O":  # counts beside shares
+            kind, whole = "mixed", [isinstance(value, int) for value in values]
+            out.arrays[f"result_{name}_whole"] = np.array(whole)
+            values = values.astype(float)
+        if kind != "params":
+            out.arrays[f"result_{name}"] = values
+        columns.append([name, kind])
+    out.header["results"] = columns
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _add_residuals(out: Contents, fitted: Any) -> None:
+    if fitted.weights.size < 2:
+        return
+    try:
+        out.arrays["residuals"] = fitted.loo_residuals
+    except (ArithmeticError, ValueError) as error:  # the model itself is sound
+        out.header["notes"].append(f"there are no leave-one-out residuals: {error}")
+
+
+CLASSES = {
+    cls.__name__: cls
+    for cls in (
+        estimators.StretchyRegressor,
+        estimators.StretchyClassifier,
+        estimators.StretchyRegressorCV,
+        estimators.StretchyClassifierCV,
+    )
+}
+
+
+def save(
+    model: Any, path: Any, intervals: bool = False, *, about: dict[str, Any] | None = None
+) -> None:
+    """Write a fitted model to a file that `load` reads.
+
+    Parameters
+    ----------
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
+        Fitted.
+    path : str or path-like
+        By convention with the ending ``.stretchy``. An older file is replaced in one step.
+    intervals : bool, default=False
+        Also store what jackknife+ intervals (``predict_interval(X, method="plus")``) and
+        `coef_std` need: the transformed training features of the kept columns, the targets and
+        the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes. From these the training
+        data can be worked out; leave it off where that must stay private.
+    about : dict of str to str, int, float or bool, optional
+        Facts of the origin to keep with the model, such as the name of the target;
+        `skstretch.io.about` reads them back, and reports show ``target`` and ``seconds``.
+
+    Notes
+    -----
+    Callables and splitters among the parameters are stored as their repr; the loaded model has
+    the default in their place. For a regressor the leave-one-out residuals are worked out (about
+    the cost of one more fit) and stored, so that intervals with ``method="residual"`` need no
+    training data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import skstretch
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = skstretch.StretchyRegressor().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     skstretch.save(model, f"{folder}/diabetes.stretchy")
+    ...     again = skstretch.load(f"{folder}/diabetes.stretchy")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    if type(model) not in CLASSES.values():
+        raise TypeError(
+            f"a {type(model).__name__} cannot be saved: pass a fitted {', '.join(CLASSES)}."
+        )
+    check_is_fitted(model)
+    if intervals and is_classifier(model):
+        raise ValueError("intervals=True is for regressors: a classifier has no intervals.")
+    facts = checked_facts({} if about is None else about)
+    contents = contents_of(model, bool(intervals))
+    if facts:
+        contents.header["about"] = facts
+    with replacing(path) as file:
+        write_contents(file, contents)
+
+
+def write_contents(file: BinaryIO, contents: Contents) -> None:
+    """Arrays first, then the header that knows their checksums."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        entries = {
+            name: write_array(archive, name, array) for name, array in contents.arrays.items()
+        }
+        header = {"format": FORMAT, "schema": SCHEMA, "versions": versions()}
+        header |= {**contents.header, "arrays": entries}
+        archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))

@@ -1,0 +1,379 @@
+"""The search surface: score over k and c, with the chosen cell and the 1-SE region."""
+
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+# Where to draw.
+
+
+def axes(ax: Any, figsize: tuple[float, float]) -> Any:
+    """The axes that were passed, or new ones; names the extra where matplotlib is missing."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "drawing needs matplotlib: pip install 'skstretch[plot]', or 'pip install matplotlib'."
+        ) from error
+    _, ax = pyplot.subplots(figsize=figsize, layout="constrained")
+    return ax
+
+
+@dataclass
+class StretchyGridDisplay:
+    """Heat map of a search.
+
+    Columns are the transforms and powers, rows the strengths of the penalty. The chosen cell is
+    framed, cells within one paired standard error of the best have a dot, unusable cells are
+    hatched.
+
+    Parameters
+    ----------
+    scores : array of shape (n_strengths, n_columns)
+        Greater is better; NaN where unusable.
+    columns : list of (a, k)
+    strengths : array of shape (n_strengths,)
+    strength_name : str
+    within : boolean array like `scores`
+    chosen : (row, column)
+    score_name : str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressorCV
+    >>> from skstretch.plots import StretchyGridDisplay
+    >>> model = StretchyRegressorCV().fit(*load_diabetes(return_X_y=True))
+    >>> display = StretchyGridDisplay.from_estimator(model)
+    >>> display.scores.shape
+    (25, 6)
+    """
+
+    scores: Any
+    columns: list[tuple[float, float]]
+    strengths: Any
+    strength_name: str
+    within: Any
+    chosen: tuple[int, int]
+    score_name: str = "score"
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, density: Any = None, ax: Any = None
+    ) -> "StretchyGridDisplay":
+        """From a fitted search estimator, at one density (the chosen one by default).
+
+        Draws when `ax` is passed; else call `plot`.
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "cv_results_"):
+            name = type(estimator).__name__
+            raise TypeError(f"{name} has not searched a grid: pass one of the CV estimators.")
+        results = estimator.cv_results_
+        density = estimator.density_ if density is None else density
+        # 1 is a count and 1.0 a share
+        same = [
+            value == density and isinstance(value, Integral) == isinstance(density, Integral)
+            for value in results["param_density"]
+        ]
+        rows = np.flatnonzero(same)
+        if not rows.size:
+            tried = sorted(set(results["param_density"]))
+            raise ValueError(f"density={density!r} was not searched; these were: {tried}.")
+        name = "s" if isinstance(estimator.c_grid, str) else "c"
+        strengths = np.unique(results[f"param_{name}"][rows])
+        pairs = list(
+            dict.fromkeys(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
+        )
+        scores = np.full((strengths.size, len(pairs)), np.nan)
+        within = np.zeros(scores.shape, dtype=bool)
+        chosen = (-1, -1)
+        for row in rows:
+            pair = results["param_a"][row], results["param_k"][row]
+            at = int(np.searchsorted(strengths, results[f"param_{name}"][row])), pairs.index(pair)
+            scores[at], within[at] = results["mean_test_score"][row], results["within_1se"][row]
+            chosen = at if row == estimator.best_index_ else chosen
+        label = "relative strength of the penalty, s" if name == "s" else "c"
+        scoring = estimator.scoring if isinstance(estimator.scoring, str) else "score"
+        display = cls(scores, pairs, strengths, label, within, chosen, scoring)
+        return display if ax is None else display.plot(ax)
+
+    def plot(self, ax: Any = None) -> "StretchyGridDisplay":
+        """Draw on `ax`, or on a new figure."""
+        width = 1.8 + 0.75 * len(self.columns)
+        ax = axes(ax, (max(4.2, width), 1.6 + 0.22 * len(self.strengths)))
+        image = ax.pcolormesh(_spread(self.scores), cmap="viridis", edgecolors="none")
+        self._mark(ax)
+        ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(*pair) for pair in self.columns])
+        every = max(1, len(self.strengths) // 10)
+        ax.set_yticks(
+            np.arange(0, len(self.strengths), every) + 0.5,
+            [f"{s:.0e}" for s in self.strengths[::every]],
+        )
+        ax.set(ylabel=self.strength_name, title="framed: chosen, dots: within one standard error")
+        ax.title.set_fontsize("medium")
+        label = f"{self.score_name}, greater is better (poorest quarter alike)"
+        ax.figure.colorbar(image, ax=ax, label=label, extend="min")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _mark(self, ax: Any) -> None:
+        from matplotlib.patches import Rectangle
+
+        for row, column in zip(*np.nonzero(self.within), strict=True):
+            ax.plot(column + 0.5, row + 0.5, "o", color="white", mec="black", mew=0.6, ms=4)
+        for row, column in zip(*np.nonzero(np.isnan(self.scores)), strict=True):
+            ax.add_patch(Rectangle((column, row), 1, 1, fill=False, hatch="////", ec="0.6", lw=0))
+        if self.chosen[0] >= 0:
+            corner = (self.chosen[1], self.chosen[0])
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=3.2))
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="white", lw=1.4))
+
+
+def _spread(scores: Any) -> Any:
+    """Scores with the poor quarter shown alike, so that differences among the good are seen."""
+    finite = scores[np.isfinite(scores)]
+    return np.maximum(scores, np.quantile(finite, 0.25)) if finite.size else scores
+
+
+def _label(a: float, k: float) -> str:
+    return "a = 0\nlinear" if a == 0 else f"a = {a:g}\nk = {k:g}"
+
+
+# Effects of the features along k or c, or along a wavelength axis.
+
+
+STYLES = ("-", "--", "-.", ":")
+
+
+@dataclass
+class CoefficientPathDisplay:
+    """How effects change along k or c.
+
+    With `positions` (wavelengths), every value of k or c is a profile over them; without, the
+    features with the largest effects are lines over k or c.
+
+    Parameters
+    ----------
+    values : array of shape (n_values,)
+    effects : array of shape (n_values, n_features)
+        Effect of one standard deviation of each feature.
+    names : list of str
+    along : {"k", "c"}
+    positions : array of shape (n_features,) or None
+    top : int
+        How many features are named.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressor
+    >>> from skstretch.plots import CoefficientPathDisplay
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = StretchyRegressor().fit(X, y)
+    >>> display = CoefficientPathDisplay.from_estimator(model, along="k", values=[1.2, 1.5, 2])
+    >>> display.effects.shape
+    (3, 10)
+    """
+
+    values: Any
+    effects: Any
+    names: list[str]
+    along: str
+    positions: Any = None
+    top: int = 8
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        along: str = "c",
+        values: Any = None,
+        positions: Any = None,
+        target: int = 0,
+        top: int = 8,
+        ax: Any = None,
+    ) -> "CoefficientPathDisplay":
+        """From a fitted estimator, on the data that it was fitted on.
+
+        `positions` may be ``"names"`` where the feature names are numbers, such as wavelengths.
+        Draws when `ax` is passed; else call `plot`.
+        """
+        check_is_fitted(estimator)
+        values, effects = estimator.effect_path(along=along, values=values)
+        if effects.ndim == 3:
+            effects = effects[:, target]
+        names = getattr(estimator, "feature_names_in_", None)
+        names = [f"x{j}" for j in range(effects.shape[1])] if names is None else list(names)
+        if isinstance(positions, str):
+            positions = np.array([float(name) for name in names])
+        display = cls(values, effects, names, along, positions, top)
+        return display if ax is None else display.plot(ax)
+
+    def plot(self, ax: Any = None) -> "CoefficientPathDisplay":
+        """Draw on `ax`, or on a new figure."""
+        ax = axes(ax, (7.0, 4.2))
+        ax.axhline(0, color="0.6", lw=0.8)
+        if self.positions is None:
+            self._plot_lines(ax)
+        else:
+            self._plot_profiles(ax)
+        ax.set_ylabel("effect of one standard deviation")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _plot_lines(self, ax: Any) -> None:
+        size = np.abs(self.effects).max(axis=0)
+        largest = np.argsort(-size)[: self.top]
+        others = np.setdiff1d(np.arange(size.size), largest)
+        # a few hundred grey lines say as much as a hundred thousand
+        shown = others[np.argsort(-size[others])[:300]]
+        if shown.size:
+            ax.plot(self.values, self.effects[:, shown], color="0.85", lw=0.6, zorder=1)
+        for i, j in enumerate(largest):
+            shade = 0.85 * i / max(1, self.top)
+            ax.plot(
+                self.values,
+                self.effects[:, j],
+                STYLES[i % len(STYLES)],
+                color=_color(shade),
+                lw=1.8,
+                label=self.names[j],
+            )
+        if self.along == "c":
+            ax.set_xscale("log")
+        ax.set_xlabel(self.along)
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+    def _plot_profiles(self, ax: Any) -> None:
+        for i, value in enumerate(self.values):
+            ax.plot(
+                self.positions,
+                self.effects[i],
+                STYLES[i % len(STYLES)],
+                color=_color(0.85 * i / max(1, len(self.values) - 1)),
+                lw=1.3,
+                label=f"{self.along} = {value:g}",
+            )
+        ax.set_xlabel("wavelength")
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _color(shade: float) -> Any:
+    from matplotlib import colormaps
+
+    return colormaps["viridis"](shade)
+
+
+# Observed values against predictions with their intervals.
+
+
+@dataclass
+class PredictionIntervalDisplay:
+    """Predictions with interval bars against observed values.
+
+    Parameters
+    ----------
+    observed, predicted, lower, upper : arrays of shape (n_samples,)
+    coverage : float
+        The coverage that was asked for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressor
+    >>> from skstretch.plots import PredictionIntervalDisplay
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = StretchyRegressor().fit(X[:300], y[:300])
+    >>> display = PredictionIntervalDisplay.from_estimator(model, X[300:], y[300:])
+    >>> bool(display.covered > 0.8)
+    True
+    """
+
+    observed: Any
+    predicted: Any
+    lower: Any
+    upper: Any
+    coverage: float
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        coverage: float = 0.9,
+        method: str = "plus",
+        target: int = 0,
+        ax: Any = None,
+    ) -> "PredictionIntervalDisplay":
+        """From a fitted regressor and data that it has not seen.
+
+        Draws when `ax` is passed; else call `plot`.
+        """
+        check_is_fitted(estimator)
+        predicted = estimator.predict(X)
+        lower, upper = estimator.predict_interval(X, coverage=coverage, method=method)
+        y = np.asarray(y)
+        if predicted.ndim == 2:
+            y, predicted, lower, upper = (v[:, target] for v in (y, predicted, lower, upper))
+        display = cls(y, predicted, lower, upper, coverage)
+        return display if ax is None else display.plot(ax)
+
+    @property
+    def covered(self) -> float:
+        """The share of observed values within their interval."""
+        inside = (self.lower <= self.observed) & (self.observed <= self.upper)
+        return float(np.mean(inside))
+
+    def plot(self, ax: Any = None) -> "PredictionIntervalDisplay":
+        """Draw on `ax`, or on a new figure."""
+        ax = axes(ax, (5.4, 5.0))
+        inside = (self.lower <= self.observed) & (self.observed <= self.upper)
+        finite = np.isfinite(self.lower) & np.isfinite(self.upper)
+        for mask, marker, color, label in (
+            (inside, "o", "0.35", "inside"),
+            (~inside, "X", "#c1440e", "outside"),
+        ):
+            bars = mask & finite
+            ax.vlines(
+                self.observed[bars],
+                self.lower[bars],
+                self.upper[bars],
+                color=color,
+                alpha=0.3,
+                lw=1,
+            )
+            ax.plot(
+                self.observed[mask],
+                self.predicted[mask],
+                marker,
+                color=color,
+                ms=5 if marker == "X" else 3.5,
+                mec="white",
+                mew=0.4,
+                label=f"{label}: {mask.sum()}",
+            )
+        ends = [np.min(self.observed), np.max(self.observed)]
+        ax.plot(ends, ends, color="black", lw=1, ls="--", label="prediction = observation")
+        ax.set(
+            xlabel="observed",
+            ylabel=f"predicted, with {self.coverage:.0%} interval",
+            title=f"{self.covered:.1%} of {self.observed.size} observations inside",
+        )
+        ax.legend(frameon=False, loc="upper left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,240 @@
+"""The closed forms by LU: one Gram-like matrix, one factorisation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skstretch.core.dual import DualSolution, DualSystem, dual_system
+from skstretch.core.dual_gram import Frame
+from skstretch.core.features import Features
+from skstretch.core.formulas import repeated_norm
+from skstretch.core.primal import PrimalSystem, primal_system
+from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.qr import TallSystem, WideSystem, tall_system, wide_system
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array, Fit
+from skstretch.designs.protocol import Design
+from skstretch.solve.spec import Space, Spec
+
+
+def row_scales(design: Design, r: float, intercept: Intercept) -> Array | None:
+    """Logs to divide rows by where powers are not safe; None where they are."""
+    log_rows = design.row_peaks(r)
+    if log_rows is not None and intercept is Intercept.COLUMN:
+        return np.maximum(log_rows, 0.0)
+    return log_rows
+
+
+def dual_fit(
+    design: Design,
+    frame: Frame,
+    solution: DualSolution,
+    weights: Array,
+    intercept: Intercept,
+    rcond: float,
+) -> Fit:
+    """Coefficients from dual coefficients, in one walk over the data."""
+    blocks = design.coefficients(frame, solution.beta, solution.total, weights)
+    coef = np.vstack([alpha for _, alpha in blocks])
+    whole = design.offset * coef.sum(axis=0)
+    if intercept is Intercept.FREE and frame.log_rows is None:
+        level = solution.constant - frame.centre @ coef
+        constant = level - whole
+    else:
+        constant, level = solution.constant, solution.constant + whole
+    log_beta = np.zeros(weights.size) if frame.log_rows is None else frame.r * frame.log_rows
+    return Fit(coef, level, constant, solution.beta, log_beta, rcond)
+
+
+def primal_fit(
+    gram: PrimalGram, coef: Array, constant: Array, intercept: Intercept, rcond: float
+) -> Fit:
+    """A fit from the unknowns of the primal system."""
+    whole = gram.offset * coef.sum(axis=0)
+    if intercept is Intercept.FREE:
+        level = constant - gram.centre @ coef
+        return Fit(coef, level, level - whole, None, None, rcond)
+    return Fit(coef, constant + whole, constant, None, None, rcond)
+
+
+@dataclass(frozen=True)
+class DualLU:
+    """``alpha = Q'(K + lam W^-1)^-1 y`` by LU of K."""
+
+    design: Design
+    weights: Array
+    spec: Spec
+    space: Space = "dual"
+    solver: str = "dual"
+
+    @cached_property
+    def system(self) -> DualSystem:
+        r, intercept = self.spec.r, self.spec.intercept
+        log_rows = row_scales(self.design, r, intercept)
+        borders = intercept is not Intercept.FREE
+        gram = self.design.gram([r], self.weights, log_rows, borders)[0]
+        return dual_system(gram, self.spec.lam / self.weights, intercept)
+
+    @property
+    def rcond(self) -> float:
+        return self.system.factor.rcond
+
+    @property
+    def dof(self) -> float:
+        return self.system.dof
+
+    def fit(self, Y: Array) -> Fit:
+        frame, solution = self.system.gram.frame, self.system.solve(Y)
+        return dual_fit(self.design, frame, solution, self.weights, self.spec.intercept, self.rcond)
+
+    def _coefficients(self, solution: DualSolution) -> Iterator[tuple[slice, Array]]:
+        beta, total = solution.beta, solution.total
+        return self.design.coefficients(self.system.gram.frame, beta, total, self.weights)
+
+    @property
+    def _unit(self) -> DualSolution:
+        """The solutions for one unit target per sample, in the scale of its noise."""
+        return self.system.solve(np.diag(self.weights**-0.5))
+
+    def variance(self) -> Array:
+        blocks = self._coefficients(self._unit)
+        return np.concatenate([np.square(A).sum(axis=1) for _, A in blocks])
+
+    def covariance(self) -> Array:
+        A = np.vstack([A for _, A in self._coefficients(self._unit)])
+        return np.asarray(A @ A.T)
+
+    def residual_norm(self) -> float:
+        gram = self.system.gram
+        residuals = self.system.lam[:, None] * self.system.inverse
+        if gram.log_rows is not None:
+            residuals *= np.exp(gram.log_rows[:, None] - gram.log_rows)
+        return repeated_norm(residuals, self.weights)
+
+
+@dataclass(frozen=True)
+class PrimalLU:
+    """``alpha = (Q'WP + lam I)^-1 Q'W y`` by LU of C."""
+
+    design: Design
+    weights: Array
+    spec: Spec
+    space: Space = "primal"
+    solver: str = "primal"
+
+    @cached_property
+    def system(self) -> PrimalSystem:
+        gram = self.design.column_grams([self.spec.r], self.weights)[0]
+        return primal_system(gram, self.spec.lam, self.spec.intercept)
+
+    @property
+    def rcond(self) -> float:
+        return self.system.factor.rcond
+
+    @property
+    def dof(self) -> float:
+        return self.system.dof
+
+    def fit(self, Y: Array) -> Fit:
+        gram = self.system.gram
+        means = self.weights @ Y / gram.total_weight
+        projected = self.design.project(gram, self.weights[:, None] * (Y - means))
+        coef, constant = self.system.solve(projected, means)
+        return primal_fit(gram, coef, constant, self.spec.intercept, self.rcond)
+
+    @cached_property
+    def _stretched_gram(self) -> Array:
+        return self.design.stretched_gram(self.system.gram, self.weights)
+
+    def variance(self) -> Array:
+        return self.covariance().diagonal().copy()
+
+    def covariance(self) -> Array:
+        return self.system.covariance(self._stretched_gram)
+
+    def residual_norm(self) -> float:
+        PP = self.design.column_grams([1.0], self.weights)[0].C
+        norm = self.system.hat_norm(self._stretched_gram, PP)
+        return float(self.weights.sum()) - 2.0 * self.dof + norm
+
+
+# The closed forms by sorted, pivoted QR: slower, and accurate where LU loses digits.
+
+
+@dataclass(frozen=True)
+class WideQR:
+    """The dual form by sorted, pivoted QR of ``Q'``."""
+
+    features: Features
+    weights: Array
+    spec: Spec
+    space: Space = "dual"
+    solver: str = "qr"
+
+    @cached_property
+    def system(self) -> WideSystem:
+        lam = self.spec.lam / self.weights
+        return wide_system(self.features, self.spec.r, lam, self.spec.intercept)
+
+    @property
+    def rcond(self) -> float:
+        return self.system.pivoted.factor.rcond
+
+    @property
+    def dof(self) -> float:
+        return self.system.dof
+
+    def fit(self, Y: Array) -> Fit:
+        return self.system.fit(Y)
+
+    def variance(self) -> Array:
+        return np.asarray(np.square(self._unit_coef()).sum(axis=1))
+
+    def covariance(self) -> Array:
+        A = self._unit_coef()
+        return np.asarray(A @ A.T)
+
+    def _unit_coef(self) -> Array:
+        return self.system.fit(np.diag(self.weights**-0.5)).coef
+
+    def residual_norm(self) -> float:
+        return repeated_norm(self.system.residuals, self.weights)
+
+
+@dataclass(frozen=True)
+class TallQR:
+    """The primal form by sorted, pivoted QR of Q."""
+
+    features: Features
+    weights: Array
+    spec: Spec
+    space: Space = "primal"
+    solver: str = "qr"
+
+    @cached_property
+    def system(self) -> TallSystem:
+        spec = self.spec
+        return tall_system(self.features, spec.r, spec.lam, self.weights, spec.intercept)
+
+    @property
+    def rcond(self) -> float:
+        return self.system.pivoted.factor.rcond
+
+    @property
+    def dof(self) -> float:
+        return self.system.dof
+
+    def fit(self, Y: Array) -> Fit:
+        return self.system.fit(Y)
+
+    def variance(self) -> Array:
+        return self.system.covariance.diagonal().copy()
+
+    def covariance(self) -> Array:
+        return self.system.covariance
+
+    def residual_norm(self) -> float:
+        norm = self.system.hat_norm(self.features)
+        return float(self.weights.sum()) - 2.0 * self.dof + norm
