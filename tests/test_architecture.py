@@ -21,20 +21,22 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 ROOT = "__init__"
 MAY_IMPORT = {
     "exceptions": set(),
+    "style": set(),
     "core": set(),
     "designs": {"core"},
     "features": {"core"},
     "solve": {"core", "designs"},
     "search": {"core", "designs", "solve"},
     "estimators": {"core", "designs", "solve", "search", "features"},
-    "plots": {"core", "estimators"},
+    "plots": {"core", "estimators", "style"},
     "io": {"core", "designs", "features", "estimators"},
     "export": {"core", "features", "estimators"},
     "datasets": {"io"},
-    "report": {ROOT, "core", "estimators", "plots", "io"},
-    "experiments": {ROOT, "core", "plots", "datasets", "io"},
+    "report": {ROOT, "core", "estimators", "plots", "io", "style"},
+    "experiments": {ROOT, "core", "plots", "datasets", "io", "style"},
     "cli": {
-        ROOT, "features", "estimators", "plots", "report", "export", "io", "datasets", "experiments"
+        ROOT, "features", "estimators", "plots", "report", "export", "io", "datasets",
+        "experiments", "style",
     },
 }  # fmt: skip
 FOR_ALL = {"exceptions"}

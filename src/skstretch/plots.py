@@ -1,4 +1,4 @@
-"""The search surface: score over k and c, with the chosen cell and the 1-SE region."""
+"""Displays: objects that hold numbers of a fitted estimator and draw them with matplotlib."""
 
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-# Where to draw.
+from skstretch import style
 
 
 def axes(ax: Any, figsize: tuple[float, float]) -> Any:
@@ -109,7 +109,7 @@ class StretchyGridDisplay:
         """Draw on `ax`, or on a new figure."""
         width = 1.8 + 0.75 * len(self.columns)
         ax = axes(ax, (max(4.2, width), 1.6 + 0.22 * len(self.strengths)))
-        image = ax.pcolormesh(_spread(self.scores), cmap="viridis", edgecolors="none")
+        image = ax.pcolormesh(_spread(self.scores), cmap=style.COLORMAP, edgecolors="none")
         self._mark(ax)
         ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(*pair) for pair in self.columns])
         every = max(1, len(self.strengths) // 10)
@@ -130,7 +130,8 @@ class StretchyGridDisplay:
         for row, column in zip(*np.nonzero(self.within), strict=True):
             ax.plot(column + 0.5, row + 0.5, "o", color="white", mec="black", mew=0.6, ms=4)
         for row, column in zip(*np.nonzero(np.isnan(self.scores)), strict=True):
-            ax.add_patch(Rectangle((column, row), 1, 1, fill=False, hatch="////", ec="0.6", lw=0))
+            corner = (column, row)
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", ec=style.GUIDE, lw=0))
         if self.chosen[0] >= 0:
             corner = (self.chosen[1], self.chosen[0])
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=3.2))
@@ -145,12 +146,6 @@ def _spread(scores: Any) -> Any:
 
 def _label(a: float, k: float) -> str:
     return "a = 0\nlinear" if a == 0 else f"a = {a:g}\nk = {k:g}"
-
-
-# Effects of the features along k or c, or along a wavelength axis.
-
-
-STYLES = ("-", "--", "-.", ":")
 
 
 @dataclass
@@ -223,7 +218,7 @@ class CoefficientPathDisplay:
     def plot(self, ax: Any = None) -> "CoefficientPathDisplay":
         """Draw on `ax`, or on a new figure."""
         ax = axes(ax, (7.0, 4.2))
-        ax.axhline(0, color="0.6", lw=0.8)
+        ax.axhline(0, color=style.GUIDE, lw=0.8)
         if self.positions is None:
             self._plot_lines(ax)
         else:
@@ -239,13 +234,13 @@ class CoefficientPathDisplay:
         # a few hundred grey lines say as much as a hundred thousand
         shown = others[np.argsort(-size[others])[:300]]
         if shown.size:
-            ax.plot(self.values, self.effects[:, shown], color="0.85", lw=0.6, zorder=1)
+            ax.plot(self.values, self.effects[:, shown], color=style.FAINT, lw=0.6, zorder=1)
         for i, j in enumerate(largest):
             shade = 0.85 * i / max(1, self.top)
             ax.plot(
                 self.values,
                 self.effects[:, j],
-                STYLES[i % len(STYLES)],
+                style.DASHES[i % len(style.DASHES)],
                 color=_color(shade),
                 lw=1.8,
                 label=self.names[j],
@@ -260,7 +255,7 @@ class CoefficientPathDisplay:
             ax.plot(
                 self.positions,
                 self.effects[i],
-                STYLES[i % len(STYLES)],
+                style.DASHES[i % len(style.DASHES)],
                 color=_color(0.85 * i / max(1, len(self.values) - 1)),
                 lw=1.3,
                 label=f"{self.along} = {value:g}",
@@ -272,10 +267,7 @@ class CoefficientPathDisplay:
 def _color(shade: float) -> Any:
     from matplotlib import colormaps
 
-    return colormaps["viridis"](shade)
-
-
-# Observed values against predictions with their intervals.
+    return colormaps[style.COLORMAP](shade)
 
 
 @dataclass
@@ -345,8 +337,8 @@ class PredictionIntervalDisplay:
         inside = (self.lower <= self.observed) & (self.observed <= self.upper)
         finite = np.isfinite(self.lower) & np.isfinite(self.upper)
         for mask, marker, color, label in (
-            (inside, "o", "0.35", "inside"),
-            (~inside, "X", "#c1440e", "outside"),
+            (inside, "o", style.MARK, "inside"),
+            (~inside, "X", style.RUST, "outside"),
         ):
             bars = mask & finite
             ax.vlines(
