@@ -1,4 +1,10 @@
-"""Warnings that a user may want to filter by name."""
+"""Every error and warning that a user may want to catch by name.
+
+This module imports nothing, so that any room may raise what it defines and `skstretch --help` need
+not wait for numpy.
+"""
+
+# Warnings of fits that go on.
 
 
 class IllConditionedWarning(UserWarning):
@@ -9,14 +15,61 @@ class GridEdgeWarning(UserWarning):
     """The chosen cell lies on the edge of its grid: a better one may lie beyond."""
 
 
-# What is raised for a file that is not a sound model.
+# What a fit, or a question to a fitted model, can fail of.
+
+
+class SingularSystemError(ValueError):
+    """The system has no unique solution in floating point.
+
+    What is raised is a `numpy.linalg.LinAlgError` as well.
+    """
+
+
+class NeedsInverseError(ValueError):
+    """Something was asked of a matrix-free fit that only a factorised one knows."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f'{what} needs the inverse of the system, which solver="krylov" never forms: fit again '
+            'with solver="dual" (fewer samples than features) or solver="primal", on a machine '
+            "that holds three square matrices of the smaller side."
+        )
+
+
+class RowsForgottenError(AttributeError, ValueError):
+    """What is asked for needs the training rows, and the model does not have them.
+
+    An AttributeError, so that ``hasattr(model, "dual_coef_")`` is False.
+    """
+
+
+# What can go wrong on a Dask cluster.
+
+
+class BlockError(RuntimeError):
+    """A block of X could not be made, or the worker that had it died."""
+
+
+class InterruptedWalkError(RuntimeError):
+    """The cluster went away in the middle of a walk."""
+
+
+class LostDataError(RuntimeError):
+    """The blocks of X were kept on a cluster that is not there any more."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the blocks of X were kept on a Dask cluster (X.persist()) that is gone, or whose "
+            "client is closed. Connect a client to that cluster, or fit again to an array that "
+            "can be read again; predict needs the coefficients alone, and still works."
+        )
+
+
+# What can be wrong with a file.
 
 
 class ModelFileError(ValueError):
     """The file is not a model that this version of skstretch can read; the message says why."""
-
-
-# What can go wrong with a data file.
 
 
 class DatasetNotFoundError(FileNotFoundError):
@@ -27,7 +80,7 @@ class ChecksumError(ValueError):
     """A data file is not the file that the registry describes."""
 
 
-# What commands raise: the message is meant for users.
+# What commands raise: the message is meant for users of the command line.
 
 
 class DataError(ValueError):

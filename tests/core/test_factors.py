@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skstretch.core.factors import WHOLE_INVERSE, SingularSystemError, factorise
+from skstretch.core.factors import WHOLE_INVERSE, factorise
+from skstretch.exceptions import SingularSystemError
 
 
 def matrix(n, seed=0):

@@ -17,7 +17,7 @@ from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.designs import Meter
 from skstretch.designs.dask import run as dask_run
 from skstretch.designs.dask.array import cut, gram_bytes, worker_bytes
-from skstretch.designs.dask.run import BlockError, InterruptedWalkError, LostDataError
+from skstretch.exceptions import BlockError, InterruptedWalkError, LostDataError
 from tests.dask_arrays import tall
 
 distributed = pytest.importorskip("distributed")

@@ -11,8 +11,8 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from skstretch import StretchyClassifier, StretchyRegressor
-from skstretch.core.factors import SingularSystemError
 from skstretch.core.krylov import BLOCK, gmres, sketch
+from skstretch.exceptions import SingularSystemError
 from skstretch.solve import choose as fit_module
 from skstretch.solve import krylov as iteration
 from skstretch.solve import krylov as walks

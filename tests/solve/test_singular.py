@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from skstretch import FirstQuadrant, StretchyRegressor
-from skstretch.core.factors import SingularSystemError
-from skstretch.exceptions import IllConditionedWarning
+from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from tests.references import (
     INTERCEPTS,
     exact_solution,

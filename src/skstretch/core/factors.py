@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from skstretch.core.types import Array, Index
+from skstretch.exceptions import SingularSystemError
 
 # the side up to which LAPACK inverts faster than two triangles (measured)
 WHOLE_INVERSE = 400
@@ -20,8 +21,8 @@ def power_of_two(values: Array) -> Array:
     return np.exp2(np.minimum(np.round(np.log2(safe)), 1023.0))
 
 
-class SingularSystemError(np.linalg.LinAlgError, ValueError):
-    """The system has no unique solution in floating point."""
+class SingularMatrixError(SingularSystemError, np.linalg.LinAlgError):
+    """What is raised for a matrix that cannot be factorised: also an error of numpy."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Factor:
 
     def _must_be_regular(self) -> None:
         if self.rcond == 0.0:
-            raise SingularSystemError(
+            raise SingularMatrixError(
                 "the system is singular in floating point: samples or features coincide, or "
                 "there is nothing to tell them apart. A finite c (say 1e8) regularises it; where c "
                 "is finite, use a smaller c, a larger k or a smaller |a|."

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from skstretch.core.factors import Factor, SingularSystemError, factorise, power_of_two
+from skstretch.core.factors import Factor, SingularMatrixError, factorise, power_of_two
 from skstretch.core.features import Features
 from skstretch.core.quadrant import centred
 from skstretch.core.stretch import Intercept, is_safe, rows_for_penalty, scaled_penalty
@@ -28,7 +28,7 @@ def sorted_pivoted_qr(A: Array) -> tuple[Array, Array, Array]:
     U = np.empty_like(sorted_U)
     U[order] = sorted_U
     if np.any(R.diagonal() == 0):
-        raise SingularSystemError(
+        raise SingularMatrixError(
             "the stretched features do not have full rank in floating point: samples or features "
             "coincide. A finite c (say 1e8) regularises them, unless the rank is exactly deficient."
         )

@@ -11,7 +11,8 @@ from sklearn.isotonic import IsotonicRegression
 from skstretch.core.moments import Moments
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
-from skstretch.designs import Design
+from skstretch.designs import Design, as_design
+from skstretch.designs.absent import AbsentDesign
 from skstretch.estimators.state import Parts, put_together
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Archive, read_array, read_entry, refusing
@@ -24,7 +25,6 @@ from skstretch.io.header import (
     stored_facts,
     text_list,
 )
-from skstretch.io.training import AbsentDesign, stored_design
 from skstretch.io.write import CHOSEN, CLASSES
 
 # The arrays of a file, handed out once each and checked.
@@ -323,11 +323,19 @@ def _set_later_fields(model: Any, header: dict[str, Any]) -> None:
         model.rule_loss_ = field(header, "rule_loss", str)
 
 
+NOT_STORED = (
+    "this needs the training features, and the model was loaded from a file that does not hold all "
+    "of them. Save it with skstretch.save(model, path, intervals=True), which stores those of the "
+    'kept columns; predict_interval(X, method="residual") works without; anything else needs a new '
+    "fit."
+)
+
+
 def _set_model(model: Any, header: dict[str, Any], arrays: Arrays, parts: Parts) -> None:
     (D,), M, U = parts.columns.shape, _rows(header, parts.used), parts.kept.size
     t, offset = parts.level.size, 1.0 if parts.quadrant.kind == "exp" else 0.0
-    whole: Design = AbsentDesign((M, D), offset)
-    kept: Design = AbsentDesign((M, U), offset)
+    whole: Design = AbsentDesign((M, D), offset, NOT_STORED)
+    kept: Design = AbsentDesign((M, U), offset, NOT_STORED)
     Y, weights = np.broadcast_to(np.nan, (M, t)), np.broadcast_to(np.nan, (M,))
     if field(header, "intervals", bool):
         features = arrays.take("features", Rule((M, U), finite=True))
@@ -343,6 +351,23 @@ def _set_model(model: Any, header: dict[str, Any], arrays: Arrays, parts: Parts)
     if "residuals" in arrays:
         # where the cached property would put it
         vars(fitted)["loo_residuals"] = arrays.take("residuals", Rule((M, t)))
+
+
+def stored_design(features: Array, parts: Parts) -> Design:
+    """A design whose features are exactly those that were stored.
+
+    It names its columns and rows where the design of the fit did: the memory layout then is the
+    same, and with it the rounding of every product.
+    """
+    ones, zeros = np.ones(features.shape[1]), np.zeros(features.shape[1])
+    low, high = features.min(axis=0, initial=np.inf), features.max(axis=0, initial=-np.inf)
+    moments = Moments(zeros, ones, low, low, high, low == high)
+    design = as_design(features, Quadrant(parts.quadrant.kind, moments, 1.0, zeros))
+    if not parts.used.all():
+        design = design.take_rows(np.arange(features.shape[0]))
+    if features.shape[1] < parts.quadrant.b.size:
+        design = design.take(np.arange(features.shape[1]))
+    return design
 
 
 def load(path: Any) -> Any:

@@ -10,7 +10,9 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import estimators
+from skstretch.core.features import ExpFeatures, Features, PlainFeatures
 from skstretch.core.moments import Moments
+from skstretch.core.types import Array
 from skstretch.estimators.state import Parts, take_apart
 from skstretch.io.archive import write_array
 from skstretch.io.files import replacing
@@ -26,7 +28,6 @@ from skstretch.io.header import (
     text_arrays,
     versions,
 )
-from skstretch.io.training import training_features
 
 # What of a fitted estimator goes into a file: fields of the header, and arrays.
 
@@ -192,6 +193,26 @@ def _add_residuals(out: Contents, fitted: Any) -> None:
         out.arrays["residuals"] = fitted.loo_residuals
     except (ArithmeticError, ValueError) as error:  # the model itself is sound
         out.header["notes"].append(f"there are no leave-one-out residuals: {error}")
+
+
+def training_features(model: Any, parts: Parts) -> Array:
+    """``a z + b`` (or z, or x) of every sample in the kept columns, shape (M, U)."""
+    out = np.empty((model.weights.size, parts.kept.size))
+    for number, p in enumerate(model.passes):
+        positions = np.searchsorted(parts.kept, parts.own(number))
+        for rows in p.design.row_slices():
+            index = np.arange(rows.start, rows.stop)
+            out[np.ix_(index, positions)] = _values(p.design.row_features(index))
+    return out
+
+
+def _values(features: Features) -> Array:
+    if isinstance(features, ExpFeatures):
+        return features.L
+    if isinstance(features, PlainFeatures):
+        return features.P
+    excess = features.excess(1.0)
+    return np.log1p(excess) if features.offset else excess
 
 
 CLASSES = {

@@ -8,10 +8,10 @@ import numpy as np
 from skstretch.core.crossfit import Fold
 from skstretch.core.dual import dual_system
 from skstretch.core.dual_gram import DualGram, combined
-from skstretch.core.factors import SingularSystemError
 from skstretch.core.stretch import strongest
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
+from skstretch.exceptions import SingularSystemError
 from skstretch.search.cells import FirstPass, Folds, Outcome, judged
 from skstretch.solve.choose import build_system, choose_space
 from skstretch.solve.direct import PrimalLU

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skstretch.core.factors import SingularSystemError
 from skstretch.core.features import Features
 from skstretch.core.krylov import Report
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs.blocks import calm_blas, working_bytes
 from skstretch.designs.protocol import Design
-from skstretch.exceptions import IllConditionedWarning
+from skstretch.exceptions import IllConditionedWarning, NeedsInverseError, SingularSystemError
 from skstretch.solve.direct import DualLU, PrimalLU, TallQR, WideQR
-from skstretch.solve.krylov import NeedsInverseError, krylov_system
+from skstretch.solve.krylov import krylov_system
 from skstretch.solve.spec import Space, Spec, System
 
 # What a direct solution may take of the machine.

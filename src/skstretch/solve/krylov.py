@@ -18,12 +18,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skstretch.core.dual_gram import Frame
-from skstretch.core.factors import SingularSystemError
+from skstretch.core.factors import SingularMatrixError
 from skstretch.core.krylov import BLOCK, Iterated, Product, Report, gmres, sketch
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs.blocks import working_bytes
 from skstretch.designs.protocol import Design
+from skstretch.exceptions import NeedsInverseError
 from skstretch.solve.spec import Space, Spec
 
 # How the matrix-free solvers iterate: preconditioner, stopping, and what is said about it.
@@ -271,17 +272,6 @@ class Krylov:
         raise NeedsInverseError("the spread of the coefficients")
 
 
-class NeedsInverseError(ValueError):
-    """Something was asked of a matrix-free fit that only a factorised one knows."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f'{what} needs the inverse of the system, which solver="krylov" never forms: fit again '
-            'with solver="dual" (fewer samples than features) or solver="primal", on a machine '
-            "that holds three square matrices of the smaller side."
-        )
-
-
 @dataclass(frozen=True)
 class DualKrylov(Krylov):
     """``(S Pc Qc' S + lam I) gamma = s (y - mean)``, ``beta = s gamma``, ``s = sqrt(w)``.
@@ -376,7 +366,7 @@ class PrimalKrylov(Krylov):
 def _regular(pivot: float, size: float) -> float:
     """A pivot that is not zero beside what it was made from."""
     if not abs(pivot) > np.finfo(float).eps * abs(size):
-        raise SingularSystemError(
+        raise SingularMatrixError(
             "the system is singular in floating point: the features have no constant part, or "
             "samples coincide. Use fit_intercept=True, or a smaller c."
         )

@@ -1,30 +1,26 @@
 """Models of rows that are seen once and not kept."""
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn
 
 import numpy as np
 
-from skstretch.core.factors import SingularSystemError
 from skstretch.core.primal import primal_system
 from skstretch.core.primal_gram import PrimalGram, PrimalTotals
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Index
+from skstretch.core.types import Array
+from skstretch.designs.absent import AbsentDesign
 from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
-from skstretch.exceptions import IllConditionedWarning
+from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import POOR_RCOND, Solution, _constant_solution
 from skstretch.solve.direct import primal_fit
 from skstretch.solve.model import FittedModel, Pass
 from skstretch.solve.spec import Spec
 
-
-class RowsForgottenError(AttributeError, ValueError):
-    """What is asked for needs the training rows, and `partial_fit` keeps none.
-
-    An AttributeError, so that ``hasattr(model, "dual_coef_")`` is False.
-    """
+FORGOTTEN = (
+    "this needs the training rows, and partial_fit keeps none of them: call fit with all rows "
+    "instead (X may be a memory map or sparse)."
+)
 
 
 def totals_of(design: Design, Y: Array, weights: Array, r: float) -> PrimalTotals:
@@ -84,30 +80,7 @@ def forgetful_model(totals: PrimalTotals, spec: Spec, n_rows: int) -> FittedMode
     if solution is None:
         return None
     D, t = totals.projected.shape
-    design = ForgottenDesign((n_rows, D), totals.gram.offset)
+    design = AbsentDesign((n_rows, D), totals.gram.offset, FORGOTTEN)
     Y, weights = np.broadcast_to(np.nan, (n_rows, t)), np.broadcast_to(np.nan, (n_rows,))
     only = Pass(np.arange(t), np.arange(D), design, solution)
     return FittedModel(design, Y, weights, spec, [only])
-
-
-@dataclass(frozen=True)
-class ForgottenDesign:
-    """Features of rows that were not kept: every question for more than the shape is an error."""
-
-    shape: tuple[int, int]
-    offset: float
-
-    def take(self, columns: Index) -> "ForgottenDesign":
-        return replace(self, shape=(self.shape[0], columns.size))
-
-    def take_rows(self, rows: Index) -> "ForgottenDesign":
-        return replace(self, shape=(rows.size, self.shape[1]))
-
-    def _refuse(self, *args: Any) -> NoReturn:
-        raise RowsForgottenError(
-            "this needs the training rows, and partial_fit keeps none of them: call fit with all "
-            "rows instead (X may be a memory map or sparse)."
-        )
-
-    dot = row_peaks = gram = coefficients = column_grams = project = stretched_gram = _refuse
-    row_features = row_slices = cross = in_memory = _refuse

@@ -6,31 +6,13 @@ from typing import Any, NoReturn, cast
 
 from skstretch.designs.blocks import calm_blas
 from skstretch.designs.dask.array import Block, DaskArray, worker_bytes
+from skstretch.exceptions import BlockError, InterruptedWalkError, LostDataError
 
 # between two looks at the workers, and how long none of them may be able to work
 POLL_SECONDS = 2.0
 
 
 PATIENCE_SECONDS = 120.0
-
-
-class BlockError(RuntimeError):
-    """A block of X could not be made, or the worker that had it died."""
-
-
-class InterruptedWalkError(RuntimeError):
-    """The cluster went away in the middle of a walk."""
-
-
-class LostDataError(RuntimeError):
-    """The blocks of X were kept on a cluster that is not there any more."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the blocks of X were kept on a Dask cluster (X.persist()) that is gone, or whose "
-            "client is closed. Connect a client to that cluster, or fit again to an array that "
-            "can be read again; predict needs the coefficients alone, and still works."
-        )
 
 
 def run(outputs: Sequence[Any], array: DaskArray, need: int = 0) -> list[Any]:
