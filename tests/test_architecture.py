@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "report": {ROOT, "core", "estimators", "plots", "io", "style"},
     "experiments": {ROOT, "core", "plots", "datasets", "io", "style"},
     "cli": {
-        ROOT, "features", "estimators", "plots", "report", "export", "io", "datasets",
+        ROOT, "core", "features", "estimators", "plots", "report", "export", "io", "datasets",
         "experiments", "style",
     },
 }  # fmt: skip

@@ -52,6 +52,20 @@ def test_the_first_page_lists_all_commands(call):
     assert "skstretch fit train.csv --target y -o model.stretchy" in done.out
 
 
+@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(words):
+    code = (
+        "import sys\nfrom skstretch.cli import main\nsys.argv[0] = 'skstretch'\ntry:\n    main()\n"
+        "except SystemExit:\n    print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, env=environment()
+    )
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "skstretch.cli.app" in loaded
+    assert not {"numpy", "scipy", "sklearn", "pyarrow"} & {*loaded}
+
+
 def test_unknown_commands_and_options(call):
     done = call("fitt")
     assert done.code == 2

@@ -1,4 +1,7 @@
-"""The program: all commands, and what holds for each of them."""
+"""The program: all commands, and what holds for each of them.
+
+Errors become messages and exit codes: 2 for mistakes, 1 for failures, 130 for Ctrl-C.
+"""
 
 import contextlib
 import os
@@ -14,16 +17,32 @@ from skstretch.cli import compare, datasets, fit, inspect, predict, report, repr
 from skstretch.cli.console import fail
 from skstretch.exceptions import DataError, Failure
 
-# From errors to messages and exit codes: 2 for mistakes, 1 for failures, 130 for Ctrl-C.
-
-
 MISTAKE, FAILURE, INTERRUPTED = 2, 1, 130
-
-
 TRACEBACK = "SKSTRETCH_TRACEBACK"
-
-
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+HELP = (
+    "Regression and classification for wide data, in closed form.\n\n"
+    "Data go to stdout, messages to stderr. Exit code 0: done, 2: a mistake in the command or "
+    "the data, 1: a failure, 130: interrupted."
+)
+
+START = (
+    "skstretch fit train.csv --target y -o model.stretchy",
+    "skstretch predict model.stretchy new.csv --interval 0.9 -o predictions.csv",
+    "skstretch report model.stretchy -o report.html",
+)
+
+COMMANDS: dict[str, Any] = {
+    "fit": fit,
+    "predict": predict,
+    "inspect": inspect,
+    "report": report,
+    "compare": compare,
+    "datasets": datasets,
+    "reproduce": reproduce,
+    "version": version,
+}
 
 
 def guarded(command: Command) -> Command:
@@ -66,32 +85,6 @@ def _end(error: Exception) -> NoReturn:
         fail(f"{type(error).__name__}: {error}")
         fail(f"this should not happen; run again with {TRACEBACK}=1 to see where.")
     raise SystemExit(FAILURE) from None
-
-
-HELP = (
-    "Regression and classification for wide data, in closed form.\n\n"
-    "Data go to stdout, messages to stderr. Exit code 0: done, 2: a mistake in the command or "
-    "the data, 1: a failure, 130: interrupted."
-)
-
-
-START = (
-    "skstretch fit train.csv --target y -o model.stretchy",
-    "skstretch predict model.stretchy new.csv --interval 0.9 -o predictions.csv",
-    "skstretch report model.stretchy -o report.html",
-)
-
-
-COMMANDS: dict[str, Any] = {
-    "fit": fit,
-    "predict": predict,
-    "inspect": inspect,
-    "report": report,
-    "compare": compare,
-    "datasets": datasets,
-    "reproduce": reproduce,
-    "version": version,
-}
 
 
 def shown(examples: tuple[str, ...]) -> str:

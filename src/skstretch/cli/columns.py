@@ -1,4 +1,4 @@
-"""Which columns of a file are features, and which have a role of their own."""
+"""Columns of a file: which are features, which have a role of their own, and what is in them."""
 
 import shlex
 from collections import Counter
@@ -9,18 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.cli.console import nearest, quoted
+from skstretch.cli.console import counted, nearest, quoted
+from skstretch.cli.data.delimited import number_in
 from skstretch.cli.data.table import Choice, Table
 from skstretch.exceptions import DataError
 
+Note = Callable[[str], None]
+
+# how many names are looked at to see that a header holds numbers
 SHOWN_NUMBERS = 100
-
-
+# how many columns of text a message describes
+SHOWN = 4
 # vectors that are the target where none is named: those of NPZ and SVMlight files
 USUAL_TARGETS = ("y", "target", "label")
-
-
-Note = Callable[[str], None]
+# how unnamed columns of row numbers are called by us, pandas and pyarrow
+NUMBERINGS = ("column 1", "Unnamed: 0", "__index_level_0__")
+IDENTIFIERS = ("id", "index", "key", "row", "no", "nr", "uuid", "sample", "sample_id")
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def _unknown(option: str, name: str, known: Sequence[str]) -> str:
     if near is not None:
         return f"{message}; did you mean {near!r}?"
     message = f"{message}; the columns are {quoted(known)}."
-    if known and all(_is_number(entry) for entry in known[:SHOWN_NUMBERS]):
+    if known and all(number_in(entry) is not None for entry in known[:SHOWN_NUMBERS]):
         message += " If the first line is data and not names, pass --no-header."
     return message
 
@@ -85,14 +89,6 @@ def _apart(name: str, known: Sequence[str]) -> str:
     if len(parts) < 2 or not {*parts} <= {*known}:
         return ""
     return " Repeat the option: " + " ".join(f"--drop {shlex.quote(part)}" for part in parts)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_distinct(used: Sequence[str], names: Sequence[str]) -> None:
@@ -155,45 +151,29 @@ class KnownColumns:
             raise DataError(_lacking(needed, names))
         if lacking:
             verb = "is" if len(lacking) == 1 else "are"
-            self.note(
-                f"{_columns(len(lacking))} that the model gives no weight {verb} not in the file."
-            )
+            absent = counted(len(lacking), "column")
+            self.note(f"{absent} that the model gives no weight {verb} not in the file.")
         known = {*wanted, *self.ids, *self.drop}
         if self.target in names and self.target not in known:
             self.note(f"left out {self.target!r}, which is what the model predicts.")
         unknown = [name for name in names if name not in known and name != self.target]
         if unknown:
             self.note(
-                f"ignored {_columns(len(unknown))} that the model does not know: {quoted(unknown)}."
+                f"ignored {counted(len(unknown), 'column')} that the model does not know: "
+                f"{quoted(unknown)}."
             )
         used = {*wanted}
         _check_distinct([name for name in names if name in used], names)
         return [place[name] for name in wanted if name in place]
 
 
-def _columns(count: int) -> str:
-    return f"{count:,} column{'' if count == 1 else 's'}"
-
-
 def _lacking(needed: Sequence[str], names: Sequence[str]) -> str:
-    message = f"the file lacks {_columns(len(needed))} that the model needs: {quoted(needed)}."
+    lacking = counted(len(needed), "column")
+    message = f"the file lacks {lacking} that the model needs: {quoted(needed)}."
     near = nearest(needed[0], set(names) - {*needed})
     if near is not None:
         message += f" Is {needed[0]!r} called {near!r} there?"
     return message
-
-
-# Checks of features before they reach a model.
-
-
-# how unnamed columns of row numbers are called by us, pandas and pyarrow
-NUMBERINGS = ("column 1", "Unnamed: 0", "__index_level_0__")
-
-
-IDENTIFIERS = ("id", "index", "key", "row", "no", "nr", "uuid", "sample", "sample_id")
-
-
-SHOWN = 4
 
 
 def check_features(table: Table) -> None:
@@ -206,11 +186,11 @@ def check_features(table: Table) -> None:
         share = "" if stray.count == rows else f" in {stray.count:,} of {rows:,} rows"
         found.append(f"column {name!r} holds text{share} ({stray.place})")
         commas &= stray.value.count(",") == 1 and stray.value.replace(",", "").strip("-").isdigit()
-    listed = "; ".join(found[:SHOWN])
-    listed += f"; and {len(found) - SHOWN:,} more columns" if len(found) > SHOWN else ""
+    text = "; ".join(found[:SHOWN])
+    text += f"; and {len(found) - SHOWN:,} more columns" if len(found) > SHOWN else ""
     if commas:
-        raise DataError(f"{listed}. If the comma is a decimal mark, pass --decimal ,")
-    raise DataError(f"{listed}. {_way_out(table, rows)}")
+        raise DataError(f"{text}. If the comma is a decimal mark, pass --decimal ,")
+    raise DataError(f"{text}. {_way_out(table, rows)}")
 
 
 def _way_out(table: Table, rows: int) -> str:
@@ -218,17 +198,11 @@ def _way_out(table: Table, rows: int) -> str:
     names = list(table.stray)
     whole = any(stray.count == rows for stray in table.stray.values())
     it = "it" if len(names) == 1 else "them"
-    drop = " ".join(f"--drop {_shell(name)}" for name in names) if len(names) <= SHOWN else ""
+    drop = " ".join(f"--drop {shlex.quote(name)}" for name in names) if len(names) <= SHOWN else ""
     drop = drop or "--drop COL"
     if whole:
         return f"Leave {it} out with {drop}, or encode {it} as numbers."
     return f"Correct these cells, or leave {it} out with {drop}."
-
-
-def _shell(name: str) -> str:
-    import shlex
-
-    return shlex.quote(name)
 
 
 def missing_counts(table: Table) -> tuple[dict[str, int], Any]:
@@ -268,7 +242,7 @@ def check_infinite(table: Table) -> None:
         name = table.name_of(columns[0])
         raise DataError(
             f"column {name!r} has infinite values: correct them, or leave it out with "
-            f"--drop {_shell(name)}."
+            f"--drop {shlex.quote(name)}."
         )
 
 
@@ -305,5 +279,5 @@ def note_identifiers(table: Table, note: Callable[[str], None]) -> None:
         if np.unique(values).size == values.size or huge:
             note(
                 f"column {name!r} looks like an identifier and is used as a feature: --drop "
-                f"{_shell(name)} leaves it out."
+                f"{shlex.quote(name)} leaves it out."
             )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, print_json, show
+from skstretch.cli.console import Talk, print_json, printable, show
 from skstretch.cli.data.files import Form
 from skstretch.cli.options import takes_form
 
@@ -37,15 +37,15 @@ def compare(
 
     Every method chooses its own strength inside the training part, so that errors are honest.
     """
-    from skstretch.cli.console import printable
     from skstretch.cli.contest import contest, outer_folds
+    from skstretch.cli.learning import BALANCED, SQUARED
     from skstretch.cli.problem import Request, read_problem
 
     talk = Talk(quiet)
     request = Request(data, target, task, None, groups, tuple(drop or ()), drop_missing, form)
     problem = read_problem(request, talk)
     places = contest(problem, outer_folds(problem, folds, seed), talk)
-    measure = "balanced error rate" if problem.classifies else "mean squared error"
+    measure = BALANCED if problem.classifies else SQUARED
     if not any(place.method.startswith("glmnet") for place in places):
         talk.note("glmnet is not installed: pip install python-glmnet")
     for place in places:

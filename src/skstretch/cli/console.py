@@ -1,4 +1,4 @@
-"""Where words go: data on stdout, everything else on stderr."""
+"""Words and files of the command line: data on stdout, everything else on stderr."""
 
 import contextlib
 import difflib
@@ -26,9 +26,7 @@ from rich.text import Text
 
 from skstretch.exceptions import DataError
 
-# Messages of the library, which speak of Python, in the words of the command line.
-
-
+# names of the library, which speaks of Python, and what users of the command line type
 OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\b([kac])_grid\b", r"--\1"),
     (r"\bdensity_grid\b", "--density"),
@@ -41,6 +39,15 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bsample_weight\b", "--weights"),
     (r"\bno column of X varies\b", "every feature has one value in all rows"),
 )
+
+# smaller files are read before a bar could be seen
+LARGE = 8 << 20
+# without a terminal there is no width to keep to
+PIPED_WIDTH = 120
+# how many names a message lists
+SHOWN = 8
+# comparing with very many names would take longer than reading the file
+MANY = 20_000
 
 
 def in_options(message: str, names: Sequence[str] | None = None) -> str:
@@ -55,14 +62,6 @@ def in_options(message: str, names: Sequence[str] | None = None) -> str:
 def _named(found: re.Match[str], names: Sequence[str]) -> str:
     column = int(found[1])
     return f"column {names[column]!r}" if column < len(names) else found[0]
-
-
-# smaller files are read before a bar could be seen
-LARGE = 8 << 20
-
-
-# without a terminal there is no width to keep to
-PIPED_WIDTH = 120
 
 
 def show(result: Any) -> None:
@@ -180,16 +179,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-# Names of columns and files: the nearest one to a typo, and lists that fit in a message.
-
-
-SHOWN = 8
-
-
-# comparing with very many names would take longer than reading the file
-MANY = 20_000
-
-
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None; case and spaces count little."""
     listed = list(known)[:MANY]
@@ -198,19 +187,25 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[found[0]] if found else None
 
 
+def listed(words: Sequence[str], total: int, more: str = "more") -> str:
+    """The first few of `total` words, and how many more there are."""
+    rest = total - len(words)
+    return ", ".join(words) + (f" and {rest:,} {more}" if rest > 0 else "")
+
+
 def quoted(names: Sequence[str], shown: int = SHOWN) -> str:
     """Names in quotes, the first few of many."""
-    text = ", ".join(repr(name) for name in names[:shown])
-    rest = len(names) - shown
-    return text if rest <= 0 else f"{text} and {rest:,} more"
+    return listed([repr(name) for name in names[:shown]], len(names))
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def printable(name: str) -> str:
     """A name without characters that a terminal would act upon."""
     return name if name.isprintable() else repr(name)[1:-1]
-
-
-# Files that commands write: checked before the work, written whole or not at all.
 
 
 def check_writable(path: Path | None, option: str = "-o", *others: object) -> None:

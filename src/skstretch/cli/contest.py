@@ -1,4 +1,4 @@
-"""Several methods on the same folds."""
+"""Several methods on the same folds: each a function (X, y) -> fitted object with ``predict``."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,28 +11,25 @@ from typing import Any
 import numpy as np
 
 from skstretch.cli.console import Talk
-from skstretch.cli.learning import Estimate, check_classes, check_number, error_rates, squared_error
+from skstretch.cli.learning import (
+    LARGEST,
+    MEAN,
+    Estimate,
+    check_classes,
+    check_number,
+    error_rates,
+    shuffled,
+    squared_error,
+)
 from skstretch.cli.problem import Problem
-
-# Methods to compare with: each a function (X, y) -> fitted object with ``predict``.
-
+from skstretch.cli.summary import features_used
 
 SEED = 0
-
-
 INNER_FOLDS = 5
-
-
 GLMNET_FOLDS = 10
-
-
 MAX_COMPONENTS = 20
-
-
 # a sparse matrix is made dense for methods that need it up to this size
 MAX_DENSE_BYTES = 1 << 30
-
-
 Fit = Callable[[Any, Any], Any]
 
 
@@ -159,14 +156,6 @@ def _balanced_deviance(model: Any, X: Any, y: Any, lamb: Any) -> Any:
     return np.average(chances, axis=0, weights=compute_sample_weight("balanced", y))
 
 
-def features_used(model: Any) -> int:
-    """How many features have a coefficient that is not zero."""
-    model = getattr(model, "best_estimator_", model)
-    steps = getattr(model, "steps", None)
-    coef = np.atleast_2d((steps[-1][1] if steps else model).coef_)
-    return int(np.any(coef, axis=0).sum())
-
-
 @dataclass(frozen=True)
 class Place:
     """How one method did: error, seconds and features of a fit, each the mean over folds."""
@@ -180,15 +169,10 @@ class Place:
 
 def outer_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Any, Any]]:
     """Splits of the rows: shuffled, by class for classes, of whole groups where there are any."""
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
-
     check_number("--folds", n_folds, problem)
     check_classes("--folds", n_folds, problem)
-    if problem.groups is not None:
-        return list(GroupKFold(n_folds).split(problem.X, problem.y, problem.groups))
-    kind: Any = StratifiedKFold if problem.classifies else KFold
-    splitter = kind(n_folds, shuffle=True, random_state=seed)
-    return list(splitter.split(problem.X, problem.y))
+    splitter = shuffled(n_folds, problem.groups is not None, problem.classifies, seed)
+    return list(splitter.split(problem.X, problem.y, problem.groups))
 
 
 def contest(problem: Problem, splits: list[Any], talk: Talk) -> list[Place]:
@@ -243,5 +227,5 @@ def _baseline(problem: Problem, splits: list[Any]) -> Place:
             predictions[test] = classes[counts.argmax()]
         else:
             predictions[test] = y.mean()
-    name = "the largest class" if problem.classifies else "predicting the mean"
+    name = LARGEST if problem.classifies else MEAN
     return Place(name, _judge(problem, predictions), 0.0, 0.0)

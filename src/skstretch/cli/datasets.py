@@ -20,12 +20,7 @@ def datasets(
     name: Annotated[str | None, typer.Argument(help="A set to write; without, list all.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write the set: .csv, or .svm (LIBSVM) for sparse ones.",
-        ),
+        options.output("Where to write the set: .csv, or .svm (LIBSVM) for sparse ones."),
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,

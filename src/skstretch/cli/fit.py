@@ -25,11 +25,8 @@ def fit(
     form: Form,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The model file to write, by convention .stretchy; an older one is replaced.",
+        options.output(
+            "The model file to write, by convention .stretchy; an older one is replaced."
         ),
     ],
     target: options.Target = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import print_json, show
+from skstretch.cli.console import print_json, printable, show
 
 EXAMPLES = (
     "skstretch inspect diabetes.stretchy",
@@ -37,10 +37,8 @@ def inspect(
 
 
 def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[str, Any]:
-    import numpy as np
-
     from skstretch.cli.models import origin_of, strongest
-    from skstretch.cli.summary import chosen, numerics
+    from skstretch.cli.summary import chosen, features_used, numerics
 
     origin = origin_of(path)
     found = {
@@ -52,7 +50,7 @@ def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[st
         "target": origin.target,
         "rows": header["n_samples"],
         "features": header["n_features"],
-        "features_used": int(np.any(np.atleast_2d(loaded.coef_), axis=0).sum()),
+        "features_used": features_used(loaded),
         **chosen(loaded),
         **numerics(loaded),
         "cv": origin.cv,
@@ -82,20 +80,19 @@ def _intervals(header: dict[str, Any]) -> str:
 def _page(found: dict[str, Any]) -> Any:
     from rich.text import Text
 
-    from skstretch.cli.console import printable
-    from skstretch.cli.summary import chosen_words, grid, numerics_words
+    from skstretch.cli.learning import BALANCED, SQUARED
+    from skstretch.cli.summary import chosen_words, classes_words, grid, numerics_words
 
     table = grid()
     score = ""
     if "score" in found:
-        names = {"regression": "mean squared error", "classification": "balanced error rate"}
+        names = {"regression": SQUARED, "classification": BALANCED}
         folds = "" if found["cv"] is None else f" (--cv {printable(str(found['cv']))})"
         score = f"{names[found['task']]} {_score(found)}{folds}"
-    classes = [printable(str(name)) for name in found.get("classes", [])]
     rows = {
         "file": f"{found['file']}, {found['bytes']:,} bytes, schema {found['schema']}",
         "model": f"{found['class']} ({found['task']}{_of(found['target'])})",
-        "classes": ", ".join(classes[:8]) + (f" and {len(classes) - 8} more" * (len(classes) > 8)),
+        "classes": classes_words([str(name) for name in found.get("classes", [])]),
         "data": f"{found['rows']:,} rows, {found['features']:,} features",
         "chosen": chosen_words(found),
         "cross-validated": score,
@@ -118,8 +115,6 @@ def _notes(found: dict[str, Any]) -> list[str]:
 
 
 def _of(target: str | None) -> str:
-    from skstretch.cli.console import printable
-
     return "" if target is None else f" of {printable(target)!r}"
 
 
@@ -136,7 +131,6 @@ def _features(found: dict[str, Any]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from skstretch.cli.console import printable
     from skstretch.cli.summary import short
 
     several = any(row["of"] is not None for row in found["top"])

@@ -1,4 +1,4 @@
-"""From options and data to a fitted search."""
+"""From options and data to a fitted search, and its errors beside those of knowing nothing."""
 
 import math
 import warnings
@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.cli.console import Talk, in_options
+from skstretch.cli.console import Talk, counted, in_options
 from skstretch.cli.problem import Problem
+from skstretch.core.crossfit import paired_error
+from skstretch.core.stretch import selects
 from skstretch.exceptions import DataError
-
-# Values to try, from what users type: ``1.1,1.5,2``.
-
 
 # below this the penalty 1/(c k) leaves the range of float64
 LEAST_C = 1e-249
 
+# how errors are measured, and what knows nothing
+SQUARED, BALANCED, PLAIN = "mean squared error", "balanced error rate", "error rate"
+MEAN, LARGEST = "predicting the mean", "the largest class"
+
 
 def numbers(option: str, text: str | None) -> tuple[float, ...]:
-    """Numbers with commas between them; none where the option was not given."""
+    """Numbers with commas between them, ``1.1,1.5,2``; none where the option was not given."""
     if text is None:
         return ()
     try:
@@ -92,9 +95,6 @@ def check_counts(grid: tuple[Any, ...], n_features: int) -> None:
             )
 
 
-# Folds, from what users type: ``loo`` or a number.
-
-
 def fold_number(text: str | None) -> int | None:
     """How many folds were asked for; None for ``loo`` and where nothing was said."""
     word = "loo" if text is None else text.strip().lower()
@@ -111,23 +111,24 @@ def splitter(text: str | None, groups: bool, classifies: bool, compressed: bool)
     ``loo`` leaves one row out, or with groups one group; a number is that many folds, shuffled
     with a fixed seed, of whole groups where there are groups.
     """
-    from sklearn.model_selection import (
-        GroupKFold,
-        KFold,
-        LeaveOneGroupOut,
-        LeaveOneOut,
-        StratifiedKFold,
-    )
+    from sklearn.model_selection import LeaveOneGroupOut, LeaveOneOut
 
     number = fold_number(text)
     if number is None:
         if groups:
             return LeaveOneGroupOut()
         return LeaveOneOut() if text is not None and compressed else None
+    return shuffled(number, groups, classifies)
+
+
+def shuffled(number: int, groups: bool, classifies: bool, seed: int = 0) -> Any:
+    """A splitter into folds: of shuffled rows, by class for classes, or of whole groups."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
     if groups:
         return GroupKFold(number)
     kind = StratifiedKFold if classifies else KFold
-    return kind(number, shuffle=True, random_state=0)
+    return kind(number, shuffle=True, random_state=seed)
 
 
 def folds_named(text: str | None, groups: bool, compressed: bool) -> str:
@@ -162,8 +163,8 @@ def check_classes(
     least = int(sizes.min())
     if number <= least:
         return
-    rows = "1 row" if least == 1 else f"{least:,} rows"
-    message = f"{option} {number}: the class {str(names[sizes.argmin()])!r} has {rows}"
+    smallest = str(names[sizes.argmin()])
+    message = f"{option} {number}: the class {smallest!r} has {counted(least, 'row')}"
     if note is None or number > sizes.max():
         raise DataError(f"{message}, fewer than there are folds.")
     note(f"{message}, so some folds have none of it.")
@@ -210,20 +211,15 @@ class Plan:
             check_number("--cv", number, problem)
             check_classes("--cv", number, problem, talk.note)
 
-    def compressed(self, n_features: int) -> bool:
-        """Whether some cell keeps fewer than all features."""
-        listed = self.grid["density_grid"]
-        return any(d < n_features if isinstance(d, int) else d < 1 for d in listed)
-
     def folds(self, problem: Problem) -> Any:
         """The splitter."""
-        groups, compressed = problem.groups is not None, self.compressed(problem.X.shape[1])
-        return splitter(self.cv, groups, problem.classifies, compressed)
+        compressed = selects(self.grid["density_grid"], problem.X.shape[1])
+        return splitter(self.cv, problem.groups is not None, problem.classifies, compressed)
 
     def folds_named(self, problem: Problem) -> str:
         """The folds in words."""
-        groups, compressed = problem.groups is not None, self.compressed(problem.X.shape[1])
-        return folds_named(self.cv, groups, compressed)
+        compressed = selects(self.grid["density_grid"], problem.X.shape[1])
+        return folds_named(self.cv, problem.groups is not None, compressed)
 
 
 def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
@@ -249,9 +245,6 @@ def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
     return model, perf_counter() - start
 
 
-# Cross-validated error with its standard error, beside that of knowing nothing.
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A mean and its standard error."""
@@ -271,24 +264,17 @@ class Judged:
 
 
 def estimate(losses: Any, weights: Any = None, groups: Any = None) -> Estimate:
-    """Weighted mean of losses, and its standard error.
+    """Weighted mean of losses, and its standard error; without weights every row counts once."""
+    return Estimate(*paired_error(losses, _ones(losses) if weights is None else weights, groups))
 
-    A weight counts repetitions; with groups, whole groups are the independent units.
-    ``se = sqrt(sum_i w_i (l_i - mean)^2) / sum(w)``, or with sums over groups inside the square.
-    """
-    weights = np.ones(len(losses)) if weights is None else weights
-    total = weights.sum()
-    mean = float(weights @ losses / total)
-    deviations = losses - mean
-    if groups is None:
-        return Estimate(mean, float(np.sqrt(weights @ np.square(deviations)) / total))
-    sums = np.bincount(groups, weights=weights * deviations)
-    return Estimate(mean, float(np.sqrt(np.square(sums).sum()) / total))
+
+def _ones(values: Any) -> Any:
+    return np.ones(len(values))
 
 
 def left_out_means(y: Any, weights: Any = None, groups: Any = None) -> Any:
     """For every row the mean of the others, or of those outside its group."""
-    weights = np.ones(len(y)) if weights is None else weights
+    weights = _ones(y) if weights is None else weights
     units = np.arange(len(y)) if groups is None else groups
     sums = np.bincount(units, weights=weights * y)[units]
     totals = np.bincount(units, weights=weights)[units]
@@ -301,10 +287,10 @@ def squared_error(y: Any, predictions: Any, weights: Any = None, groups: Any = N
     """Mean squared error beside that of predicting the mean of the other rows."""
     means = left_out_means(y, weights, groups)
     return Judged(
-        "mean squared error",
+        SQUARED,
         estimate(np.square(y - predictions), weights, groups),
         estimate(np.square(y - means), weights, groups),
-        "predicting the mean",
+        MEAN,
     )
 
 
@@ -312,7 +298,7 @@ def error_rates(
     codes: Any, predicted: Any, n_classes: int, weights: Any = None, groups: Any = None
 ) -> list[Judged]:
     """Balanced error rate (the mean over classes) and error rate, beside the largest class."""
-    own = np.ones(len(codes)) if weights is None else weights
+    own = _ones(codes) if weights is None else weights
     sizes = np.bincount(codes, weights=own, minlength=n_classes)
     balance = (own.sum() / (n_classes * np.where(sizes > 0, sizes, np.inf)))[codes]
     wrong, other = predicted != codes, codes != np.argmax(sizes)
@@ -321,9 +307,9 @@ def error_rates(
             measure,
             estimate(wrong * factor, weights, groups),
             estimate(other * factor, weights, groups),
-            "the largest class",
+            LARGEST,
         )
-        for measure, factor in (("balanced error rate", balance), ("error rate", 1.0))
+        for measure, factor in ((BALANCED, balance), (PLAIN, 1.0))
     ]
 
 

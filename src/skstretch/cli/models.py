@@ -1,4 +1,4 @@
-"""Model files, and data read for the model in one."""
+"""Model files: the model in one, data read for it, and what it says of them."""
 
 import warnings
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from sklearn.base import is_classifier
 from skstretch.cli.columns import KnownColumns, check_features, check_infinite, missing_counts
 from skstretch.cli.console import Talk, in_options
 from skstretch.cli.data.files import Form, check_source
-from skstretch.cli.data.matrices import read_vector
-from skstretch.cli.data.read import read_table
+from skstretch.cli.data.read import read_table, read_vector
 from skstretch.cli.data.table import Table
 from skstretch.cli.learning import splitter
 from skstretch.cli.problem import missing_message, read_values
+from skstretch.core.stretch import selects
 from skstretch.exceptions import DataError
 
 
@@ -109,9 +109,6 @@ def _fit_width(table: Table, model: Any, names: list[str] | None, talk: Talk) ->
         raise DataError(f"the model takes {D:,} columns, and the file has {width:,}: {way_out}.")
 
 
-# Columns that a prediction consists of.
-
-
 def check_asked(model: Any, interval: float | None, proba: bool) -> None:
     """Refuse what this kind of model does not have."""
     if interval is not None and is_classifier(model):
@@ -165,9 +162,6 @@ def _bounds(model: Any, X: Any, coverage: float, talk: Talk) -> dict[str, Any]:
     return _named("lower", lower) | _named("upper", upper)
 
 
-# The data that a model was fitted to, read again beside it.
-
-
 def training_data(
     model: Any, data: str, target: str | None, form: Form, talk: Talk
 ) -> tuple[Any, Any]:
@@ -198,7 +192,7 @@ def restore_folds(model: Any, cv: str | None) -> None:
     """
     if cv is None or not hasattr(model, "cv_results_") or model.cv is not None:
         return
-    compressed = any(isinstance(d, int) or d < 1 for d in model.density_grid)
+    compressed = selects(model.density_grid, model.n_features_in_)
     model.cv = splitter(cv, False, is_classifier(model), compressed)
 
 
@@ -217,9 +211,6 @@ def _labels(model: Any, values: Any, target: str) -> Any:
     if unknown:
         raise DataError(f"the model does not know the class {unknown[0]!r} of {target!r}.")
     return y
-
-
-# The features that matter most to a model.
 
 
 def strongest(model: Any, count: int) -> list[dict[str, Any]]:

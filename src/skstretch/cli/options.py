@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the names of columns that the shell completes."""
 
 import inspect
 import os
@@ -13,110 +13,18 @@ import typer
 
 from skstretch.cli.data.files import Form, Kind
 
-# Options that say how a data file is written, for every command that reads one.
-
-
-PANEL = "How the data are written"
-
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-KindOption = Annotated[
-    Kind,
-    typer.Option("--format", help="auto looks at the file.", rich_help_panel=PANEL),
-]
-
-
-Separator = Annotated[
-    str | None,
-    typer.Option(
-        "--sep",
-        metavar="CHAR",
-        help="Between the fields of a CSV: a character, or tab. Found out by default.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-
-Decimal = Annotated[
-    str,
-    typer.Option(
-        "--decimal", metavar="CHAR", help="The decimal mark: . or ,", rich_help_panel=PANEL
-    ),
-]
-
-
-Encoding = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Of a CSV; UTF-8 by default.", rich_help_panel=PANEL),
-]
-
-
-NoHeader = Annotated[
-    bool,
-    typer.Option(
-        "--no-header",
-        help="The first line of a CSV is data; columns are called 'column 1' and so on.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-
-ZeroBased = Annotated[
-    bool,
-    typer.Option(
-        "--zero-based",
-        help="Features of an SVMlight file are numbered from 0, not from 1.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-
-def read_form(
-    format: KindOption = Kind.AUTO,
-    sep: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = None,
-    no_header: NoHeader = False,
-    zero_based: ZeroBased = False,
-) -> Form:
-    """The form that the options ask for."""
-    from skstretch.cli.data.delimited import separator_named
-
-    return Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
-
-
-def takes_form(command: Command) -> Command:
-    """Give a command the options of `read_form` in place of its argument `form`."""
-    shared = inspect.signature(read_form).parameters
-    own = inspect.signature(command)
-    kept = [parameter for name, parameter in own.parameters.items() if name != "form"]
-
-    @wraps(command)
-    def run(**words: Any) -> Any:
-        form = read_form(**{name: words.pop(name) for name in shared})
-        return command(form=form, **words)
-
-    listed = [*kept, *shared.values()]
-    changed = cast(Any, run)
-    changed.__signature__ = own.replace(parameters=listed)
-    changed.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
-    return cast(Command, run)
-
-
-# Completion in the shell: names of the columns of the file that was typed before.
-
-
+# the heading of the options that say how a data file is written
+PANEL = "How the data are written"
+# how much of a file is read to complete the name of a column
 HEAD = 1 << 16
-
-
 # where bash and the other shells put the line that is being typed
 TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
 
 def columns(ctx: Any, incomplete: str) -> list[str]:
-    """Names in the header of the CSV on the command line; nothing where that fails."""
+    """For the shell: names in the header of the CSV that was typed; nothing where that fails."""
     from skstretch.cli.data.delimited import column_names, fields, separator_of
 
     try:
@@ -160,9 +68,7 @@ Data = Annotated[
     ),
 ]
 
-
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that skstretch fit wrote.")]
-
 
 Target = Annotated[
     str | None,
@@ -176,7 +82,6 @@ Target = Annotated[
     ),
 ]
 
-
 TaskOption = Annotated[
     TaskName,
     typer.Option(
@@ -185,14 +90,12 @@ TaskOption = Annotated[
     ),
 ]
 
-
 Groups = Annotated[
     str | None,
     typer.Option(
         metavar="COL", help="Rows with the same value stay in one fold.", autocompletion=columns
     ),
 ]
-
 
 Drop = Annotated[
     list[str] | None,
@@ -201,15 +104,93 @@ Drop = Annotated[
     ),
 ]
 
-
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out the rows that have a missing value.")
 ]
-
-
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but errors and the data asked for.")
 ]
+
+
+def output(help: str) -> Any:
+    """The option -o of a command; `help` says what is written."""
+    return typer.Option("--output", "-o", metavar="FILE", help=help)
+
+
+KindOption = Annotated[
+    Kind,
+    typer.Option("--format", help="auto looks at the file.", rich_help_panel=PANEL),
+]
+
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        metavar="CHAR",
+        help="Between the fields of a CSV: a character, or tab. Found out by default.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+Decimal = Annotated[
+    str,
+    typer.Option(
+        "--decimal", metavar="CHAR", help="The decimal mark: . or ,", rich_help_panel=PANEL
+    ),
+]
+
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of a CSV; UTF-8 by default.", rich_help_panel=PANEL),
+]
+
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        help="The first line of a CSV is data; columns are called 'column 1' and so on.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+ZeroBased = Annotated[
+    bool,
+    typer.Option(
+        "--zero-based",
+        help="Features of an SVMlight file are numbered from 0, not from 1.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+def read_form(
+    format: KindOption = Kind.AUTO,
+    sep: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    zero_based: ZeroBased = False,
+) -> Form:
+    """The form that the options ask for."""
+    from skstretch.cli.data.delimited import separator_named
+
+    return Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
+
+
+def takes_form(command: Command) -> Command:
+    """Give a command the options of `read_form` in place of its argument `form`."""
+    shared = inspect.signature(read_form).parameters
+    own = inspect.signature(command)
+    kept = [parameter for name, parameter in own.parameters.items() if name != "form"]
+
+    @wraps(command)
+    def run(**words: Any) -> Any:
+        form = read_form(**{name: words.pop(name) for name in shared})
+        return command(form=form, **words)
+
+    listed = [*kept, *shared.values()]
+    changed = cast(Any, run)
+    changed.__signature__ = own.replace(parameters=listed)
+    changed.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
+    return cast(Command, run)

@@ -29,12 +29,9 @@ def predict(
     form: Form,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write CSV (TSV if the name ends in .tsv) here instead of to stdout; an older "
-            "file is replaced.",
+        options.output(
+            "Write CSV (TSV if the name ends in .tsv) here instead of to stdout; an older "
+            "file is replaced."
         ),
     ] = None,
     interval: Annotated[

@@ -17,17 +17,13 @@ from skstretch.cli.columns import (
     missing_counts,
     note_identifiers,
 )
-from skstretch.cli.console import Talk
-from skstretch.cli.data.delimited import MISSING
+from skstretch.cli.console import SHOWN, Talk, listed
+from skstretch.cli.data.delimited import MISSING, number_in
 from skstretch.cli.data.files import Form
-from skstretch.cli.data.matrices import read_vector
-from skstretch.cli.data.read import read_table
+from skstretch.cli.data.read import read_table, read_vector
 from skstretch.cli.data.table import Choice, Table
 from skstretch.cli.options import TaskName
 from skstretch.exceptions import DataError
-
-# What kind of target it is: numbers to predict, or classes to tell apart.
-
 
 # whole numbers with so few different values may be classes
 FEW = 10
@@ -65,15 +61,10 @@ def read_values(column: Any) -> Values:
         numbers = column.astype(np.float64)
         return Values(numbers, [_word(value) for value in column.tolist()])
     words = ["" if (word := str(value).strip()) in MISSING else word for value in column]
-    numbers, odd = np.full(len(words), np.nan), ""
-    for row, word in enumerate(words):
-        try:
-            if word and "_" in word:
-                raise ValueError
-            numbers[row] = float(word) if word else np.nan
-        except ValueError:
-            odd = odd or word
-    return Values(None if odd else numbers, words, odd)
+    found = [number_in(word) for word in words]
+    if None in found:
+        return Values(None, words, words[found.index(None)])
+    return Values(np.array(found, dtype=np.float64), words)
 
 
 def _word(value: Any) -> str:
@@ -246,9 +237,9 @@ def missing_message(
 ) -> str:
     """Counts by column, most first, and the ways out; no row of new data can be left out."""
     order = sorted(counts, key=lambda name: -counts[name])
-    listed = ", ".join(f"{name!r} {counts[name]:,}" for name in order[:8])
-    listed += f" and {len(order) - 8:,} more columns" if len(order) > 8 else ""
-    message = f"missing values in {n_bad:,} of {n_rows:,} rows: {listed}."
+    first = [f"{name!r} {counts[name]:,}" for name in order[:SHOWN]]
+    where = listed(first, len(order), more="more columns")
+    message = f"missing values in {n_bad:,} of {n_rows:,} rows: {where}."
     if apart is None:
         return f"{message} Fill these cells first."
     droppable = [name for name in order if name not in apart]

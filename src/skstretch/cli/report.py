@@ -23,12 +23,7 @@ def report(
     form: Form,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The HTML file to write; by default the name of the model with .html.",
-        ),
+        options.output("The HTML file to write; by default the name of the model with .html."),
     ] = None,
     data: Annotated[
         str | None,

@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from skstretch.cli.console import printable
+from skstretch.cli.console import SHOWN, listed, printable
 
 
 def facts(
@@ -20,7 +20,7 @@ def facts(
         "target": problem.target,
         "rows": problem.X.shape[0],
         "features": problem.X.shape[1],
-        "features_used": int(np.any(np.atleast_2d(model.coef_), axis=0).sum()),
+        "features_used": features_used(model),
         **chosen(model),
         "cells": len(model.cv_results_["usable"]),
         "cells_unusable": int((~model.cv_results_["usable"]).sum()),
@@ -47,6 +47,14 @@ def facts(
     else:
         found["r2"] = 1.0 - judged[0].model.mean / judged[0].baseline.mean
     return found
+
+
+def features_used(model: Any) -> int:
+    """How many features have a coefficient that is not zero; pipelines and searches included."""
+    model = getattr(model, "best_estimator_", model)
+    steps = getattr(model, "steps", None)
+    coef = np.atleast_2d((steps[-1][1] if steps else model).coef_)
+    return int(np.any(coef, axis=0).sum())
 
 
 def chosen(model: Any) -> dict[str, Any]:
@@ -105,9 +113,7 @@ def page(found: dict[str, Any]) -> Table:
     row("task", f"{found['task']} of {printable(found['target'])!r} ({found['task_reason']})")
     if "classes" in found:
         sizes = zip(found["classes"], found["class_sizes"], strict=True)
-        listed = [f"{printable(str(name))} ({size:,})" for name, size in sizes]
-        more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
-        row("classes", ", ".join(listed[:8]) + more)
+        row("classes", classes_words([f"{name} ({size:,})" for name, size in sizes]))
     row("data", f"{found['rows']:,} rows, {found['features']:,} features")
     row("chosen", chosen_words(found))
     row("", f"from {_cells(found)}, {found['cv']} cross-validation")
@@ -125,6 +131,11 @@ def page(found: dict[str, Any]) -> Table:
         "time", f"{found['seconds_fitting']:.2f} s to fit, {found['seconds_reading']:.2f} s to read"
     )
     return table
+
+
+def classes_words(names: list[str]) -> str:
+    """The first few of many classes."""
+    return listed([printable(name) for name in names[:SHOWN]], len(names))
 
 
 def _cells(found: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from collections.abc import Iterable
 from enum import Enum
 
 import numpy as np
@@ -146,6 +147,11 @@ def keep_count(density: float, n_features: int) -> int:
         )
     # 0.1 * 30 is a hair above 3: a share is meant in decimals
     return max(1, math.ceil(round(float(density) * n_features, 9)))
+
+
+def selects(densities: Iterable[float], n_features: int) -> bool:
+    """Whether one of the densities keeps fewer than all features."""
+    return any(keep_count(density, n_features) < n_features for density in densities)
 
 
 def strongest(coef: Array, count: int) -> Index:

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import (
 )
 
 from skstretch.core.crossfit import paired_error
-from skstretch.core.stretch import keep_count
+from skstretch.core.stretch import keep_count, selects
 from skstretch.core.types import Array
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel
@@ -165,8 +165,7 @@ class StretchySearch(Routing, StretchyModel):
 
     def _compresses(self, n_features: int) -> bool:
         """Whether some density keeps fewer than all features."""
-        densities = _values("density_grid", self.density_grid)
-        return any(keep_count(density, n_features) < n_features for density in densities)
+        return selects(_values("density_grid", self.density_grid), n_features)
 
     def _planned(self, X: Any, weights: Array, n_targets: int) -> Any:
         """The plan of the search, and X with a meter."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skstretch.core.stretch import keep_count
+from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 from skstretch.estimators.inputs import N_FOLDS, make_folds
@@ -81,8 +81,7 @@ def _search_again(model: Any, subject: Subject, scorer: Callable[..., float]) ->
 
 def _folds(subject: Subject) -> Any:
     n, D = subject.shape
-    densities = subject.model.cv_results_["param_density"]
-    compressed = any(keep_count(density, D) < D for density in densities)
+    compressed = selects(subject.model.cv_results_["param_density"], D)
     rows = np.arange(n)
     return make_folds(
         subject.model.cv,
@@ -238,7 +237,7 @@ class Cells:
 
 def effort_of(subject: Subject) -> Effort:
     n, D = subject.shape
-    compressed = keep_count(subject.cell["density"], D) < D
+    compressed = selects([subject.cell["density"]], D)
     return Effort(n, D, subject.slope.shape[0], N_FOLDS if compressed else 1)
 
 

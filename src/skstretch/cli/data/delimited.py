@@ -21,19 +21,13 @@ from skstretch.cli.data.files import Form
 from skstretch.cli.data.table import Choice, Choose, Stray, Table
 from skstretch.exceptions import DataError
 
-# How a text file of columns is written: encoding, separator, header.
-
-
 SEPARATORS = (",", "\t", ";", "|")
-
-
 SPACES = " "
-
-
 QUOTED = re.compile(r'"[^"]*"')
-
-
 WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
+MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "?"])
+# a column that is text in all of so many rows will not turn into numbers
+ENOUGH = 1000
 
 
 def separator_named(word: str | None) -> str | None:
@@ -84,11 +78,15 @@ def column_names(header: Sequence[str], width: int) -> list[str]:
     return [name.strip() or f"column {number}" for number, name in enumerate(names, 1)]
 
 
-MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "?"])
-
-
-# a column that is text in all of so many rows will not turn into numbers
-ENOUGH = 1000
+def number_in(text: str) -> float | None:
+    """The number that a stripped field holds: NaN where it is missing, None where it is text."""
+    if text in MISSING:
+        return math.nan
+    try:
+        # Python takes 1_000 for a number
+        return float(text) if "_" not in text else None
+    except ValueError:
+        return None
 
 
 class Lines:
@@ -196,7 +194,7 @@ class Gathered:
         if self.comma:
             values = [value.replace(",", ".") for value in values]
         try:
-            if careful:  # Python takes 1_000 for a number
+            if careful:
                 raise ValueError
             self.numbers.extend(map(float, values))
         except ValueError:
@@ -213,16 +211,11 @@ class Gathered:
         return not self.stopped
 
     def _number(self, column: int, value: str, line: int) -> float:
-        value = value.strip()
-        if value in MISSING:
+        number = number_in(value := value.strip())
+        if number is None:
+            self.stray.setdefault(column, Stray(value, line)).count += 1
             return math.nan
-        try:
-            if "_" not in value:
-                return float(value)
-        except ValueError:
-            pass
-        self.stray.setdefault(column, Stray(value, line)).count += 1
-        return math.nan
+        return number
 
     def table(self) -> Table:
         """All rows."""
@@ -239,11 +232,7 @@ class Gathered:
 def _with_point(word: str) -> str:
     """A number with a decimal comma as one with a point; other words as they are."""
     changed = word.replace(",", ".")
-    try:
-        float(changed)
-    except ValueError:
-        return word
-    return changed
+    return word if number_in(changed) is None else changed
 
 
 def _taker(columns: Sequence[int]) -> Callable[[Sequence[str]], Sequence[str]]:

@@ -1,4 +1,7 @@
-"""The form of a data file: told by its first bytes and its name, or by the user."""
+"""Data files as streams of bytes, unpacked on the way, and the form that they are written in.
+
+The form is told by the first bytes and the name, or by the user.
+"""
 
 import bz2
 import contextlib
@@ -14,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from skstretch.cli.console import nearest
 from skstretch.exceptions import DataError
 
 
@@ -64,9 +68,7 @@ SUFFIXES = {
     ".svmlight": Kind.SVMLIGHT,
 }
 
-
 PACKED = (".gz", ".bz2", ".xz", ".zst")
-
 
 MAGIC = {
     b"PAR1": Kind.PARQUET,
@@ -76,7 +78,6 @@ MAGIC = {
     b"%%MatrixMarket": Kind.MTX,
 }
 
-
 OTHERS = {
     ".xlsx": "an Excel workbook: save the sheet as CSV first",
     ".xls": "an Excel workbook: save the sheet as CSV first",
@@ -85,7 +86,7 @@ OTHERS = {
     ".stretchy": "a model file: data are asked for here",
 }
 
-
+HEAD = 1 << 16
 SVMLIGHT_LINE = re.compile(rb"[-+0-9.eE]+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?$")
 
 
@@ -106,19 +107,12 @@ def kind_of(name: str, head: bytes) -> Kind:
     return Kind.SVMLIGHT if lines and SVMLIGHT_LINE.match(lines[0]) else Kind.CSV
 
 
-# Files and standard input as streams of bytes, unpacked on the way.
-
-
-HEAD = 1 << 16
-
-
 UNPACKERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
     b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
     b"BZh": ("bzip2", bz2.BZ2File),
     b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
     b"\x28\xb5\x2f\xfd": ("zstandard", lambda file: _zstandard(file)),
 }
-
 
 Watch = Callable[[BinaryIO, int | None], BinaryIO]
 
@@ -139,8 +133,6 @@ def check_source(source: str) -> None:
 
 
 def _near(path: Path) -> str:
-    from skstretch.cli.console import nearest
-
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
