@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skstretch.datasets import fetch_gaze, gaze
-from skstretch.datasets import loaders as regression_loaders
+from skstretch.datasets.registry import DATASETS
 from skstretch.exceptions import ChecksumError
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow to make photographs")
@@ -117,12 +117,12 @@ def small(monkeypatch):
     """The loader at the size of the test's photographs."""
     write = gaze.write_gaze_map
     monkeypatch.setattr(
-        regression_loaders,
+        gaze,
         "write_gaze_map",
         lambda *args, **kwargs: write(*args, width=12, height=10, **kwargs),
     )
-    entry = replace(regression_loaders.GAZE, samples=3, features=120)
-    monkeypatch.setattr(regression_loaders, "GAZE", entry)
+    entry = replace(DATASETS["gaze"], samples=3, features=120)
+    monkeypatch.setitem(DATASETS, "gaze", entry)
 
 
 def test_loader_writes_once(photographs, tmp_path, small, monkeypatch):

@@ -1,8 +1,11 @@
 """Where a set is looked for, and what happens when a file is wrong or missing."""
 
 import builtins
+import doctest
 import hashlib
 import inspect
+import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -22,13 +25,8 @@ from skstretch.datasets import (
     fetch_prostate,
     fetch_tfidf,
     list_datasets,
+    loaders,
 )  # fmt: skip
-from skstretch.datasets import (
-    loaders as challenge_loaders,
-)
-from skstretch.datasets import (
-    loaders as regression_loaders,
-)
 from skstretch.datasets.find import content_digest, data_home, load
 from skstretch.datasets.registry import DATASETS, PARTS, Dataset, File, Form
 from tests.datasets.server import serving
@@ -247,9 +245,9 @@ def openml(monkeypatch):
 
 
 def small_gisette(monkeypatch, **changes):
-    entry = challenge_loaders.GISETTE
+    entry = DATASETS["gisette"]
     entry = replace(entry, samples=6, features=4, classes=(3, 3), forms=entry.forms[:1], **changes)
-    monkeypatch.setattr(challenge_loaders, "GISETTE", entry)
+    monkeypatch.setitem(DATASETS, "gisette", entry)
 
 
 def test_openml_is_kept_in_the_cache(openml, tmp_path, monkeypatch):
@@ -301,7 +299,7 @@ def test_openml_sparse(openml, tmp_path):
 )
 def test_unknown_part(loader, kwargs):
     with pytest.raises(ValueError, match="is unknown; choose from"):
-        getattr(regression_loaders, loader)(**kwargs)
+        getattr(datasets, loader)(**kwargs)
 
 
 def test_tables():
@@ -339,3 +337,24 @@ def test_one_signature(name):
     shared = {"data_home": None, "download_if_missing": True, "return_X_y": False}
     assert {key: parameters[key].default for key in list(parameters)[:3]} == shared
     assert all(value.kind is value.KEYWORD_ONLY for value in parameters.values())
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_loaders_read_as_if_written_by_hand(name):
+    fetch, entry = getattr(datasets, f"fetch_{name}"), DATASETS[name]
+    assert fetch.__name__ == fetch.__qualname__ == f"fetch_{name}"
+    assert pickle.loads(pickle.dumps(fetch)) is fetch
+    text = inspect.getdoc(fetch)
+    assert text.startswith(f"{entry.title}: {entry.problem}, {entry.samples:,} x ")
+    listed = re.findall(r"^(\w+) : ", text, flags=re.MULTILINE)
+    assert listed == list(inspect.signature(fetch).parameters)
+    assert max(map(len, text.splitlines())) <= 96
+    assert "\n\n\n" not in text
+    assert not re.search(r"\{\w+\}", text), "a field that was not filled"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'other'"):
+        fetch(other=1)
+
+
+def test_examples_of_loaders_are_found_by_doctest():
+    found = doctest.DocTestFinder().find(loaders, "loaders")
+    assert any(test.name == "loaders.fetch_diabetes" and test.examples for test in found)

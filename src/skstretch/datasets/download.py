@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from scipy import sparse
 from skstretch.datasets.readers import Sample, as_labels
 from skstretch.datasets.registry import File
 from skstretch.exceptions import ChecksumError
+from skstretch.io.files import replacing
 
 TIMEOUT = 30.0  # seconds without an answer
 
@@ -87,11 +86,5 @@ def store(sample: Sample, path: Path) -> None:
     else:
         arrays["X"] = sample.X
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(suffix=".part", prefix=path.stem, dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, **arrays)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        np.savez_compressed(file, **arrays)

@@ -20,13 +20,14 @@ from skstretch.datasets.readers import Sample
 from skstretch.datasets.registry import Dataset, File, Form
 from skstretch.exceptions import ChecksumError, DatasetNotFoundError
 
-# Where data files lie, and whether they are the right ones.
-
-
 VARIABLE = "SKSTRETCH_DATA"
-
-
 OLD_VARIABLE = "STRETCHY_DATA"  # its name until version 0.1, still read
+
+Folder = str | os.PathLike[str] | None
+
+# What a reader raises on a damaged file, and what a download raises besides OSError.
+DAMAGE = (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
+FAILURE = (OSError, ValueError, ImportError, EOFError, HTTPException)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Place:
         return all(self.has(file) for file in form.files)
 
 
-def data_home(folder: str | os.PathLike[str] | None = None) -> Path:
+def data_home(folder: Folder = None) -> Path:
     """The cache: `folder`, or ``~/skstretch_data``. It is not created.
 
     Where only ``~/stretchy_data`` is there, the cache of version 0.1, it goes on being used.
@@ -54,7 +55,7 @@ def data_home(folder: str | os.PathLike[str] | None = None) -> Path:
     return old if old.is_dir() and not new.exists() else new
 
 
-def places(folder: str | os.PathLike[str] | None = None) -> tuple[Place, Place]:
+def places(folder: Folder = None) -> tuple[Place, Place]:
     """The folder that ``SKSTRETCH_DATA`` names, then the cache."""
     named = os.environ.get(VARIABLE) or os.environ.get(OLD_VARIABLE, "")
     return Place(VARIABLE, Path(named) if named else None), Place("cache", data_home(folder))
@@ -104,9 +105,6 @@ def verified_paths(place: Place, form: Form) -> list[Path]:
     """Paths of a form's files in a place that holds them, each verified."""
     folder = place.path or Path()
     return [verify(folder / file.name, file) for file in form.files]
-
-
-# Checks of what a file says, whatever bytes it says it with.
 
 
 def content_digest(X: Any, y: Any) -> str:
@@ -177,16 +175,6 @@ def _check_levels(expected: tuple[int, int], dataset: Dataset, sample: Sample, w
             f"the values in {where} run from {low:g} to {high:g}, but {dataset.title} has whole "
             f"numbers from {expected[0]} to {expected[1]}."
         )
-
-
-# What a reader raises on a damaged file, and what a download raises besides OSError.
-DAMAGE = (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
-
-
-FAILURE = (OSError, ValueError, ImportError, EOFError, HTTPException)
-
-
-Folder = str | os.PathLike[str] | None
 
 
 READERS: dict[str, Callable[[Dataset, Form, list[Path]], Sample]] = {

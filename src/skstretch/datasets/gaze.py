@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,23 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from skstretch.datasets.find import (
+    FAILURE,
+    Folder,
+    address,
+    check_content,
+    data_home,
+    fetch_files,
+    find_forms,
+    is_remote,
+    not_found,
+    places,
+    verified_paths,
+)
+from skstretch.datasets.readers import Sample
+from skstretch.datasets.registry import Dataset
 from skstretch.exceptions import ChecksumError
+from skstretch.io.files import replacing
 
 WIDTH, HEIGHT = 1200, 1000
 
@@ -104,38 +119,58 @@ def angles_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}_y.npy")
 
 
+def load_gaze(dataset: Dataset, folder: Folder, download_if_missing: bool) -> Sample:
+    """The map in the cache; where there is none, it is written from the photographs first."""
+    path = data_home(folder) / f"gaze_{WIDTH}x{HEIGHT}.npy"
+    if path.exists():
+        X, y = np.load(path, mmap_mode="r"), np.load(angles_path(path))
+    else:
+        photographs = _photographs(dataset, folder, download_if_missing)
+        X, y = write_gaze_map(photographs, path, n_images=dataset.samples)
+    sample = Sample(X, y, {"image_shape": (HEIGHT, WIDTH), "scale": 1.0})
+    check_content(dataset, sample, str(path))
+    return sample
+
+
+def _photographs(dataset: Dataset, folder: Folder, download_if_missing: bool) -> Path:
+    """The folder or archive of the photographs."""
+    where = places(folder)
+    for place, form in find_forms(dataset, where):
+        return verified_paths(place, form)[0]
+    remote = next(form for form in dataset.forms if is_remote(form))
+    failure = "no download, because download_if_missing=False"
+    if download_if_missing:
+        try:
+            return fetch_files(remote, data_home(folder))[0][0]
+        except FAILURE as error:
+            failure = f"{address(remote)}: {error}"
+    raise not_found(dataset, where, [failure])
+
+
 def write_rows(
     rows: Iterator[NDArray[np.uint8]], path: Path, shape: tuple[int, int], dtype: DTypeLike
 ) -> NDArray[Any]:
     """Write grey levels 0..255 row by row into a ``.npy`` file; floats are scaled to [0, 1]."""
-    part = _temporary(path)
-    try:
-        target = np.lib.format.open_memmap(part, mode="w+", dtype=np.dtype(dtype), shape=shape)
-        scale = 255 if target.dtype.kind == "f" else 1
-        for number, row in enumerate(rows):
-            target[number] = row if scale == 1 else np.divide(row, scale, dtype=target.dtype)
-        target.flush()
-        del target
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    kind = np.dtype(dtype)
+    header = {
+        "descr": np.lib.format.dtype_to_descr(kind),
+        "fortran_order": False,
+        "shape": shape,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for row in rows:
+            scaled = np.divide(row, 255, dtype=kind) if kind.kind == "f" else row.astype(kind)
+            file.write(scaled.data)
     return np.load(path, mmap_mode="r")
 
 
 def save_array(values: NDArray[Any], path: Path) -> None:
-    """`np.save`, under a temporary name first."""
-    part = _temporary(path)
-    with part.open("wb") as stream:
-        np.save(stream, values)
-    os.replace(part, path)
-
-
-def _temporary(path: Path) -> Path:
+    """`np.save`, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(suffix=".part", prefix=path.stem, dir=path.parent)
-    os.close(handle)
-    return Path(name)
+    with replacing(path) as file:
+        np.save(file, values)
 
 
 def _wanted(name: str, vertical: int | None) -> bool:

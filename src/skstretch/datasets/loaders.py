@@ -1,48 +1,195 @@
-"""Loaders of the five challenge sets: training and validation samples, in this order."""
+"""The loaders ``fetch_*``, made from the registry, and its table in rows."""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from skstretch.datasets.find import (
-    FAILURE,
     Folder,
     address,
     check_content,
-    fetch_files,
     find_forms,
     is_remote,
     load,
-    not_found,
     places,
-    verified_paths,
 )
-from skstretch.datasets.find import data_home as cache_folder
-from skstretch.datasets.gaze import HEIGHT, WIDTH, angles_path, write_gaze_map
+from skstretch.datasets.gaze import load_gaze
 from skstretch.datasets.readers import Sample
-from skstretch.datasets.registry import (
-    ARCENE,
-    CORN,
-    CORN_MP5,
-    CORN_MP6,
-    DATASETS,
-    DEXTER,
-    DIABETES,
-    DOROTHEA,
-    GAZE,
-    GISETTE,
-    MADELON,
-    PROSTATE,
-    TFIDF,
-    TFIDF_TRAIN,
-    Dataset,
-)  # fmt: skip
+from skstretch.datasets.registry import DATASETS, PARTS, Dataset
 from skstretch.exceptions import DatasetNotFoundError
 
-# The text and the `Bunch` that a loader returns.
+
+class Fetch(Protocol):
+    """A loader; two of them take one more keyword, which names a part of the set."""
+
+    __name__: str
+
+    def __call__(
+        self,
+        *,
+        data_home: Folder = None,
+        download_if_missing: bool = True,
+        return_X_y: bool = False,
+        **part: str,
+    ) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A keyword of a loader that picks one of several sets, by name in the registry."""
+
+    keyword: str
+    sets: dict[str, str]
+    text: str
+
+    @property
+    def default(self) -> str:
+        return next(iter(self.sets))
+
+    def name_of(self, value: str | None = None) -> str:
+        """The set that a value of the keyword stands for."""
+        value = self.default if value is None else value
+        if value not in self.sets:
+            raise ValueError(
+                f"{self.keyword}={value!r} is unknown; choose from {', '.join(self.sets)}."
+            )
+        return self.sets[value]
+
+
+Reader = Callable[[Dataset, Folder, bool], Sample]
+
+
+def _fetcher(
+    name: str, *, choice: Choice | None = None, read: Reader = load, more: str = "", shown: str = ""
+) -> Fetch:
+    """The loader of a set: its name, signature and documentation as if written by hand.
+
+    `more` is a paragraph, `shown` an example for the documentation.
+    """
+
+    def fetch(
+        *,
+        data_home: Folder = None,
+        download_if_missing: bool = True,
+        return_X_y: bool = False,
+        **part: str,
+    ) -> Any:
+        signature.bind(**part)  # an unknown keyword is a TypeError
+        chosen = (
+            name if choice is None else choice.name_of(part.get(choice.keyword, choice.default))
+        )
+        dataset = (DATASETS | PARTS)[chosen]
+        return as_bunch(dataset, read(dataset, data_home, download_if_missing), return_X_y)
+
+    fetch.__name__ = fetch.__qualname__ = f"fetch_{name}"
+    fetch.__doc__ = _documentation(DATASETS[name], choice, more, shown)
+    signature = _signature(fetch, choice)
+    fetch.__signature__ = signature  # type: ignore[attr-defined]
+    return fetch
+
+
+def _signature(fetch: Callable[..., Any], choice: Choice | None) -> inspect.Signature:
+    """The signature without ``**part``: the keyword that it stands for has a name, or is none."""
+    signature = inspect.signature(fetch)
+    parameters = list(signature.parameters.values())[:-1]
+    if choice is not None:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(
+            inspect.Parameter(choice.keyword, kind, default=choice.default, annotation="str")
+        )
+    return signature.replace(parameters=parameters)
+
+
+DOCUMENTATION = """{title}: {problem}, {samples:,} x {features:,}, {kind}.
+{more}
+Parameters
+----------
+data_home : path or None, default=None
+    The cache; None means ``~/skstretch_data``.
+download_if_missing : bool, default=True
+    False raises `DatasetNotFoundError` instead of asking the network.
+return_X_y : bool, default=False
+    True returns ``(data, target)`` instead of a `Bunch`.
+{choice}
+Returns
+-------
+Bunch or (X, y)
+{gives}
+{shown}"""
+
+
+def _documentation(dataset: Dataset, choice: Choice | None, more: str, shown: str) -> str:
+    keyword = ""
+    if choice is not None:
+        names = ", ".join(f'"{name}"' for name in choice.sets)
+        keyword = f'{choice.keyword} : {{{names}}}, default="{choice.default}"\n    {choice.text}\n'
+    gives = textwrap.wrap(f"{dataset.gives}, `DESCR`, `standin`.", 90)
+    return DOCUMENTATION.format(
+        **vars(dataset) | {"gives": textwrap.indent("\n".join(gives), "    ")},
+        more=f"\n{more}\n" if more else "",
+        choice=keyword,
+        shown=f"\nExamples\n--------\n{shown}" if shown else "",
+    )
+
+
+def _diabetes(dataset: Dataset, folder: Folder, download_if_missing: bool) -> Sample:
+    """From a file, else from scikit-learn itself; the network is never asked."""
+    from sklearn.datasets import load_diabetes
+
+    try:
+        return load(dataset, folder, download_if_missing=False)
+    except DatasetNotFoundError:
+        held = load_diabetes(scaled=False)
+    sample = Sample(held.data, held.target, {"feature_names": np.array(held.feature_names)})
+    check_content(dataset, sample, "scikit-learn's load_diabetes(scaled=False)")
+    return sample
+
+
+fetch_prostate = _fetcher("prostate")
+fetch_diabetes = _fetcher(
+    "diabetes",
+    read=_diabetes,
+    more="Where no file is found it comes from scikit-learn itself, without network.",
+    shown=""">>> from skstretch.datasets import fetch_diabetes
+>>> X, y = fetch_diabetes(return_X_y=True)
+>>> X.shape, float(y.max())
+((442, 10), 346.0)
+""",
+)
+fetch_corn = _fetcher(
+    "corn",
+    choice=Choice(
+        "instrument",
+        {"m5": "corn", "mp5": "corn_mp5", "mp6": "corn_mp6"},
+        "The spectrometer; the paper uses m5.",
+    ),
+)
+fetch_tfidf = _fetcher(
+    "tfidf",
+    choice=Choice(
+        "subset",
+        {"test": "tfidf", "train": "tfidf_train"},
+        "The paper uses the test part; the training part has 16,087 samples.",
+    ),
+)
+fetch_gaze = _fetcher(
+    "gaze",
+    read=load_gaze,
+    more="The photographs are read once, with Pillow, and written to the cache as a memory map of\n"
+    "float32 (9.4 GB). Later calls open that map.",
+)
+fetch_arcene = _fetcher("arcene")
+fetch_dexter = _fetcher("dexter")
+fetch_dorothea = _fetcher("dorothea")
+fetch_gisette = _fetcher("gisette")
+fetch_madelon = _fetcher("madelon")
 
 
 def describe(dataset: Dataset) -> str:
@@ -72,320 +219,6 @@ def as_bunch(dataset: Dataset, sample: Sample, return_X_y: bool) -> Any:
         standin=False,
         **sample.extras,
     )
-
-
-def fetch_arcene(
-    *, data_home: Folder = None, download_if_missing: bool = True, return_X_y: bool = False
-) -> Any:
-    """Arcene: cancer or not from mass spectra, 200 x 10,000, dense.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data` (float64), `target` (−1 or +1),
-        `split` (0 = training, 1 = validation; absent from OpenML's copy), `DESCR`, `standin`.
-    """
-    sample = load(ARCENE, data_home, download_if_missing)
-    return as_bunch(ARCENE, sample, return_X_y)
-
-
-def fetch_dexter(
-    *, data_home: Folder = None, download_if_missing: bool = True, return_X_y: bool = False
-) -> Any:
-    """Dexter: texts on corporate acquisitions or not, 600 x 20,000, sparse.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data` (CSR), `target` (−1 or +1),
-        `split` (0 = training, 1 = validation; absent from OpenML's copy), `DESCR`, `standin`.
-    """
-    sample = load(DEXTER, data_home, download_if_missing)
-    return as_bunch(DEXTER, sample, return_X_y)
-
-
-def fetch_dorothea(
-    *, data_home: Folder = None, download_if_missing: bool = True, return_X_y: bool = False
-) -> Any:
-    """Dorothea: compounds that bind to thrombin, 1,150 x 100,000, sparse and binary.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data` (CSR), `target` (−1 or +1),
-        `split` (0 = training, 1 = validation; absent from OpenML's copy), `DESCR`, `standin`.
-    """
-    sample = load(DOROTHEA, data_home, download_if_missing)
-    return as_bunch(DOROTHEA, sample, return_X_y)
-
-
-def fetch_gisette(
-    *, data_home: Folder = None, download_if_missing: bool = True, return_X_y: bool = False
-) -> Any:
-    """Gisette: handwritten 4 or 9, 7,000 x 5,000, dense integers 0..999.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data` (float64), `target` (−1 or +1),
-        `split` (0 = training, 1 = validation; absent from OpenML's copy), `DESCR`, `standin`.
-    """
-    sample = load(GISETTE, data_home, download_if_missing)
-    return as_bunch(GISETTE, sample, return_X_y)
-
-
-def fetch_madelon(
-    *, data_home: Folder = None, download_if_missing: bool = True, return_X_y: bool = False
-) -> Any:
-    """Madelon: an artificial problem, 2,600 x 500, dense.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data` (float64), `target` (−1 or +1),
-        `split` (0 = training, 1 = validation; absent from OpenML's copy), `DESCR`, `standin`.
-    """
-    sample = load(MADELON, data_home, download_if_missing)
-    return as_bunch(MADELON, sample, return_X_y)
-
-
-# Loaders of the five regression sets.
-
-
-INSTRUMENTS = {"m5": CORN, "mp5": CORN_MP5, "mp6": CORN_MP6}
-
-
-SUBSETS = {"test": TFIDF, "train": TFIDF_TRAIN}
-
-
-def fetch_prostate(
-    *, data_home: Folder = None, download_if_missing: bool = True, return_X_y: bool = False
-) -> Any:
-    """Prostate: log antigen level from eight clinical measures, 97 x 8.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data`, `target`, `feature_names`, `train` (1 = training row of The Elements of
-        Statistical Learning), `DESCR`, `standin`.
-    """
-    sample = load(PROSTATE, data_home, download_if_missing)
-    return as_bunch(PROSTATE, sample, return_X_y)
-
-
-def fetch_diabetes(
-    *, data_home: Folder = None, download_if_missing: bool = True, return_X_y: bool = False
-) -> Any:
-    """Diabetes: disease progression from ten raw measures, 442 x 10.
-
-    Where no file is found it comes from scikit-learn itself, without network.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data`, `target`, `feature_names`, `DESCR`, `standin`.
-
-    Examples
-    --------
-    >>> from skstretch.datasets import fetch_diabetes
-    >>> X, y = fetch_diabetes(return_X_y=True)
-    >>> X.shape, float(y.max())
-    ((442, 10), 346.0)
-    """
-    try:
-        sample = load(DIABETES, data_home, download_if_missing=False)
-    except DatasetNotFoundError:
-        sample = _sklearn_diabetes()
-    return as_bunch(DIABETES, sample, return_X_y)
-
-
-def _sklearn_diabetes() -> Sample:
-    from sklearn.datasets import load_diabetes
-
-    held = load_diabetes(scaled=False)
-    sample = Sample(held.data, held.target, {"feature_names": np.array(held.feature_names)})
-    check_content(DIABETES, sample, "scikit-learn's load_diabetes(scaled=False)")
-    return sample
-
-
-def fetch_corn(
-    *,
-    data_home: Folder = None,
-    download_if_missing: bool = True,
-    return_X_y: bool = False,
-    instrument: str = "m5",
-) -> Any:
-    """Corn: moisture from near-infrared spectra, 80 x 700.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-    instrument : {"m5", "mp5", "mp6"}, default="m5"
-        The spectrometer; the paper uses m5.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data`, `target` (moisture), `targets` (80 x 4) with `target_names`, `feature_names`,
-        `wavelength_nm`, `DESCR`, `standin`.
-    """
-    dataset = _choose(INSTRUMENTS, "instrument", instrument)
-    return as_bunch(dataset, load(dataset, data_home, download_if_missing), return_X_y)
-
-
-def fetch_tfidf(
-    *,
-    data_home: Folder = None,
-    download_if_missing: bool = True,
-    return_X_y: bool = False,
-    subset: str = "test",
-) -> Any:
-    """E2006-TFIDF: log volatility of a share from the words of a report, 3,308 x 150,360, sparse.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-    subset : {"test", "train"}, default="test"
-        The paper uses the test part; the training part has 16,087 samples.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data` (CSR), `target`, `DESCR`, `standin`.
-    """
-    dataset = _choose(SUBSETS, "subset", subset)
-    return as_bunch(dataset, load(dataset, data_home, download_if_missing), return_X_y)
-
-
-def fetch_gaze(
-    *, data_home: Folder = None, download_if_missing: bool = True, return_X_y: bool = False
-) -> Any:
-    """Columbia Gaze: horizontal angle of gaze from photographs, 1,960 x 1,200,000.
-
-    The photographs are read once, with Pillow, and written to the cache as a memory map of
-    float32 (9.4 GB). Later calls open that map.
-
-    Parameters
-    ----------
-    data_home : path or None, default=None
-        The cache; None means ``~/skstretch_data``.
-    download_if_missing : bool, default=True
-        False raises `DatasetNotFoundError` instead of asking the network.
-    return_X_y : bool, default=False
-        True returns ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    Bunch or (X, y)
-        `data` (read-only memory map, grey levels in [0, 1]), `target` (radians), `image_shape`,
-        `scale` (1.0), `DESCR`, `standin`.
-    """
-    path = cache_folder(data_home) / f"gaze_{WIDTH}x{HEIGHT}.npy"
-    if path.exists():
-        X, y = np.load(path, mmap_mode="r"), np.load(angles_path(path))
-    else:
-        photographs = _photographs(data_home, download_if_missing)
-        X, y = write_gaze_map(photographs, path, n_images=GAZE.samples)
-    sample = Sample(X, y, {"image_shape": (HEIGHT, WIDTH), "scale": 1.0})
-    check_content(GAZE, sample, str(path))
-    return as_bunch(GAZE, sample, return_X_y)
-
-
-def _photographs(data_home: Folder, download_if_missing: bool) -> Any:
-    """The folder or archive of the photographs."""
-    where = places(data_home)
-    for place, form in find_forms(GAZE, where):
-        return verified_paths(place, form)[0]
-    remote = next(form for form in GAZE.forms if is_remote(form))
-    failure = "no download, because download_if_missing=False"
-    if download_if_missing:
-        try:
-            return fetch_files(remote, cache_folder(data_home))[0][0]
-        except FAILURE as error:
-            failure = f"{address(remote)}: {error}"
-    raise not_found(GAZE, where, [failure])
-
-
-def _choose(choices: dict[str, Any], name: str, value: str) -> Any:
-    if value not in choices:
-        raise ValueError(f"{name}={value!r} is unknown; choose from {', '.join(choices)}.")
-    return choices[value]
-
-
-# Tables 2 and 3 of the paper, printed from the registry.
 
 
 def list_datasets(*, data_home: Folder = None) -> list[dict[str, Any]]:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# What a reader returns: one data set in memory.
+TFIDF_FEATURES = 150_360
+CORN_PROPERTIES = ("moisture", "oil", "protein", "starch")
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,6 @@ def as_labels(y: Any) -> NDArray[np.int64]:
         shown = ", ".join(map(str, values[:5]))
         raise ValueError(f"the target has {len(values)} different values ({shown}); two expected.")
     return 2 * codes.reshape(-1).astype(np.int64) - 1
-
-
-TFIDF_FEATURES = 150_360
-
-
-CORN_PROPERTIES = ("moisture", "oil", "protein", "starch")
 
 
 def read_dense_npz(path: Path) -> Sample:

@@ -8,9 +8,7 @@ then checked by shape and, where the set is known, by `Dataset.content`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-# The shape of a registry entry: a data set, its forms and their files.
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,7 @@ class Dataset:
     the sizes of training, validation and test), or the part that it names. `content` is the
     `content_digest` of the set, None where no copy was at hand to compute it; `classes` (sizes
     of the classes −1 and +1) and `levels` (range of X) are then checked where published.
+    `problem` says what is to be predicted from what, `gives` what the loader hands out.
     """
 
     name: str
@@ -58,6 +57,8 @@ class Dataset:
     classes: tuple[int, int] | None = None
     levels: tuple[int, int] | None = None
     note: str = ""
+    problem: str = ""
+    gives: str = ""
 
     @property
     def table(self) -> int:
@@ -65,24 +66,24 @@ class Dataset:
         return 2 if self.task == "regression" else 3
 
 
-def prepared(name: str, sha256: str, size: int) -> File:
-    """A file of the prepared form: no address, exact checksum."""
-    return File(name, None, sha256, size)
+def _prepared(reader: str, *files: tuple[str, str, int]) -> Form:
+    """A prepared form: name, checksum and size of each file, no address."""
+    return Form(reader, tuple(File(name, None, sha256, size) for name, sha256, size in files))
 
 
 # The five classification sets of the NIPS 2003 challenge, the paper's Table 3.
 
-
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-
-
 CHALLENGE_TERMS = "UCI Machine Learning Repository, which states CC BY 4.0 (not re-checked)."
-
-
 CHALLENGE_NOTE = (
     "OpenML id and UCI addresses were found in public code, not opened; no published "
     "checksums of the files were found. The values are compared with a verified copy instead."
 )
+
+
+def _challenge_entries(stored: str) -> str:
+    split = "`split` (0 = training, 1 = validation; absent from OpenML's copy)"
+    return f"`data` ({stored}), `target` (−1 or +1), {split}"
 
 
 def _challenge_forms(name: str, reader: str, openml: int) -> tuple[Form, ...]:
@@ -103,17 +104,17 @@ ARCENE = Dataset(
     kind="dense",
     features=10_000,
     samples=200,
+    problem="cancer or not from mass spectra",
+    gives=_challenge_entries("float64"),
     parts=(100, 100, 700),
     content="7d2d08237da19334f5af9f92d478c160b4e7753ab925475f538fa9ab9ae4da92",
     forms=(
-        Form(
+        _prepared(
             "dense_npz",
             (
-                prepared(
-                    "arcene.npz",
-                    "20097987d38262f047eefbfd655e7669c823d246e8dda86cfa82dd0ec8350226",
-                    1_854_281,
-                ),
+                "arcene.npz",
+                "20097987d38262f047eefbfd655e7669c823d246e8dda86cfa82dd0ec8350226",
+                1_854_281,
             ),
         ),
         *_challenge_forms("arcene", "dense_text", 1458),
@@ -132,27 +133,27 @@ DEXTER = Dataset(
     kind="sparse",
     features=20_000,
     samples=600,
+    problem="texts on corporate acquisitions or not",
+    gives=_challenge_entries("CSR"),
     parts=(300, 300, 2000),
     content="888e086d599e46c14ed29a327b5edbd0f1f69aaf3284f3e66adfb50c02e745a5",
     forms=(
-        Form(
+        _prepared(
             "sparse_npz",
             (
-                prepared(
-                    "dexter_X.npz",
-                    "3683bb17cff5647163046f24435fec77c57bcb48012c96ede166d7078db84b29",
-                    177_196,
-                ),
-                prepared(
-                    "dexter_y.npy",
-                    "b3d8387300d858d6dacf60d54060f8fa271356d6c1abb203a99c901bf554a3c3",
-                    728,
-                ),
-                prepared(
-                    "dexter_split.npy",
-                    "8036b3c6d7ac718a464d4fc8c06c22f59cbfebc3a52da7425c230ebb5605a1c2",
-                    728,
-                ),
+                "dexter_X.npz",
+                "3683bb17cff5647163046f24435fec77c57bcb48012c96ede166d7078db84b29",
+                177_196,
+            ),
+            (
+                "dexter_y.npy",
+                "b3d8387300d858d6dacf60d54060f8fa271356d6c1abb203a99c901bf554a3c3",
+                728,
+            ),
+            (
+                "dexter_split.npy",
+                "8036b3c6d7ac718a464d4fc8c06c22f59cbfebc3a52da7425c230ebb5605a1c2",
+                728,
             ),
         ),
         *_challenge_forms("dexter", "sparse_text", 4136),
@@ -171,27 +172,27 @@ DOROTHEA = Dataset(
     kind="sparse binary",
     features=100_000,
     samples=1150,
+    problem="compounds that bind to thrombin or not",
+    gives=_challenge_entries("CSR"),
     parts=(800, 350, 800),
     content="81a3547885545256d78c144a7cd4dbb5d9c424fc72449c9ad455a1f7085945f2",
     forms=(
-        Form(
+        _prepared(
             "sparse_npz",
             (
-                prepared(
-                    "dorothea_X.npz",
-                    "e67e89b430f470b54992b1edfd63400cbf88505d26f39471f74c278e83471147",
-                    2_199_383,
-                ),
-                prepared(
-                    "dorothea_y.npy",
-                    "19de70dc720cd973b3994f64b378039327e4c66994dac0f1b761769262e79d49",
-                    1278,
-                ),
-                prepared(
-                    "dorothea_split.npy",
-                    "628aa8df92e6d821f7283a9375b9f88934d147a4837f99fbdaab497cd2668588",
-                    1278,
-                ),
+                "dorothea_X.npz",
+                "e67e89b430f470b54992b1edfd63400cbf88505d26f39471f74c278e83471147",
+                2_199_383,
+            ),
+            (
+                "dorothea_y.npy",
+                "19de70dc720cd973b3994f64b378039327e4c66994dac0f1b761769262e79d49",
+                1278,
+            ),
+            (
+                "dorothea_split.npy",
+                "628aa8df92e6d821f7283a9375b9f88934d147a4837f99fbdaab497cd2668588",
+                1278,
             ),
         ),
         *_challenge_forms("dorothea", "binary_text", 4137),
@@ -210,6 +211,8 @@ GISETTE = Dataset(
     kind="dense",
     features=5000,
     samples=7000,
+    problem="handwritten 4 or 9, whole numbers 0..999",
+    gives=_challenge_entries("float64"),
     parts=(6000, 1000, 6500),
     classes=(3500, 3500),
     levels=(0, 999),
@@ -230,17 +233,17 @@ MADELON = Dataset(
     kind="dense",
     features=500,
     samples=2600,
+    problem="an artificial problem",
+    gives=_challenge_entries("float64"),
     parts=(2000, 600, 1800),
     content="e2060012d21536e9db1299f30bc24d4e11a27f3b6c169fc91a55a703e145ea15",
     forms=(
-        Form(
+        _prepared(
             "dense_npz",
             (
-                prepared(
-                    "madelon.npz",
-                    "f0a2b1109d427376595e2d7c659f518b6a7c6d23c22463864412dfb363564e76",
-                    1_445_513,
-                ),
+                "madelon.npz",
+                "f0a2b1109d427376595e2d7c659f518b6a7c6d23c22463864412dfb363564e76",
+                1_445_513,
             ),
         ),
         *_challenge_forms("madelon", "dense_text", 1485),
@@ -254,19 +257,18 @@ MADELON = Dataset(
 
 # The five regression sets of the paper's Table 2.
 
-
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/regression"
 
 
 def _corn_forms(instrument: str, sha256: str, size: int) -> tuple[Form, ...]:
-    ours = prepared(f"corn_{instrument}.npz", sha256, size)
+    ours = _prepared("corn_npz", (f"corn_{instrument}.npz", sha256, size))
     archive = File(
         "corn.mat_.zip",
         "https://eigenvector.com/wp-content/uploads/2019/06/corn.mat_.zip",
         "8a2d1a03648b6ad334caaafa5d8377bf945ba1477a5082c4963d705d07cca795",
         1_094_488,
     )
-    return Form("corn_npz", (ours,)), Form("corn_mat", (archive,), argument=instrument)
+    return ours, Form("corn_mat", (archive,), argument=instrument)
 
 
 def _corn(instrument: str, sha256: str, size: int, content: str) -> Dataset:
@@ -278,6 +280,9 @@ def _corn(instrument: str, sha256: str, size: int, content: str) -> Dataset:
         kind="dense",
         features=700,
         samples=80,
+        problem="moisture from near-infrared spectra",
+        gives="`data`, `target` (moisture), `targets` (80 x 4) with `target_names`, "
+        "`feature_names`, `wavelength_nm`",
         content=content,
         forms=_corn_forms(instrument, sha256, size),
         source="NIR of corn samples, Cargill, distributed by Eigenvector Research; the target is "
@@ -296,16 +301,17 @@ PROSTATE = Dataset(
     kind="dense",
     features=8,
     samples=97,
+    problem="log antigen level from eight clinical measures",
+    gives="`data`, `target`, `feature_names`, `train` (1 = training row of The Elements of "
+    "Statistical Learning)",
     content="6c94521c3278b3b908368c12bc05a543ae38e2bd784d13f590a6c188fa1409ea",
     forms=(
-        Form(
+        _prepared(
             "dense_npz",
             (
-                prepared(
-                    "prostate.npz",
-                    "e4e56c2ddac2678630bdd65a74df6ff134a9f0c15465f584aa6cdba4b88fd450",
-                    4182,
-                ),
+                "prostate.npz",
+                "e4e56c2ddac2678630bdd65a74df6ff134a9f0c15465f584aa6cdba4b88fd450",
+                4182,
             ),
         ),
         Form(
@@ -334,16 +340,16 @@ DIABETES = Dataset(
     kind="dense",
     features=10,
     samples=442,
+    problem="disease progression from ten raw measures",
+    gives="`data`, `target`, `feature_names`",
     content="64803347b9d9d3d40ac7cf261c24a4911dbfb6025c372eb2f4a685d6e3e5068c",
     forms=(
-        Form(
+        _prepared(
             "dense_npz",
             (
-                prepared(
-                    "diabetes.npz",
-                    "935f9c8e796153f8f6d42aa0c5bf313979f1c80726d09c2b852df9f91bcafbd2",
-                    10785,
-                ),
+                "diabetes.npz",
+                "935f9c8e796153f8f6d42aa0c5bf313979f1c80726d09c2b852df9f91bcafbd2",
+                10785,
             ),
         ),
     ),
@@ -384,6 +390,8 @@ TFIDF = Dataset(
     kind="sparse",
     features=150_360,
     samples=3308,
+    problem="log volatility of a share from the words of a report",
+    gives="`data` (CSR), `target`",
     forms=(
         Form("tfidf_text", (File("E2006.test.bz2", f"{LIBSVM}/E2006.test.bz2"),)),
         Form("tfidf_text", (File("E2006.test"),)),
@@ -396,21 +404,15 @@ TFIDF = Dataset(
 )
 
 
-TFIDF_TRAIN = Dataset(
+TFIDF_TRAIN = replace(
+    TFIDF,
     name="tfidf_train",
     title="TFIDF (training part)",
-    domain="Text",
-    task="regression",
-    kind="sparse",
-    features=150_360,
     samples=16_087,
     forms=(
         Form("tfidf_text", (File("E2006.train.bz2", f"{LIBSVM}/E2006.train.bz2"),)),
         Form("tfidf_text", (File("E2006.train"),)),
     ),
-    source=TFIDF.source,
-    terms=TFIDF.terms,
-    note=TFIDF.note,
 )
 
 
@@ -422,6 +424,9 @@ GAZE = Dataset(
     kind="dense",
     features=1_200_000,
     samples=1960,
+    problem="horizontal angle of gaze from photographs",
+    gives="`data` (read-only memory map, grey levels in [0, 1]), `target` (radians), "
+    "`image_shape`, `scale` (1.0)",
     forms=(
         Form("gaze", (File("Columbia Gaze Data Set"),)),
         Form("gaze", (File("columbia_gaze_data_set"),)),
