@@ -41,7 +41,7 @@ def measure(name: str, repeats: int = 5) -> SearchTimes:
         ours = best_time(lambda: model.fit(X, y), repeats)
         ridge = best_time(lambda: RidgeCV(np.logspace(-6, 6, 100)).fit(X, y), 2)
         glmnet, glmnet_short = (_glmnet_time(X, y, full=full) for full in (True, False))
-    bare = bare_search_time(*model._model.design.shape, len(K_GRID), len(C_GRID))
+    bare = bare_search_time(*model._state.model.design.shape, len(K_GRID), len(C_GRID))
     return SearchTimes(name, X.shape, ours, glmnet, glmnet_short, ridge, bare)
 
 

@@ -129,9 +129,9 @@ def _check(model: Any, dtype: str) -> None:
 def _linear(graph: Graph, model: Any, used: Any, coef: Any) -> str:
     """Linear outputs (N, t), in the type that `predict` gives them."""
     columns = graph.add("Gather", "X", graph.constant(used.astype(np.int64)), axis=1)
-    features = _features(graph, model._quadrant.take(used), columns)
+    features = _features(graph, model._state.quadrant.take(used), columns)
     products = graph.add("MatMul", features, graph.number(coef.T))
-    outputs = graph.add("Add", products, graph.number(model._model.level))
+    outputs = graph.add("Add", products, graph.number(model._state.model.level))
     if model.coef_.dtype == np.float32 and graph.dtype == np.float64:
         outputs = graph.cast(graph.cast(outputs, np.float32), np.float64)
     return outputs
@@ -158,31 +158,32 @@ def _features(graph: Graph, quadrant: Quadrant, columns: str) -> str:
 
 def _shaped(graph: Graph, model: Any, values: str, name: str) -> str:
     """Drop the axis of targets where there is one target, under the name of an output."""
-    if model._single:
+    if model._state.single:
         return graph.add("Squeeze", values, graph.constant(np.array([1])), output=name)
     return graph.add("Identity", values, output=name)
 
 
 def _decisions(graph: Graph, model: Any, outputs: str) -> list[str]:
-    cuts = model._cuts.astype(model.coef_.dtype)
+    cuts = model._state.decision.cuts.astype(model.coef_.dtype)
     scores = graph.add("Sub", outputs, graph.number(cuts))
     if model.coef_.dtype == np.float32 and graph.dtype == np.float64:
         scores = graph.cast(graph.cast(scores, np.float32), np.float64)
     named = _shaped(graph, model, scores, "scores")
-    if model._single:
+    if model._state.single:
         codes = graph.cast(graph.add("Greater", named, graph.number(0.0)), np.int64)
     else:
         codes = graph.add("ArgMax", scores, axis=1, keepdims=0)
     labels = graph.add("Gather", graph.constant(labels_of(model)), codes, axis=0, output="label")
     made = [labels, named]
-    if model._factor is not None and model._isotonic is None:
+    decision = model._state.decision
+    if decision.factor is not None and decision.isotonic is None:
         made.append(_probabilities(graph, model, scores))
     return made
 
 
 def _probabilities(graph: Graph, model: Any, scores: str) -> str:
-    margins = graph.add("Mul", scores, graph.number(model._factor))
-    if model._single:
+    margins = graph.add("Mul", scores, graph.number(model._state.decision.factor))
+    if model._state.single:
         zeros = graph.add("Mul", margins, graph.number(0.0))
         margins = graph.add("Concat", zeros, margins, axis=1)
     return graph.add("Softmax", margins, axis=1, output="probabilities")

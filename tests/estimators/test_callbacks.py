@@ -110,8 +110,8 @@ if hasattr(sklearn, "callback"):
     del sklearn.callback
 sys.meta_path.insert(0, Block())
 warnings.simplefilter("error")
-from skstretch.estimators import callbacks
-assert not callbacks.HAS_CALLBACKS
+from skstretch.estimators import progress
+assert not progress.HAS_CALLBACKS
 import numpy as np
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning

@@ -169,7 +169,7 @@ def test_blocks_that_are_gone_with_their_client_are_said(cluster, here, y):
     X = np.random.default_rng(0).standard_normal((2, SHAPE[1]))
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_allclose(again.predict(X), here.predict(X), rtol=0, atol=1e-12)
-    vars(model._model).pop("jackknives")  # what the interval above has left
+    vars(model._state.model).pop("jackknives")  # what the interval above has left
     for call in (lambda: model.predict_interval(X), model.lazy_coef, model.coef_std):
         with pytest.raises(LostDataError, match=r"X.persist\(\).* is gone.*predict .* still works"):
             call()

@@ -313,8 +313,8 @@ def test_training_data_is_not_copied(estimator, shape):
     for sample_weight in (None, weights):
         estimator.fit(X, y, sample_weight=sample_weight)
         estimator.predict_interval(X)
-        assert np.shares_memory(estimator._model.design.X, X)
-        assert all(np.shares_memory(p.design.X, X) for p in estimator._model.passes)
+        assert np.shares_memory(estimator._state.model.design.X, X)
+        assert all(np.shares_memory(p.design.X, X) for p in estimator._state.model.passes)
 
 
 def test_in_chunks(monkeypatch):

@@ -221,7 +221,7 @@ def strongest(model: Any, count: int) -> list[dict[str, Any]]:
     positive effect speaks for, or the number of the target where there are several.
     """
     slopes = np.atleast_2d(model.slope_)
-    effects = slopes * model._quadrant.moments.scale
+    effects = slopes * model._state.quadrant.moments.scale
     size = np.abs(effects).max(axis=0)
     order = np.argsort(-size, kind="stable")[:count]
     names = getattr(model, "feature_names_in_", None)

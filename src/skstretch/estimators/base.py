@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.dual_gram import Frame
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 from skstretch.designs import Design, WideDesign, as_design, is_dask, lazy_outputs
 from skstretch.designs.dask.run import check_at_hand
-from skstretch.estimators.inputs import Prepared, View, checked_X
+from skstretch.estimators.inputs import Targets, checked_X
 from skstretch.estimators.parameters import check_outputs
-from skstretch.solve import FittedModel, coefficient_path, light_model
+from skstretch.estimators.state import Decision, State
+from skstretch.solve import FittedModel, coefficient_path
 
 # Coefficients that stay where the data is.
 
@@ -36,22 +37,8 @@ def lazy_coefficients(model: FittedModel) -> Any:
     return only.design.lazy_coefficients(frame, fit.beta, total, model.weights)
 
 
-# what a fit stores beside its public attributes
-PRIVATE = frozenset(
-    [
-        "_model",
-        "_seen",
-        "_quadrant",
-        "_columns",
-        "_rows",
-        "_n_samples",
-        "_single",
-        "_oof",
-        "_cuts",
-        "_factor",
-        "_isotonic",
-    ]
-)
+# what a fit stores beside its public attributes: what it has learned, and the sums of batches
+PRIVATE = frozenset(["_state", "_seen"])
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -73,13 +60,9 @@ def whole_or_nothing(fit: Method) -> Method:
 
 
 class StretchyModel(BaseEstimator):
-    """Base of the estimators: stores a fitted model, predicts with it.
+    """Base of the estimators: stores what a fit has learned, predicts with it."""
 
-    Subclasses say how y becomes float targets Y of shape (n, t), and by `_single` whether one
-    target means one-dimensional attributes.
-    """
-
-    _single: bool
+    _state: State
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
@@ -88,7 +71,7 @@ class StretchyModel(BaseEstimator):
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
+        return hasattr(self, "_state")
 
     def _unfit(self) -> None:
         """Forget all that a fit has learned."""
@@ -96,29 +79,27 @@ class StretchyModel(BaseEstimator):
             if name in PRIVATE or (name.endswith("_") and not name.startswith("_")):
                 delattr(self, name)
 
-    def _store(self, prepared: Prepared, view: View, model: FittedModel) -> None:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
+        """Checked training data, and y as numbers to fit."""
+        raise NotImplementedError
+
+    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> Decision | None:
+        """What classifiers learn from out-of-fold outputs (n_tested, t)."""
+        return None
+
+    def _store(self, state: State) -> None:
         """Set every fitted attribute, at the very end of a fit."""
-        X, n_targets = prepared.X, model.Y.shape[1]
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        coef = np.zeros((n_targets, X.shape[1]), dtype=dtype)
-        support = np.zeros(coef.shape, dtype=bool)
-        coef[:, view.columns], support[:, view.columns] = model.coef, model.support
-        self.coef_, self.support_ = self._shaped(coef), self._shaped(support)
-        self.intercept_ = self._shaped(model.intercept.astype(dtype))
-        solutions = [p.solution for p in model.passes]
+        self.coef_ = state.shaped(state.coef.astype(state.dtype))
+        self.support_ = state.shaped(state.support)
+        self.intercept_ = state.shaped(state.model.intercept.astype(state.dtype))
+        solutions = [p.solution for p in state.model.passes]
         self.space_ = solutions[0].space
         self.solver_ = _common([s.solver for s in solutions])
         self.rcond_ = _common([s.fit.rcond for s in solutions])
         self.dof_ = _common([s.dof for s in solutions])
         self.n_iter_ = _common([s.fit.n_iter for s in solutions])
         self.residual_ = _common([s.fit.residual for s in solutions])
-        self._quadrant, self._columns = view.quadrant, view.columns
-        self._rows, self._n_samples = prepared.rows, X.shape[0]
-        self._model = light_model(model)
-
-    def _shaped(self, values: Any) -> Any:
-        """Drop the axis of targets where there is one target and y said so."""
-        return values[0] if self._single else values
+        self._state = state
 
     def _outputs(self, X: Any) -> Array:
         """Linear outputs of shape (n, t) for new data."""
@@ -132,19 +113,19 @@ class StretchyModel(BaseEstimator):
 
     def _lazy_outputs(self, X: Any) -> Any:
         """Outputs as a Dask array, in the row chunks of X."""
-        coef, level = np.atleast_2d(self.coef_), self._model.level
-        return lazy_outputs(X, self._quadrant, coef, level, coef.dtype, check_outputs)
+        coef, level = np.atleast_2d(self.coef_), self._state.model.level
+        return lazy_outputs(X, self._state.quadrant, coef, level, coef.dtype, check_outputs)
 
     def _linear(self, X: Any) -> Array:
         coef = np.atleast_2d(self.coef_)
         used = np.flatnonzero(coef.any(axis=0))
-        design = as_design(X, self._quadrant, columns=used, bounded=True)
+        design = as_design(X, self._state.quadrant, columns=used, bounded=True)
         with np.errstate(over="ignore", invalid="ignore"):  # `check_outputs` has the last word
-            return design.dot(coef[:, used].T.astype(np.float64)) + self._model.level
+            return design.dot(coef[:, used].T.astype(np.float64)) + self._state.model.level
 
     def _new_design(self, X: Any) -> Design:
         """New data seen as the training data was, z-scores bounded."""
-        return as_design(X, self._quadrant, columns=self._columns, bounded=True)
+        return as_design(X, self._state.quadrant, columns=self._state.columns, bounded=True)
 
     def lazy_coef(self) -> Any:
         """``coef_`` as a Dask array in the column chunks of the data, made when it is computed.
@@ -154,20 +135,19 @@ class StretchyModel(BaseEstimator):
         it to store more coefficients than should travel, ``model.lazy_coef().to_zarr(...)``.
         """
         check_is_fitted(self)
-        coef = lazy_coefficients(self._model)
+        coef = lazy_coefficients(self._state.model)
         if coef is None:
             raise ValueError(
                 "lazy_coef() is for a wide Dask array, the dual form and density=1.0; here "
                 "dask.array.from_array(model.coef_) does the same."
             )
-        coef = coef.astype(self.coef_.dtype).T
-        return coef[0] if self._single else coef
+        return self._state.shaped(coef.astype(self.coef_.dtype).T)
 
     @property
     def slope_(self) -> Array:
         """Effect of one unit of each raw feature at its mean, in the shape of ``coef_``."""
         check_is_fitted(self)
-        return self._quadrant.slope(self.coef_).astype(self.coef_.dtype, copy=False)
+        return self._state.quadrant.slope(self.coef_).astype(self.coef_.dtype, copy=False)
 
     def effect_path(self, *, along: str = "c", values: Any = None) -> tuple[Array, Array]:
         """Effect of one standard deviation of every feature along k or c.
@@ -187,25 +167,22 @@ class StretchyModel(BaseEstimator):
         check_is_fitted(self)
         if along not in ("k", "c"):
             raise ValueError(f'along={along!r} is not known: use "k" or "c".')
-        if along == "k" and self._quadrant.kind == "linear":
+        state = self._state
+        if along == "k" and state.quadrant.kind == "linear":
             raise ValueError('the linear limit a=0 does not depend on k: use along="c".')
         if values is None:
-            centre = self._model.spec.c if np.isfinite(self._model.spec.c) else 1e4
+            centre = state.model.spec.c if np.isfinite(state.model.spec.c) else 1e4
             values = np.linspace(1.1, 2, 9) if along == "k" else centre * np.logspace(-3, 3, 13)
-        count = min(int(np.max(self.support_.sum(axis=-1))), self._columns.size)
-        coef = coefficient_path(self._model, along, values, count)
-        effects = np.zeros((*coef.shape[:2], self.n_features_in_))
-        effects[:, :, self._columns] = coef
-        effects = self._quadrant.slope(effects) * self._quadrant.moments.scale
-        return np.asarray(values, dtype=float), effects[:, 0] if self._single else effects
+        count = min(int(np.max(self.support_.sum(axis=-1))), state.columns.size)
+        coef = state.spread(coefficient_path(state.model, along, values, count))
+        effects = state.quadrant.slope(coef) * state.quadrant.moments.scale
+        return np.asarray(values, dtype=float), effects[:, 0] if state.single else effects
 
     @property
     def dual_coef_(self) -> Array:
         """Dual coefficients beta, ``alpha = Q' beta``: (n_samples,) or (n_targets, n_samples)."""
         check_is_fitted(self)
-        dual = np.zeros((self._model.Y.shape[1], self._n_samples))
-        dual[:, self._rows] = self._model.dual
-        return self._shaped(dual)
+        return self._state.shaped(self._state.dual)
 
 
 def _common(values: list[Any]) -> Any:

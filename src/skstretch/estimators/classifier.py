@@ -1,8 +1,7 @@
-"""What the two classifiers share: labels in, cuts, labels and probabilities out."""
+"""Stretchy classification: what the two classifiers share, and the one for given a, k, c."""
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -24,10 +23,11 @@ from skstretch.core.stretch import keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import lazily
 from skstretch.estimators.base import StretchyModel, whole_or_nothing
-from skstretch.estimators.inputs import checked_X_y, make_folds, prepare
+from skstretch.estimators.inputs import Targets, checked_X_y, make_folds, prepare
 from skstretch.estimators.parameters import checked_spec, checked_weights
 from skstretch.estimators.partial import add_rows, has_rows, or_as_before
 from skstretch.estimators.progress import Size, fold_count, planned
+from skstretch.estimators.state import Decision
 from skstretch.search import crossfit
 from skstretch.solve import iteration_line
 
@@ -37,29 +37,30 @@ THRESHOLDS = ("zero", "balanced", "auto")
 CALIBRATIONS = ("sigmoid", "isotonic")
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Classes, their codes and targets +-1 of all samples, and weights with those of classes."""
+def read_labels(y: Any, weights: Array, class_weight: Any, classes: Any = None) -> Targets:
+    """Labels as regression targets; the classes are those of the samples of positive weight.
 
-    classes: Any
-    codes: Index
-    Y: Array
-    sample_weights: Array
-    weights: Array
-
-
-def read_labels(y: Any, weights: Array, class_weight: Any) -> Labels:
-    """Classes of the samples of positive weight, as regression targets."""
+    A batch of rows need not show every class: it is told the `classes`, and has no others.
+    """
     check_classification_targets(y)
     # samples of weight zero are as if they were not there: their classes too
-    classes = np.unique(y[weights > 0])
+    shown = np.unique(y[weights > 0])
+    if classes is None:
+        classes = shown
+    unknown = np.setdiff1d(shown, classes)
+    if unknown.size:
+        raise ValueError(
+            f"y has the label {unknown[0].item()!r}, which is not among the classes "
+            f"{classes.tolist()} of the first call."
+        )
     if classes.size < 2:
         raise ValueError(
             f"y has one class ({classes[0]!r}): a classifier needs samples of at least two classes."
         )
     codes = np.searchsorted(classes, y).clip(max=classes.size - 1)
     combined = class_weights(class_weight, classes, codes, weights)
-    return Labels(classes, codes, signed_targets(codes, classes.size), weights, combined)
+    Y = signed_targets(codes, classes.size)
+    return Targets(y, Y, combined, weights, classes.size == 2, classes, codes)
 
 
 def check_choices(threshold: Any, calibration: Any) -> None:
@@ -78,51 +79,64 @@ class Classification(ClassifierMixin, StretchyModel):
     """Scores, labels and probabilities."""
 
     classes_: Any
+    class_weight: Any
     threshold: Any
     calibration: Any
 
-    def _calibrate(self, outputs: Array, codes: Index, weights: Array) -> None:
-        """Learn cut and probabilities from out-of-fold outputs (n_tested, t)."""
-        outputs = settled(outputs)
-        n_classes = self.classes_.size
-        self._cuts = np.zeros(outputs.shape[1])
-        self._factor, self._isotonic = None, None
-        complete = np.isfinite(outputs).all() and np.unique(codes).size == n_classes
-        if not complete:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
+        """Checked X, and the labels y as +-1 of shape (n, t)."""
+        check_choices(self.threshold, self.calibration)
+        X, y = checked_X_y(self, X, y)
+        targets = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
+        self.classes_ = targets.classes
+        return X, targets
+
+    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> Decision:
+        """Cut and probabilities, learned from out-of-fold outputs (n_tested, t)."""
+        codes, weights = cast(Index, targets.codes)[tested], targets.sample_weights[tested]
+        outputs, n_classes = settled(outputs), targets.classes.size
+        cuts = np.zeros(outputs.shape[1])
+        if not (np.isfinite(outputs).all() and np.unique(codes).size == n_classes):
             if self.threshold == "balanced":
                 raise ValueError(
                     'threshold="balanced" needs finite out-of-fold scores of every class: use '
                     'threshold="zero", a smaller c, or another cv.'
                 )
-            return
+            return Decision(cuts)
         if self.threshold == "balanced":
-            self._cuts = balanced_cuts(outputs, codes, weights)
+            cuts = balanced_cuts(outputs, codes, weights)
         elif self.threshold == "auto":
-            self._cuts = favoured_cuts(outputs, codes, n_classes, weights)
-        outputs = outputs - self._cuts
-        self._factor = temperature(outputs, codes, weights)
-        if self.calibration == "isotonic":
-            if n_classes > 2:
-                raise ValueError(
-                    f'calibration="isotonic" is for two classes, and y has {n_classes}: use '
-                    '"sigmoid".'
-                )
-            self._isotonic = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-            self._isotonic.fit(outputs[:, 0], codes == 1, sample_weight=weights)
+            cuts = favoured_cuts(outputs, codes, n_classes, weights)
+        outputs = outputs - cuts
+        factor = temperature(outputs, codes, weights)
+        if self.calibration == "sigmoid":
+            return Decision(cuts, factor)
+        if n_classes > 2:
+            raise ValueError(
+                f'calibration="isotonic" is for two classes, and y has {n_classes}: use "sigmoid".'
+            )
+        isotonic = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        isotonic.fit(outputs[:, 0], codes == 1, sample_weight=weights)
+        return Decision(cuts, factor, isotonic)
+
+    @property
+    def _decision(self) -> Decision:
+        check_is_fitted(self)
+        return cast(Decision, self._state.decision)
 
     @property
     def threshold_(self) -> Any:
         """The cut of the raw scores: a number for two classes, else one per class."""
-        check_is_fitted(self)
-        return float(self._cuts[0]) if self._single else self._cuts
+        cuts = self._decision.cuts
+        return float(cuts[0]) if self._state.single else cuts
 
     def _cut_outputs(self, X: Any) -> Array:
-        return self._outputs(X) - self._cuts.astype(self.coef_.dtype)
+        return self._outputs(X) - self._decision.cuts.astype(self.coef_.dtype)
 
     def decision_function(self, X: Any) -> Array:
         """Scores less their cut: (n_samples,) for two classes, else (n_samples, n_classes)."""
         outputs = self._cut_outputs(X)
-        return outputs[:, 0] if self._single else outputs
+        return cast(Array, self._state.flat(outputs))
 
     def predict(self, X: Any) -> Any:
         """The class of every sample: positive score, or largest; lazy for a Dask array."""
@@ -136,12 +150,13 @@ class Classification(ClassifierMixin, StretchyModel):
         out-of-fold scores; or an isotonic curve through one half at the cut.
         """
         outputs = self._cut_outputs(X)
-        if self._factor is None:
+        decision = self._decision
+        if decision.factor is None:
             raise ValueError(
                 "there are no finite out-of-fold scores of every class to calibrate "
                 "probabilities on: use a smaller c, another cv, or fit in place of partial_fit."
             )
-        return lazily(partial(_probable, self._factor, self._isotonic), outputs)
+        return lazily(partial(_probable, decision.factor, decision.isotonic), outputs)
 
 
 def _named(classes: Any, outputs: Array) -> Any:
@@ -154,9 +169,6 @@ def _probable(factor: float, isotonic: Any, outputs: Array) -> Array:
     raw = isotonic.predict(outputs[:, 0])
     positive = np.where(outputs[:, 0] > 0, np.maximum(raw, 0.5 + 1e-9), np.minimum(raw, 0.5))
     return np.column_stack([1.0 - positive, positive])
-
-
-# Labels of a batch of rows, which need not show every class.
 
 
 def check_streamable(threshold: Any, class_weight: Any) -> None:
@@ -193,23 +205,6 @@ def known_classes(estimator: Any, classes: Any) -> Any:
     if given.size < 2:
         raise ValueError(f"classes={given.tolist()}: a classifier needs at least two.")
     return given
-
-
-def batch_labels(y: Any, weights: Array, classes: Any, class_weight: Any) -> Labels:
-    """Labels of a batch as regression targets; those of weight zero may be of any class."""
-    check_classification_targets(y)
-    unknown = np.setdiff1d(y[weights > 0], classes)
-    if unknown.size:
-        raise ValueError(
-            f"y has the label {unknown[0].item()!r}, which is not among the classes "
-            f"{classes.tolist()} of the first call."
-        )
-    codes = np.searchsorted(classes, y).clip(max=classes.size - 1)
-    combined = class_weights(class_weight, classes, codes, weights)
-    return Labels(classes, codes, signed_targets(codes, classes.size), weights, combined)
-
-
-# Stretchy classification for one choice of a, k, c and density.
 
 
 class StretchyClassifier(Classification):
@@ -295,30 +290,24 @@ class StretchyClassifier(Classification):
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyClassifier":
         """Fit to X of shape (n_samples, n_features) and labels y of shape (n_samples,)."""
-        check_choices(self.threshold, self.calibration)
-        X, y = checked_X_y(self, X, y)
-        labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
-        count = keep_count(self.density, X.shape[1])
+        X, targets = self._read(X, y, sample_weight)
+        count, n_targets = keep_count(self.density, X.shape[1]), targets.Y.shape[1]
         n_folds = fold_count(self.cv) if count < X.shape[1] else 0
-        n_targets = labels.Y.shape[1]
         n_selections = n_targets * (count < X.shape[1])
         size = Size(n_selections=n_selections, n_folds=n_folds, held_out=True, n_targets=n_targets)
         with (
-            planned(self, X, size, labels.weights) as X,
+            planned(self, X, size, targets.weights) as X,
             iteration_line(self.verbose) as report,
         ):
-            prepared = prepare(self, X, labels.weights, [(self.a, [self.k])])
+            prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
             rows, compressed = prepared.rows, count < view.columns.size
-            folds = make_folds(self.cv, X, y, rows, classifier=True, compressed=compressed)
-            Y, weights = labels.Y[rows], prepared.weights
+            folds = make_folds(self.cv, X, targets.y, rows, classifier=True, compressed=compressed)
+            Y, weights = targets.Y[rows], prepared.weights
             fitted = crossfit(view.design, Y, weights, spec, count, folds, self.n_jobs, report)
-        self.classes_ = labels.classes
-        self._single = self.classes_.size == 2
-        tested = rows[folds.tested]
-        self._calibrate(fitted.outputs, labels.codes[tested], labels.sample_weights[tested])
-        self._store(prepared, view, fitted.model)
+        decision = self._decide(fitted.outputs, targets, rows[folds.tested])
+        self._store(prepared.state(view, fitted.model, targets.single, decision))
         return self
 
     @or_as_before
@@ -357,8 +346,6 @@ class StretchyClassifier(Classification):
         X, y = checked_X_y(self, X, y, reset=not has_rows(self))
         self.classes_ = known_classes(self, classes)
         weights = checked_weights(sample_weight, X)
-        labels = batch_labels(y, weights, self.classes_, self.class_weight)
-        self._single = self.classes_.size == 2
-        self._cuts, self._factor, self._isotonic = np.zeros(labels.Y.shape[1]), None, None
-        add_rows(self, X, labels.Y, labels.weights, moments)
+        targets = read_labels(y, weights, self.class_weight, self.classes_)
+        add_rows(self, X, targets, moments, Decision(np.zeros(targets.Y.shape[1])))
         return self

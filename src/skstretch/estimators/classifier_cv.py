@@ -1,17 +1,12 @@
 """Stretchy classification with a, k, c and density chosen by exact cross-validation."""
 
-from functools import partial
 from typing import Any
 
-from skstretch.estimators.base import whole_or_nothing
-from skstretch.estimators.classifier import Classification, Labels, check_choices, read_labels
-from skstretch.estimators.inputs import checked_X_y, make_folds, prepare
-from skstretch.estimators.parameters import checked_weights
-from skstretch.estimators.progress import CallbackSupport, with_callbacks
-from skstretch.estimators.search import StretchySearch, classification_scoring, route
+from skstretch.estimators.classifier import Classification
+from skstretch.estimators.search import StretchySearch
 
 
-class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
+class StretchyClassifierCV(Classification, StretchySearch):
     """`StretchyClassifier` that finds its own a, k, c and density.
 
     Parameters
@@ -84,52 +79,3 @@ class StretchyClassifierCV(CallbackSupport, Classification, StretchySearch):
         self.calibration = calibration
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    @with_callbacks
-    @whole_or_nothing
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
-    ) -> "StretchyClassifierCV":
-        """Search and fit; `params` such as groups are routed to the splitter."""
-        check_choices(self.threshold, self.calibration)
-        X, y = checked_X_y(self, X, y)
-        labels = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
-        with self._planned(X, labels.weights, labels.Y.shape[1]) as X:
-            return self._fit(X, y, labels, sample_weight, params)
-
-    def _fit(
-        self, X: Any, y: Any, labels: Labels, sample_weight: Any, params: dict[str, Any]
-    ) -> "StretchyClassifierCV":
-        """Search and fit checked data."""
-        split_params = route(self, sample_weight, params)
-        prepared = prepare(self, X, labels.weights, self._powers(X.shape[1]))
-        folds = make_folds(
-            self.cv,
-            X,
-            y,
-            prepared.rows,
-            classifier=True,
-            compressed=self._compresses(X.shape[1]),
-            **split_params,
-        )
-        scoring = classification_scoring(
-            self.scoring, y, labels, prepared, folds, weighted=sample_weight is not None
-        )
-        self.classes_ = labels.classes
-        self._single = labels.classes.size == 2
-        tested = prepared.rows[folds.tested]
-        calibrate = partial(
-            self._calibrate, codes=labels.codes[tested], weights=labels.sample_weights[tested]
-        )
-        self._search(
-            prepared,
-            labels.Y[prepared.rows],
-            folds,
-            scoring,
-            split_params.get("groups"),
-            labels.sample_weights[prepared.rows],
-            calibrate,
-        )
-        scores = self._scattered(prepared)
-        self.cv_predictions_ = scores[:, 0] if self._single else scores
-        return self

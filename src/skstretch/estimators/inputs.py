@@ -34,10 +34,39 @@ from skstretch.estimators.parameters import (
     checked_quadrant,
     checked_spec,
 )
+from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.search import Folds, folds_from_splits, leave_one_out
+from skstretch.solve import FittedModel, light_model
 from skstretch.solve.choose import crossfit_space, is_large
 
 SPARSE_FORMATS = ("csc", "csr")
+
+
+@dataclass(frozen=True)
+class Targets:
+    """y of all n samples as a fit and its scores see it.
+
+    Attributes
+    ----------
+    y : array
+        As it was passed, checked.
+    Y : array of shape (n, t)
+        Numbers to fit; +-1 for classes.
+    weights, sample_weights : arrays of shape (n,)
+        Those of the fit, classes weighed too, and those of the samples alone.
+    single : bool
+        Whether outputs have no axis of targets.
+    classes, codes : arrays of shape (n_classes,) and (n,), or None
+        Of classifiers only.
+    """
+
+    y: Any
+    Y: Array
+    weights: Array
+    sample_weights: Array
+    single: bool
+    classes: Any = None
+    codes: Index | None = None
 
 
 def checked_X_y(
@@ -156,6 +185,16 @@ class Prepared:
         ready = self.ready.get(a) if self.ready else None
         design = as_design(self.X, quadrant, rows=self.rows, columns=columns, ready=ready)
         return View(design, quadrant, columns)
+
+    def state(
+        self, view: View, model: FittedModel, single: bool, decision: Decision | None = None
+    ) -> State:
+        """What a model of this data, fitted to one of its views, has learned."""
+        used = np.zeros(self.X.shape[0], dtype=bool)
+        used[self.rows] = True
+        dtype = learned_dtype(self.X)
+        model = light_model(model)
+        return State(model, view.quadrant, view.columns, used, dtype, single, decision)
 
 
 def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prepared:

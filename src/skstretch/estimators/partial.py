@@ -16,13 +16,14 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import as_design, measure
-from skstretch.estimators.inputs import Prepared, View
+from skstretch.estimators.inputs import Targets
 from skstretch.estimators.parameters import (
     active_columns,
     check_range,
     checked_quadrant,
     checked_spec,
 )
+from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.features import FirstQuadrant
 from skstretch.solve import FittedModel, Spec
@@ -97,7 +98,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 # what stays known of rows that do not determine a model yet
-LASTING = ("n_features_in_", "feature_names_in_", "classes_", "n_samples_seen_", "_seen", "_single")
+LASTING = ("n_features_in_", "feature_names_in_", "classes_", "n_samples_seen_", "_seen")
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,13 @@ class Seen:
     spec: Spec
     n_rows: int
     dtype: Any
+    single: bool
     told: bool = False  # that columns which count as constant vary
+
+    def state(self, model: FittedModel, decision: Decision | None) -> State:
+        """What the rows have taught, of which none is kept."""
+        none = np.zeros(0, dtype=bool)
+        return State(model, self.quadrant, self.columns, none, self.dtype, self.single, decision)
 
 
 def or_as_before(method: Method) -> Method:
@@ -131,23 +138,15 @@ def or_as_before(method: Method) -> Method:
 
 def has_rows(estimator: Any) -> bool:
     """Whether an earlier `partial_fit` or `fit` has seen rows."""
-    return hasattr(estimator, "_seen") or hasattr(estimator, "_model")
+    return hasattr(estimator, "_seen") or hasattr(estimator, "_state")
 
 
-def check_targets(estimator: Any, y: Any) -> None:
-    """Refuse targets of another shape than those of the rows so far."""
-    before = estimator._seen.totals.means if hasattr(estimator, "_seen") else estimator._model.level
-    if (y.ndim == 1) != estimator._single or (y.ndim == 2 and y.shape[1] != before.size):
-        was = "(n_samples,)" if estimator._single else f"(n_samples, {before.size})"
-        raise ValueError(
-            f"y has shape {y.shape}, and that of the rows so far had {was}: every batch needs the "
-            "same targets."
-        )
-
-
-def add_rows(estimator: Any, X: Any, Y: Array, weights: Array, moments: Any) -> None:
+def add_rows(
+    estimator: Any, X: Any, targets: Targets, moments: Any, decision: Decision | None = None
+) -> None:
     """Add checked rows to the sums, and solve; everything is stored at the very end."""
     spec = _checked_spec(estimator, X.shape[1])
+    weights = targets.weights
     if not weights.any():
         raise ValueError("every sample of this batch has weight zero: there is nothing to add.")
     rows = np.flatnonzero(weights > 0)
@@ -157,6 +156,7 @@ def add_rows(estimator: Any, X: Any, Y: Array, weights: Array, moments: Any) -> 
         fixed = _first_moments(moments, measured, rows.size)
         quadrant = checked_quadrant(estimator.quadrant, estimator.a, estimator.b, fixed)
     else:
+        _check_targets(targets, seen)
         quadrant = _unchanged_quadrant(estimator, seen, spec, moments)
         fixed = quadrant.moments
     told = _tell_awakened(fixed, measured, seen)
@@ -164,13 +164,29 @@ def add_rows(estimator: Any, X: Any, Y: Array, weights: Array, moments: Any) -> 
     check_range(quadrant, getattr(estimator, "feature_names_in_", None))
     columns = active_columns(quadrant, spec.intercept)
     design = as_design(X, quadrant, rows=rows, columns=columns)
-    totals, n_rows = totals_of(design, Y[rows], weights[rows], spec.r), rows.size
-    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    totals, n_rows = totals_of(design, targets.Y[rows], weights[rows], spec.r), rows.size
+    dtype = learned_dtype(X)
     if seen is not None:
         totals, n_rows = seen.totals.plus(totals), seen.n_rows + n_rows
         dtype = np.promote_types(dtype, seen.dtype)
-    now = Seen(quadrant, columns, totals, spec, n_rows, dtype, told)
-    _store(estimator, now, forgetful_model(totals, spec, n_rows))
+    now = Seen(quadrant, columns, totals, spec, n_rows, dtype, targets.single, told)
+    model = forgetful_model(totals, spec, n_rows)
+    estimator._seen, estimator.n_samples_seen_ = now, n_rows
+    if model is None:
+        _wait_for_more(estimator, now)
+    else:
+        estimator._store(now.state(model, decision))
+
+
+def _check_targets(targets: Targets, seen: Seen) -> None:
+    """Refuse targets of another shape than those of the rows so far."""
+    count = seen.totals.means.size
+    if (targets.single, targets.Y.shape[1]) != (seen.single, count):
+        was = "(n_samples,)" if seen.single else f"(n_samples, {count})"
+        raise ValueError(
+            f"y has shape {targets.y.shape}, and that of the rows so far had {was}: every batch "
+            "needs the same targets."
+        )
 
 
 def _checked_spec(estimator: Any, n_features: int) -> Spec:
@@ -194,13 +210,14 @@ def _earlier(estimator: Any) -> Seen | None:
     """The sums so far; those of an earlier `fit` come from the rows that it refers to."""
     if hasattr(estimator, "_seen"):
         return cast(Seen, estimator._seen)
-    if not hasattr(estimator, "_model"):
+    if not hasattr(estimator, "_state"):
         return None
-    model: FittedModel = estimator._model
+    state: State = estimator._state
+    model = state.model
     totals = totals_of(model.design, model.Y, model.weights, model.spec.r)
-    dtype = estimator.coef_.dtype
+    n_rows = model.weights.size
     return Seen(
-        estimator._quadrant, estimator._columns, totals, model.spec, model.weights.size, dtype
+        state.quadrant, state.columns, totals, model.spec, n_rows, state.dtype, state.single
     )
 
 
@@ -256,29 +273,15 @@ def _tell_awakened(fixed: Moments, measured: Moments, seen: Seen | None) -> bool
     return True
 
 
-def _store(estimator: Any, seen: Seen, model: FittedModel | None) -> None:
-    estimator._seen, estimator.n_samples_seen_ = seen, seen.n_rows
-    if model is None:
-        lasting = {name: value for name, value in vars(estimator).items() if name in LASTING}
-        estimator._unfit()
-        vars(estimator).update(lasting)
-        warnings.warn(
-            f"the {seen.n_rows} rows seen so far do not determine the {seen.columns.size} "
-            f"coefficients at c={seen.spec.c:g}: there is no model to predict with yet. Go on "
-            "with partial_fit, or set a smaller c.",
-            IllConditionedWarning,
-            stacklevel=5,
-        )
-        return
-    none = np.broadcast_to(np.zeros((), seen.dtype), (0, seen.quadrant.b.size))
-    prepared = Prepared(
-        none,
-        np.zeros(0, dtype=np.intp),
-        model.weights,
-        seen.quadrant.moments,
-        seen.quadrant.kind,
-        seen.quadrant.b,
-        seen.spec.intercept,
-        None,
+def _wait_for_more(estimator: Any, seen: Seen) -> None:
+    """Keep the sums and nothing else: there is no model yet."""
+    lasting = {name: value for name, value in vars(estimator).items() if name in LASTING}
+    estimator._unfit()
+    vars(estimator).update(lasting)
+    warnings.warn(
+        f"the {seen.n_rows} rows seen so far do not determine the {seen.columns.size} "
+        f"coefficients at c={seen.spec.c:g}: there is no model to predict with yet. Go on "
+        "with partial_fit, or set a smaller c.",
+        IllConditionedWarning,
+        stacklevel=5,
     )
-    estimator._store(prepared, View(model.design, seen.quadrant, seen.columns), model)

@@ -1,6 +1,6 @@
-"""What the two regressors can do once fitted."""
+"""Stretchy regression: what the two regressors share, and the one for given a, k, c, density."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn import get_config
@@ -11,30 +11,34 @@ from skstretch.core.stretch import keep_count
 from skstretch.core.types import Array
 from skstretch.designs import computed_rows, is_dask
 from skstretch.estimators.base import StretchyModel, whole_or_nothing
-from skstretch.estimators.inputs import checked_X, checked_X_y, prepare
+from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, prepare
 from skstretch.estimators.parameters import (
     checked_noise,
     checked_number,
     checked_spec,
     checked_weights,
 )
-from skstretch.estimators.partial import add_rows, check_targets, has_rows, or_as_before
+from skstretch.estimators.partial import add_rows, has_rows, or_as_before
 from skstretch.estimators.progress import Size, planned
 from skstretch.solve import fit_model, interval_bounds, iteration_line
-
-
-def float_targets(y: Any) -> Array:
-    """y as float64 of shape (n, t)."""
-    return np.asarray(y, dtype=np.float64).reshape(y.shape[0], -1)
 
 
 class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
     """Predictions, intervals and the spread of the coefficients."""
 
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    ) -> tuple[Any, Targets]:
+        """Checked X, and y as float64 of shape (n, t)."""
+        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True, reset=reset)
+        weights = checked_weights(sample_weight, X)
+        Y = np.asarray(y, dtype=np.float64).reshape(y.shape[0], -1)
+        return X, Targets(y, Y, weights, weights, single=y.ndim == 1)
+
     def predict(self, X: Any) -> Array:
         """Predictions of shape (n_samples,) or (n_samples, n_targets); lazy for a Dask array."""
         outputs = self._outputs(X)
-        return outputs[:, 0] if self._single else outputs
+        return cast(Array, self._state.flat(outputs))
 
     def predict_interval(
         self, X: Any, coverage: Any = 0.9, method: str = "plus"
@@ -74,9 +78,10 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             parts = [self.predict_interval(part, coverage, method) for part in computed_rows(X)]
             lower, upper = (np.concatenate(side) for side in zip(*parts, strict=True))
             return lower, upper
-        bounds = interval_bounds(self._model, self._new_design(X), coverage, method)
-        lower, upper = (side.astype(self.coef_.dtype, copy=False) for side in bounds)
-        return (lower[:, 0], upper[:, 0]) if self._single else (lower, upper)
+        state = self._state
+        bounds = interval_bounds(state.model, self._new_design(X), coverage, method)
+        lower, upper = (state.flat(side.astype(state.dtype, copy=False)) for side in bounds)
+        return lower, upper
 
     def coef_std(self, noise_variance: Any = None) -> Array:
         """Standard deviation of every coefficient, in the shape of ``coef_``.
@@ -94,10 +99,9 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         there are more features than samples.
         """
         check_is_fitted(self)
-        noise = checked_noise(noise_variance, self._model.Y.shape[1])
-        std = np.zeros((self._model.Y.shape[1], self.n_features_in_))
-        std[:, self._columns] = np.sqrt(self._model.variance(noise))
-        return self._shaped(std)
+        state = self._state
+        variance = state.model.variance(checked_noise(noise_variance, state.n_targets))
+        return cast(Array, state.shaped(state.spread(np.sqrt(variance))))
 
     def coef_covariance(self, noise_variance: Any = None) -> Array:
         """Covariance of the coefficients, (n_features, n_features) for each target.
@@ -105,7 +109,8 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         See `coef_std` for the noise, and for a result that always fits in memory.
         """
         check_is_fitted(self)
-        n_targets, D = self._model.Y.shape[1], self.n_features_in_
+        state = self._state
+        n_targets, D = state.n_targets, state.n_features
         need, limit = 8 * n_targets * D * D, int(get_config()["working_memory"] * 2**20)
         if need > limit:
             raise MemoryError(
@@ -115,13 +120,10 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             )
         noise = checked_noise(noise_variance, n_targets)
         covariance = np.zeros((n_targets, D, D))
-        covariance[np.ix_(np.arange(n_targets), self._columns, self._columns)] = (
-            self._model.covariance(noise)
+        covariance[np.ix_(np.arange(n_targets), state.columns, state.columns)] = (
+            state.model.covariance(noise)
         )
-        return self._shaped(covariance)
-
-
-# Stretchy regression for one choice of a, k, c and density.
+        return cast(Array, state.shaped(covariance))
 
 
 class StretchyRegressor(Regression):
@@ -251,22 +253,19 @@ class StretchyRegressor(Regression):
 
         A `sample_weight` of w counts as w repetitions of the sample; zero leaves it out.
         """
-        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
-        weights = checked_weights(sample_weight, X)
-        count = keep_count(self.density, X.shape[1])
-        n_targets = 1 if y.ndim == 1 else y.shape[1]
+        X, targets = self._read(X, y, sample_weight)
+        count, n_targets = keep_count(self.density, X.shape[1]), targets.Y.shape[1]
         size = Size(n_selections=n_targets * (count < X.shape[1]), n_targets=n_targets)
         with (
-            planned(self, X, size, weights) as X,
+            planned(self, X, size, targets.weights) as X,
             iteration_line(self.verbose) as report,
         ):
-            prepared = prepare(self, X, weights, [(self.a, [self.k])])
+            prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
-            Y, weights = float_targets(y)[prepared.rows], prepared.weights
+            Y, weights = targets.Y[prepared.rows], prepared.weights
             model = fit_model(view.design, Y, weights, spec, count, self.n_jobs, report)
-        self._single = y.ndim == 1
-        self._store(prepared, view, model)
+        self._store(prepared.state(view, model, targets.single))
         return self
 
     @or_as_before
@@ -319,11 +318,6 @@ class StretchyRegressor(Regression):
         >>> bool(np.allclose(model.coef_, StretchyRegressor().fit(X, y).coef_, rtol=1e-8))
         True
         """
-        later = has_rows(self)
-        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True, reset=not later)
-        Y = float_targets(y)
-        if later:
-            check_targets(self, y)
-        self._single = y.ndim == 1
-        add_rows(self, X, Y, checked_weights(sample_weight, X), moments)
+        X, targets = self._read(X, y, sample_weight, reset=not has_rows(self))
+        add_rows(self, X, targets, moments)
         return self

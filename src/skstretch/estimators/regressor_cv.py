@@ -2,16 +2,11 @@
 
 from typing import Any
 
-from skstretch.core.types import Array
-from skstretch.estimators.base import whole_or_nothing
-from skstretch.estimators.inputs import checked_X_y, make_folds, prepare
-from skstretch.estimators.parameters import checked_weights
-from skstretch.estimators.progress import CallbackSupport, with_callbacks
-from skstretch.estimators.regressor import Regression, float_targets
-from skstretch.estimators.search import StretchySearch, regression_scoring, route
+from skstretch.estimators.regressor import Regression
+from skstretch.estimators.search import StretchySearch
 
 
-class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
+class StretchyRegressorCV(Regression, StretchySearch):
     """`StretchyRegressor` that finds its own a, k, c and density.
 
     Every cell of the grid is cross-validated exactly and without refitting: the out-of-fold
@@ -110,39 +105,3 @@ class StretchyRegressorCV(CallbackSupport, Regression, StretchySearch):
         self.rule = rule
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    @with_callbacks
-    @whole_or_nothing
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
-    ) -> "StretchyRegressorCV":
-        """Search and fit; `params` such as groups are routed to the splitter."""
-        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True)
-        weights = checked_weights(sample_weight, X)
-        with self._planned(X, weights, 1 if y.ndim == 1 else y.shape[1]) as X:
-            return self._fit(X, y, weights, sample_weight, params)
-
-    def _fit(
-        self, X: Any, y: Any, weights: Array, sample_weight: Any, params: dict[str, Any]
-    ) -> "StretchyRegressorCV":
-        """Search and fit checked data."""
-        split_params = route(self, sample_weight, params)
-        prepared = prepare(self, X, weights, self._powers(X.shape[1]))
-        folds = make_folds(
-            self.cv,
-            X,
-            y,
-            prepared.rows,
-            classifier=False,
-            compressed=self._compresses(X.shape[1]),
-            **split_params,
-        )
-        Y = float_targets(y)[prepared.rows]
-        scoring = regression_scoring(
-            self.scoring, y, Y, prepared, folds, weighted=sample_weight is not None
-        )
-        self._single = y.ndim == 1
-        self._search(prepared, Y, folds, scoring, split_params.get("groups"), prepared.weights)
-        predictions = self._scattered(prepared)
-        self.cv_predictions_ = predictions[:, 0] if self._single else predictions
-        return self

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -17,13 +17,20 @@ from sklearn.utils.metadata_routing import (
 
 from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import keep_count, selects
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import calm_blas
-from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.classifier import Labels
-from skstretch.estimators.inputs import Prepared, View
+from skstretch.estimators.base import StretchyModel, whole_or_nothing
+from skstretch.estimators.inputs import Prepared, Targets, View, make_folds, prepare
 from skstretch.estimators.parameters import checked_spec
-from skstretch.estimators.progress import HAS_CALLBACKS, Reporter, Size, fold_count, planned
+from skstretch.estimators.progress import (
+    HAS_CALLBACKS,
+    CallbackSupport,
+    Reporter,
+    Size,
+    fold_count,
+    planned,
+    with_callbacks,
+)
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.search import (
     RULES,
@@ -65,22 +72,7 @@ def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[st
     return {name: value for name, value in params.items() if value is not None}
 
 
-class Routing:
-    """Declares the splitter, so that groups find their way through pipelines and searches."""
-
-    cv: Any
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """The routing of metadata of this object."""
-        mapping = MethodMapping().add(caller="fit", callee="split")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(splitter=check_cv(self.cv), method_mapping=mapping)
-        )
-
-
-class StretchySearch(Routing, StretchyModel):
+class StretchySearch(CallbackSupport, StretchyModel):
     """Base of the estimators that choose a, k, c and density by exact cross-validation."""
 
     a_grid: Any
@@ -95,37 +87,60 @@ class StretchySearch(Routing, StretchyModel):
     n_jobs: Any
     verbose: Any
 
-    def _search(
-        self,
-        prepared: Prepared,
-        Y: Array,
-        folds: Folds,
-        scoring: Any,
-        groups: Any,
-        weights: Array,
-        calibrate: Callable[[Array], None] | None = None,
-    ) -> None:
-        """Evaluate the grid, choose a cell, store its model.
+    def get_metadata_routing(self) -> MetadataRouter:
+        """The splitter is declared, so that groups find their way through pipelines."""
+        mapping = MethodMapping().add(caller="fit", callee="split")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=check_cv(self.cv), method_mapping=mapping)
+        )
 
-        `weights` are those of the losses; `calibrate` is shown the out-of-fold outputs of the
-        chosen cell (n_tested, t) before anything is stored.
-        """
+    @with_callbacks
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Search and fit; `params` such as groups are routed to the splitter."""
+        X, targets = self._read(X, y, sample_weight)
+        with self._planned(X, targets.weights, targets.Y.shape[1]) as X:
+            split_params = route(self, sample_weight, params)
+            prepared = prepare(self, X, targets.weights, self._powers(X.shape[1]))
+            folds = make_folds(
+                self.cv,
+                X,
+                targets.y,
+                prepared.rows,
+                classifier=targets.classes is not None,
+                compressed=self._compresses(X.shape[1]),
+                **split_params,
+            )
+            scoring = scoring_of(
+                self.scoring, targets, prepared.rows, folds, weighted=sample_weight is not None
+            )
+            self._search(prepared, targets, folds, scoring, split_params.get("groups"))
+        return self
+
+    def _search(
+        self, prepared: Prepared, targets: Targets, folds: Folds, scoring: Scoring, groups: Any
+    ) -> None:
+        """Evaluate the grid, choose a cell, store its model."""
         grid = self._checked_grid(prepared.X.shape[1])
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
         views = {a: prepared.at(a) for a in grid.a}
         if any(view.design.shape[1] == 0 for view in views.values()):
             raise ValueError("no column of X varies: there is nothing to choose between.")
+        Y = targets.Y[prepared.rows]
         problem = Problem(Y, prepared.weights, prepared.intercept, folds)
         cells, results, scores = self._evaluate(grid, views, problem, scoring)
         seen = np.isin(np.arange(len(Y)), folds.tested)
         units = None if groups is None else np.asarray(groups)[prepared.rows][seen]
         paired = [by_sample(score, folds, seen) for score in scores]
-        verdict = judge(cells, results, paired, weights[seen], units, self.rule)
+        weights = targets.sample_weights[prepared.rows][seen]
+        verdict = judge(cells, results, paired, weights, units, self.rule)
         chosen, outcome = cells[verdict.chosen], results[verdict.chosen]
         spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto")
-        count, design = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a].design
-        model = finished_model(outcome, design, Y, prepared.weights, spec, count, self.n_jobs)
+        count, view = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a]
+        model = finished_model(outcome, view.design, Y, prepared.weights, spec, count, self.n_jobs)
         found = [score.score for score in scores if np.isfinite(score.score)]
         if min(found) < max(found):
             warn_at_edge(cells, chosen, automatic=grid.c is None)
@@ -133,13 +148,13 @@ class StretchySearch(Routing, StretchyModel):
         self.cv_results_ = results_table(cells, results, scores, verdict)
         self.best_index_, self.rule_loss_ = verdict.chosen, scoring.loss_name
         self.best_score_ = scores[verdict.chosen].score
-        spread = paired_error(paired[verdict.chosen].losses, weights[seen], units)[1]
+        spread = paired_error(paired[verdict.chosen].losses, weights, units)[1]
         self.best_score_se_ = spread if self.scoring is None else np.nan
         outputs = Y[folds.tested] - outcome.residuals
-        self._oof = folds.mean(outputs, len(Y))
-        if calibrate is not None:
-            calibrate(outputs)
-        self._store(prepared, views[chosen.a], model)
+        decision = self._decide(outputs, targets, prepared.rows[folds.tested])
+        self._store(prepared.state(view, model, targets.single, decision))
+        held_out = self._of_all_samples(folds.mean(outputs, len(Y)), prepared)
+        self.cv_predictions_ = self._state.flat(held_out)
 
     def _evaluate(
         self, grid: Grid, views: dict[float, View], problem: Problem, scoring: Any
@@ -200,10 +215,10 @@ class StretchySearch(Routing, StretchyModel):
         counts = [keep_count(density, n_features) for density in densities]
         return Grid(a, k, c, densities, counts)
 
-    def _scattered(self, prepared: Prepared) -> Array:
+    def _of_all_samples(self, held_out: Array, prepared: Prepared) -> Array:
         """Out-of-fold outputs of all samples; those of weight zero get the model's own."""
-        outputs = np.full((prepared.X.shape[0], self._oof.shape[1]), np.nan)
-        outputs[prepared.rows] = self._oof
+        outputs = np.full((prepared.X.shape[0], held_out.shape[1]), np.nan)
+        outputs[prepared.rows] = held_out
         left_out = np.setdiff1d(np.arange(prepared.X.shape[0]), prepared.rows)
         if left_out.size:
             outputs[left_out] = self._linear(prepared.X[left_out])
@@ -248,37 +263,32 @@ def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
         f"the chosen {name}={own(chosen):.2g} is the {side} that was tried: {advice}.",
         GridEdgeWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
-        stacklevel=7 if HAS_CALLBACKS else 6,
+        stacklevel=6 if HAS_CALLBACKS else 5,
     )
 
 
-# From ``scoring`` to a score of out-of-fold outputs.
-
-
-def regression_scoring(
-    scoring: Any, y: Any, Y: Array, prepared: Prepared, folds: Folds, *, weighted: bool
+def scoring_of(
+    scoring: Any, targets: Targets, rows: Index, folds: Folds, *, weighted: bool
 ) -> Scoring:
-    """Minus the mean squared error, or the scorer that was asked for."""
-    weights = prepared.weights[folds.tested]
-    squared = SquaredError(Y[folds.tested], weights)
-    if scoring is None:
-        return squared
-    scorer, name = scorer_named(scoring)
-    true = y[prepared.rows][folds.tested]
-    return ScorerScore(
-        scorer, ForetoldRegressor, true, weights if weighted else None, squared, name
-    )
+    """The scorer that was asked for; else minus the squared or the balanced error.
 
-
-def classification_scoring(
-    scoring: Any, y: Any, labels: Labels, prepared: Prepared, folds: Folds, *, weighted: bool
-) -> Scoring:
-    """Minus the balanced error rate, or the scorer that was asked for."""
-    tested = prepared.rows[folds.tested]
-    codes, Y, weights = labels.codes[tested], labels.Y[tested], labels.sample_weights[tested]
+    A scorer of the user's is told weights only where `fit` was (`weighted`).
+    """
+    tested = rows[folds.tested]
+    Y, weights = targets.Y[tested], targets.sample_weights[tested]
+    own: Scoring
+    paired: Scoring
+    foretold: Any
+    if targets.codes is None:
+        own = paired = SquaredError(Y, weights)
+        foretold = ForetoldRegressor
+    else:
+        codes = targets.codes[tested]
+        own = BalancedError(codes, targets.classes.size, Y, weights)
+        paired = ZeroOne(codes, Y, weights)
+        foretold = partial(ForetoldClassifier, classes=targets.classes)
     if scoring is None:
-        return BalancedError(codes, labels.classes.size, Y, weights)
+        return own
     scorer, name = scorer_named(scoring)
-    foretold = partial(ForetoldClassifier, classes=labels.classes)
-    inner = ZeroOne(codes, Y, weights)
-    return ScorerScore(scorer, foretold, y[tested], weights if weighted else None, inner, name)
+    given = weights if weighted else None
+    return ScorerScore(scorer, foretold, targets.y[tested], given, paired, name)

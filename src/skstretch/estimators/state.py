@@ -1,4 +1,4 @@
-"""A fitted model taken apart into plain arrays, and put together again."""
+"""What a fit has learned: stored by estimators; read by files, batches, reports and graphs."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -9,15 +9,109 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import Design
-from skstretch.estimators.inputs import Prepared, View
 from skstretch.estimators.parameters import active_columns
 from skstretch.solve import FittedModel, Solution, Spec
 from skstretch.solve.model import Pass
 
 
 @dataclass(frozen=True)
+class Decision:
+    """Where the scores of classes are cut, and how they become probabilities.
+
+    Attributes
+    ----------
+    cuts : array of shape (t,)
+    factor : float or None
+        What scores are multiplied by before the softmax; None where there are no probabilities.
+    isotonic : IsotonicRegression or None
+        Takes the place of the sigmoid.
+    """
+
+    cuts: Array
+    factor: float | None = None
+    isotonic: Any = None
+
+
+@dataclass(frozen=True)
+class State:
+    """A fitted estimator but for its parameters.
+
+    For t targets, D columns of X and n samples of which M have a positive weight.
+
+    Attributes
+    ----------
+    model : FittedModel
+        The passes of the fit, over the M samples and the columns that take part.
+    quadrant : Quadrant
+        The transform of all D columns.
+    columns : array of int
+        The columns that take part.
+    used : boolean array of shape (n,)
+        The samples of positive weight; empty where rows were summed up and not kept.
+    dtype : dtype
+        That of the coefficients and predictions.
+    single : bool
+        Whether the axis of the one target is dropped.
+    decision : Decision or None
+        Of classifiers only.
+    """
+
+    model: FittedModel
+    quadrant: Quadrant
+    columns: Index
+    used: Mask
+    dtype: Any
+    single: bool
+    decision: Decision | None = None
+
+    @property
+    def n_targets(self) -> int:
+        return int(self.model.Y.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.quadrant.b.size)
+
+    @property
+    def coef(self) -> Array:
+        """Coefficients in float64, shape (t, D)."""
+        return cast(Array, self.spread(self.model.coef))
+
+    @property
+    def support(self) -> Mask:
+        """The columns that each target keeps, shape (t, D)."""
+        return cast(Mask, self.spread(self.model.support))
+
+    @property
+    def dual(self) -> Array:
+        """Dual coefficients, shape (t, n); zero for samples of weight zero."""
+        dual = np.zeros((self.n_targets, self.used.size))
+        dual[:, self.used] = self.model.dual
+        return dual
+
+    def spread(self, values: Any) -> Any:
+        """Values (.., D') of the columns that take part, with zeros for the others: (.., D)."""
+        out = np.zeros((*values.shape[:-1], self.n_features), dtype=values.dtype)
+        out[..., self.columns] = values
+        return out
+
+    def shaped(self, values: Any) -> Any:
+        """Drop the first axis, that of targets, where there is one target and y said so."""
+        return values[0] if self.single else values
+
+    def flat(self, outputs: Any) -> Any:
+        """Drop the last axis of outputs (n, t) likewise."""
+        return outputs[:, 0] if self.single else outputs
+
+
+def learned_dtype(X: Any) -> Any:
+    """The type of what is learned from X: its own where that is float32, else float64."""
+    return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+
+
+@dataclass(frozen=True)
 class Parts:
-    """A fitted model without its training data.
+    """A state in plain arrays and without its training data, as it is written to files.
 
     For t targets, D columns of X, n samples of which M have a positive weight, and p passes: one,
     or one for each target.
@@ -67,18 +161,14 @@ class Parts:
         return np.flatnonzero(self.support[self.targets(number)[0]])
 
 
-def take_apart(estimator: Any) -> Parts:
-    """The parts of a fitted estimator."""
-    model, columns = estimator._model, estimator._columns
-    used = np.zeros(estimator._n_samples, dtype=bool)
-    used[estimator._rows] = True
+def take_apart(state: State) -> Parts:
+    """The parts of a state."""
+    model = state.model
     solutions = [p.solution for p in model.passes]
     fits = [solution.fit for solution in solutions]
     # a model of batches has rows that it does not keep
-    M, t, D = estimator._rows.size, model.Y.shape[1], estimator.n_features_in_
-    coef, support = np.zeros((t, D)), np.zeros((t, D), dtype=bool)
-    coef[:, columns], support[:, columns] = model.coef, model.support
-    beta, log_beta = np.zeros((M, t)), np.zeros((len(fits), M))
+    M = int(state.used.sum())
+    beta, log_beta = np.zeros((M, state.n_targets)), np.zeros((len(fits), M))
     has_dual = [fit.beta is not None and fit.log_beta is not None for fit in fits]
     for i in np.flatnonzero(has_dual):
         beta[:, model.passes[i].targets], log_beta[i] = fits[i].beta, fits[i].log_beta
@@ -87,11 +177,11 @@ def take_apart(estimator: Any) -> Parts:
         c=float(model.spec.c),
         intercept_kind=model.spec.intercept.value,
         solver=model.spec.solver,
-        quadrant=estimator._quadrant,
-        dtype=estimator.coef_.dtype.name,
-        used=used,
-        coef=coef,
-        support=support,
+        quadrant=state.quadrant,
+        dtype=state.dtype.name,
+        used=state.used,
+        coef=state.coef,
+        support=state.support,
         level=model.level,
         intercept=model.intercept,
         rcond=np.array([fit.rcond for fit in fits], dtype=float),
@@ -107,31 +197,23 @@ def take_apart(estimator: Any) -> Parts:
 
 
 def put_together(
-    estimator: Any, parts: Parts, whole: Design, kept: Design, Y: Array, weights: Array
-) -> FittedModel:
-    """Make an estimator fitted, from parts and designs of its training features.
+    parts: Parts,
+    whole: Design,
+    kept: Design,
+    Y: Array,
+    weights: Array,
+    single: bool,
+    decision: Decision | None = None,
+) -> State:
+    """The state of parts and designs of its training features.
 
     `whole` has the columns that take part in a fit, `kept` those that some target keeps. Either
     may be a design that only knows its shape.
     """
     passes = [_pass(parts, number, kept) for number in range(len(parts.spaces))]
     model = FittedModel(whole, Y, weights, parts.spec, passes)
-    n_samples, n_features = parts.used.size, parts.quadrant.b.size
-    X = np.broadcast_to(np.zeros((), parts.dtype), (n_samples, n_features))
-    prepared = Prepared(
-        X,
-        np.flatnonzero(parts.used),
-        weights,
-        parts.quadrant.moments,
-        parts.quadrant.kind,
-        parts.quadrant.b,
-        parts.spec.intercept,
-        None,
-    )
-    estimator.n_features_in_ = n_features
-    estimator._store(prepared, View(whole, parts.quadrant, parts.columns), model)
-    stored: FittedModel = estimator._model
-    return stored
+    dtype = np.dtype(parts.dtype)
+    return State(model, parts.quadrant, parts.columns, parts.used, dtype, single, decision)
 
 
 def _pass(parts: Parts, number: int, kept: Design) -> Pass:

@@ -13,7 +13,7 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.designs import Design, as_design
 from skstretch.designs.absent import AbsentDesign
-from skstretch.estimators.state import Parts, put_together
+from skstretch.estimators.state import Decision, Parts, State, put_together
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Archive, read_array, read_entry, refusing
 from skstretch.io.header import (
@@ -125,15 +125,22 @@ def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
         model.not_stored_ = absent
     parts = _parts(header, arrays)
     t, n = parts.level.size, parts.used.size
-    model._single = field(header, "single", bool)
-    if model._single and t != 1:
+    single = field(header, "single", bool)
+    if single and t != 1:
         raise ModelFileError(f"it has {t} targets and says that there is one.")
     _set_names(model, header, arrays, parts.quadrant.b.size)
+    decision = None
     if classifier:
-        _set_classes(model, header, arrays, t)
+        model.classes_ = _classes(header, arrays)
+        if model.classes_.size != (2 if single else t) or (t > 1) == single:
+            raise ModelFileError(f"it has {model.classes_.size} classes and {t} scores.")
+        decision = _decision(header, arrays, t)
     if name.endswith("CV"):
-        _set_search(model, header, arrays, (n,) if model._single else (n, t))
-    _set_model(model, header, arrays, parts)
+        _set_search(model, header, arrays, (n,) if single else (n, t))
+    model.n_features_in_ = parts.quadrant.b.size
+    model._store(_state(header, arrays, parts, single, decision))
+    if "n_samples_seen" in header:
+        model.n_samples_seen_ = _rows(header, parts.used)
     arrays.check_all_taken()
     return model
 
@@ -269,26 +276,26 @@ def _set_names(model: Any, header: dict[str, Any], arrays: Arrays, D: int) -> No
     model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _set_classes(model: Any, header: dict[str, Any], arrays: Arrays, t: int) -> None:
-    classes = header.get("classes")
-    if classes is None:
-        model.classes_ = arrays.take("classes", Rule(kinds="biufcSUmM", ndim=1))
-    else:
-        kind, values = field(header, "classes", list)
-        dtype: Any = object if kind == "O" else np.dtypes.StringDType()
-        model.classes_ = np.empty(len(values), dtype=dtype)
-        model.classes_[:] = decode(values)
-    if model.classes_.size != (2 if model._single else t) or (t > 1) == model._single:
-        raise ModelFileError(f"it has {model.classes_.size} classes and {t} scores.")
-    model._cuts = arrays.take("cuts", Rule((t,), finite=True))
+def _classes(header: dict[str, Any], arrays: Arrays) -> Any:
+    if header.get("classes") is None:
+        return arrays.take("classes", Rule(kinds="biufcSUmM", ndim=1))
+    kind, values = field(header, "classes", list)
+    dtype: Any = object if kind == "O" else np.dtypes.StringDType()
+    classes = np.empty(len(values), dtype=dtype)
+    classes[:] = decode(values)
+    return classes
+
+
+def _decision(header: dict[str, Any], arrays: Arrays, t: int) -> Decision:
+    cuts = arrays.take("cuts", Rule((t,), finite=True))
     factor = header.get("factor")
     if factor is not None and not (type(factor) is float and factor > 0):
         raise ModelFileError("its probabilities have no sound temperature.")
-    model._factor, model._isotonic = factor, None
-    if field(header, "isotonic", bool):
-        x = arrays.take("isotonic_x", Rule(kinds="f", itemsize=None, ndim=1, finite=True))
-        y = arrays.take("isotonic_y", Rule(x.shape, itemsize=x.itemsize, finite=True))
-        model._isotonic = _isotonic(x, y)
+    if not field(header, "isotonic", bool):
+        return Decision(cuts, factor)
+    x = arrays.take("isotonic_x", Rule(kinds="f", itemsize=None, ndim=1, finite=True))
+    y = arrays.take("isotonic_y", Rule(x.shape, itemsize=x.itemsize, finite=True))
+    return Decision(cuts, factor, _isotonic(x, y))
 
 
 def _isotonic(x: Array, y: Array) -> IsotonicRegression:
@@ -331,7 +338,13 @@ NOT_STORED = (
 )
 
 
-def _set_model(model: Any, header: dict[str, Any], arrays: Arrays, parts: Parts) -> None:
+def _state(
+    header: dict[str, Any],
+    arrays: Arrays,
+    parts: Parts,
+    single: bool,
+    decision: Decision | None,
+) -> State:
     (D,), M, U = parts.columns.shape, _rows(header, parts.used), parts.kept.size
     t, offset = parts.level.size, 1.0 if parts.quadrant.kind == "exp" else 0.0
     whole: Design = AbsentDesign((M, D), offset, NOT_STORED)
@@ -345,12 +358,11 @@ def _set_model(model: Any, header: dict[str, Any], arrays: Arrays, parts: Parts)
             raise ModelFileError("its weights are not positive.")
         kept = stored_design(features, parts)
         whole = kept if D == U else whole
-    fitted = put_together(model, parts, whole, kept, Y, weights)
-    if "n_samples_seen" in header:
-        model.n_samples_seen_ = M
+    state = put_together(parts, whole, kept, Y, weights, single, decision)
     if "residuals" in arrays:
         # where the cached property would put it
-        vars(fitted)["loo_residuals"] = arrays.take("residuals", Rule((M, t)))
+        vars(state.model)["loo_residuals"] = arrays.take("residuals", Rule((M, t)))
+    return state
 
 
 def stored_design(features: Array, parts: Parts) -> Design:

@@ -3,7 +3,7 @@
 import json
 import zipfile
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -13,7 +13,7 @@ from skstretch import estimators
 from skstretch.core.features import ExpFeatures, Features, PlainFeatures
 from skstretch.core.moments import Moments
 from skstretch.core.types import Array
-from skstretch.estimators.state import Parts, take_apart
+from skstretch.estimators.state import Decision, Parts, State, take_apart
 from skstretch.io.archive import write_array
 from skstretch.io.files import replacing
 from skstretch.io.header import (
@@ -49,7 +49,8 @@ class Contents:
 
 def contents_of(model: Any, intervals: bool) -> Contents:
     """Everything that a file holds of a fitted estimator."""
-    parts, out = take_apart(model), Contents()
+    state: State = model._state
+    parts, out = take_apart(state), Contents()
     classifier = is_classifier(model)
     out.header["class"] = type(model).__name__
     out.header["task"] = "classification" if classifier else "regression"
@@ -58,20 +59,20 @@ def contents_of(model: Any, intervals: bool) -> Contents:
     _add_parameters(out, model)
     _add_names(out, getattr(model, "feature_names_in_", None))
     _add_parts(out, parts)
-    out.header["single"] = bool(model._single)
+    out.header["single"] = state.single
     if classifier:
-        _add_classes(out, model)
+        _add_classes(out, model.classes_, cast(Decision, state.decision))
     if hasattr(model, "cv_results_"):
         _add_search(out, model)
     if not classifier:
-        _add_residuals(out, model._model)
+        _add_residuals(out, state.model)
     # where no column is kept, intervals need no features, and the rest is small
     out.header["intervals"] = intervals or (
         not classifier and parts.kept.size == 0 and parts.used.size > 0
     )
     if out.header["intervals"]:
-        out.arrays["features"] = training_features(model._model, parts)
-        out.arrays["targets"], out.arrays["weights"] = model._model.Y, model._model.weights
+        out.arrays["features"] = training_features(state.model, parts)
+        out.arrays["targets"], out.arrays["weights"] = state.model.Y, state.model.weights
     return out
 
 
@@ -146,19 +147,18 @@ def _add_parts(out: Contents, parts: Parts) -> None:
         out.arrays["beta"], out.arrays["log_beta"] = parts.beta, parts.log_beta
 
 
-def _add_classes(out: Contents, model: Any) -> None:
-    classes = model.classes_
+def _add_classes(out: Contents, classes: Any, decision: Decision) -> None:
     if classes.dtype.kind in "OT":
         out.header["classes"] = [classes.dtype.kind, encode(classes.tolist())]
     else:
         out.header["classes"] = None
         out.arrays["classes"] = classes
-    out.header["factor"] = encode(None if model._factor is None else float(model._factor))
-    out.arrays["cuts"] = model._cuts
-    out.header["isotonic"] = model._isotonic is not None
-    if model._isotonic is not None:
-        out.arrays["isotonic_x"] = model._isotonic.X_thresholds_
-        out.arrays["isotonic_y"] = model._isotonic.y_thresholds_
+    out.header["factor"] = encode(None if decision.factor is None else float(decision.factor))
+    out.arrays["cuts"] = decision.cuts
+    out.header["isotonic"] = decision.isotonic is not None
+    if decision.isotonic is not None:
+        out.arrays["isotonic_x"] = decision.isotonic.X_thresholds_
+        out.arrays["isotonic_y"] = decision.isotonic.y_thresholds_
 
 
 def _add_search(out: Contents, model: Any) -> None:
