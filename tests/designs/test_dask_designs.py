@@ -10,7 +10,7 @@ from scipy import sparse
 from skstretch.core.dual_gram import Frame
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
-from skstretch.designs import as_design, measure, tidy
+from skstretch.designs import as_design, measure, rows_in_memory, tidy
 from skstretch.designs.blocks import BLOCK_BYTES
 from skstretch.designs.dask.array import SUB_BLOCK_COPIES, Block
 from skstretch.designs.dask.survey import Survey
@@ -172,11 +172,11 @@ def test_only_new_columns_of_a_selection_are_read(monkeypatch):
 def test_rows_in_any_order(kind):
     for X, chunks in ((wide(kind), (-1, 37)), (tall(kind), (41, -1))):
         rows = np.array([7, 2, 29, 11])
-        found = tidy(as_dask(X, chunks))[rows]
-        expected = X[rows]
-        if sparse.issparse(X):
-            found, expected = found.toarray(), expected.toarray()
-        np.testing.assert_array_equal(found, expected)
+        array = tidy(as_dask(X, chunks))
+        for found in (rows_in_memory(array, rows), array[rows]):
+            assert sparse.issparse(found) == sparse.issparse(X)
+            values = [data.toarray() if sparse.issparse(data) else data for data in (found, X)]
+            np.testing.assert_array_equal(values[0], values[1][rows])
 
 
 def test_the_form_that_would_need_all_of_x_in_memory_is_refused():

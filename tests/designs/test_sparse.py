@@ -58,6 +58,30 @@ def test_products_are_those_of_the_dense_design(kind, shape, subset, memory, pro
     assert_alike(found, products(dense, kind, dense_new))
 
 
+@pytest.mark.parametrize("cost", [0.0, 1e12], ids=["sparse product", "BLAS"])
+@pytest.mark.parametrize("r", [2.5, 4000.0], ids=["plain", "scaled columns"])
+@pytest.mark.parametrize("rows", [np.arange(7, 41), np.arange(41)[::2]], ids=["run", "every other"])
+def test_the_stretched_gram_takes_the_means_of_any_rows(r, rows, cost, monkeypatch):
+    """A block of rows is asked about the means of all rows, and with their scales."""
+    monkeypatch.setattr("skstretch.designs.sparse.SPARSE_COST", cost)
+    X = numbers("tall")
+    X[np.random.default_rng(0).random(X.shape) < 0.7] = 0.0
+    dense = design_of(X, "exp")
+    whole = design_of(tidy(sparse.csr_array(X)), "exp", quadrant=dense.quadrant)
+    w = np.linspace(0.5, 2.0, len(X))
+    (gram,) = whole.column_grams([r], w)
+    assert (gram.log_columns is None) == (r == 2.5)
+    block = whole.take_rows(rows)
+    assert block._rows_are_sparse == (cost == 0.0)
+    Q = gram.stretched(dense.row_features(rows))
+    own_mean = np.abs((w[rows] @ Q) / w[rows].sum())
+    assert own_mean.max() > 1e-3 * np.abs(Q).max()  # the means are those of other rows
+    expected = Q.T @ (w[rows, None] * Q)
+    found = block.stretched_gram(gram, w[rows])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+    assert not block.stretched_gram(gram, np.zeros(rows.size)).any()
+
+
 @pytest.mark.parametrize("cost", [0.0, np.inf], ids=["all rare", "all frequent"])
 @kinds
 def test_the_split_by_cost_changes_nothing(kind, cost, monkeypatch):

@@ -6,8 +6,7 @@ from scipy import sparse
 from sklearn import config_context
 
 from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
-from skstretch.core.stretch import Intercept
-from skstretch.designs import Source, Wanted, measure, survey, tidy
+from skstretch.designs import Source, measure, survey, tidy
 from skstretch.designs.dense import DenseDesign
 from tests.designs.products import design_of, quadrant_of
 from tests.zoo import CountingArray, numbers, targets, weights
@@ -26,7 +25,7 @@ def set_blocks(monkeypatch, length):
 def set_threads(monkeypatch, count):
     """Work shared among threads, however small it is."""
     monkeypatch.setattr("skstretch.designs.blocks.SHARED_SIZE", 1)
-    for module in ("threads", "dense"):
+    for module in ("blocks", "dense"):
         monkeypatch.setattr(f"skstretch.designs.{module}.available_threads", lambda: count)
 
 
@@ -173,19 +172,25 @@ def test_the_same_blocks_and_threads_give_the_same_bits(name, shape, threads, mo
 # The survey itself
 
 
+class Stretched:
+    """What a survey is told: which transform follows from the moments, and the exponents."""
+
+    def __init__(self, exponents, whole):
+        self.exponents, self.whole = exponents, whole
+
+
 def test_survey_is_moments_and_grams():
     X = numbers("wide")
     w = np.linspace(0.5, 2.0, len(X))
     true = measure(X, w)
 
-    def block(moments, columns):
+    def whole(moments, columns):
         quadrant = quadrant_of(X[:, columns], "exp")
-        active = np.flatnonzero(~moments.constant)
-        return type(quadrant)("exp", moments, -0.6, quadrant.b).take(active), active
+        return type(quadrant)("exp", moments, -0.6, quadrant.b), np.flatnonzero(~moments.constant)
 
     source = Source(CountingArray(X))
     with config_context(working_memory=MANY_BLOCKS):
-        moments, ready = survey(source, None, w, [Wanted(block, [1.0, 4.0])] * 2, borders=True)
+        moments, ready = survey(source, w, [Stretched([1.0, 4.0], whole)] * 2, borders=True)
     for name in true.__dataclass_fields__:
         np.testing.assert_allclose(getattr(moments, name), getattr(true, name), rtol=1e-12)
     assert len(ready) == 2
@@ -197,16 +202,15 @@ def test_what_is_ready_is_only_used_where_it_fits():
     X = numbers("wide")
     w = np.ones(len(X))
 
-    def block(moments, columns):
+    def whole(moments, columns):
         return quadrant_of(X[:, columns], "exp"), np.arange(columns.stop - columns.start)
 
-    _, (ready,) = survey(Source(CountingArray(X)), None, w, [Wanted(block, [1.0])], borders=False)
+    _, (ready,) = survey(Source(CountingArray(X)), w, [Stretched([1.0], whole)], borders=False)
     assert ready.find([1.0], w, None, borders=False) is not None
     assert ready.find([1.0], w, None, borders=True) is None
     assert ready.find([1.0, 2.0], w, None, borders=False) is None
     assert ready.find([1.0], 2 * w, None, borders=False) is None
     assert ready.find([1.0], w, np.zeros(len(X)), borders=False) is None
-    assert Intercept.FREE.value == "free"
 
 
 def test_powers_that_overflow_are_summed_again_with_scaled_rows():

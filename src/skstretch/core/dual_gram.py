@@ -72,12 +72,20 @@ def accumulated(total: DualGram, more: DualGram) -> DualGram:
 
 
 def joined(parts: Sequence[DualGram]) -> DualGram:
-    """The Gram matrix of consecutive blocks of features, added in their order."""
-    first, *others = parts
-    total = first
-    for other in others:
-        total = combined(total, other, 1.0)
-    return replace(total, centre=np.concatenate([part.centre for part in parts]))
+    """The Gram matrix of consecutive blocks of features, added in their order.
+
+    One new K for all of them: the parts may be someone else's and stay as they are.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return replace(
+        parts[0],
+        K=pooled_sum([part.K for part in parts]),
+        Pq=pooled_sum([part.Pq for part in parts]),
+        Qp=pooled_sum([part.Qp for part in parts]),
+        pq=sum(part.pq for part in parts),
+        centre=np.concatenate([part.centre for part in parts]),
+    )
 
 
 def dual_coefficients(
@@ -227,19 +235,3 @@ class _DualSum:
         self.Pq += Pc @ q
         self.Qp += Qc @ p
         self.pq += float(p @ q)
-
-
-# What was summed over parts of the data, joined: the same whichever machine summed which part.
-
-
-def pooled_features(parts: Sequence[DualGram]) -> DualGram:
-    """The dual Gram matrix of consecutive blocks of features, with one new matrix for all."""
-    first = parts[0]
-    return replace(
-        first,
-        K=pooled_sum([part.K for part in parts]),
-        Pq=pooled_sum([part.Pq for part in parts]),
-        Qp=pooled_sum([part.Qp for part in parts]),
-        pq=sum(part.pq for part in parts),
-        centre=np.concatenate([part.centre for part in parts]),
-    )

@@ -1,4 +1,4 @@
-"""The first-quadrant transform: z-score, then ``exp(a z + b)``."""
+"""Weighted moments of columns: of all rows at once, of rows that come in blocks, or given."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -13,14 +13,10 @@ from skstretch.core.features import row_tiles, tile_of
 from skstretch.core.types import Array, Index, Mask
 
 Kind = Literal["exp", "identity", "linear"]
-
-
 Columns = slice | Index
-
 
 # exp(600) squared with a few coefficients still is a float64
 LARGEST_LOG_FEATURE = 600.0
-
 
 # below this the squares of deviations lose digits
 SMALLEST_SCALE = 1e-140
@@ -45,6 +41,40 @@ class Moments:
         """The moments of some columns."""
         return Moments(*(getattr(self, f)[columns] for f in self.__dataclass_fields__))
 
+    def put(self, columns: Columns, other: "Moments") -> None:
+        """Overwrite the moments of some columns."""
+        for name in self.__dataclass_fields__:
+            getattr(self, name)[columns] = getattr(other, name)
+
+
+def side_by_side(parts: Sequence[Moments]) -> Moments:
+    """The moments of consecutive columns."""
+    names = Moments.__dataclass_fields__
+    return Moments(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def is_constant(smallest: Array, largest: Array, eps: float) -> Mask:
+    """Which columns vary by no more than the rounding of their own numbers."""
+    # halves, so that the difference of two huge numbers does not overflow
+    half_range = largest / 2 - smallest / 2
+    return np.asarray(half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest)))
+
+
+def from_range(
+    mean: Array, scale: Array, smallest: Array, largest: Array, constant: Mask
+) -> Moments:
+    """Moments with the extreme z-scores that follow."""
+    # the mean of equal numbers is one of them but for rounding, which is large for large numbers
+    mean, scale = np.where(constant, smallest, mean), np.where(constant, 1.0, scale)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        low, high = (smallest - mean) / scale, np.where(constant, 0.0, (largest - mean) / scale)
+    return Moments(mean, scale, smallest, low, high, constant)
+
+
+def left_range(scale: Array, constant: Mask) -> Mask:
+    """Columns whose squares left the range of float64: they must be measured again, scaled."""
+    return np.asarray(~constant & ~(np.isfinite(scale) & (scale >= SMALLEST_SCALE)))
+
 
 def resolution(dtype: object) -> float:
     """The relative spacing of the numbers of a storage: that of float32, or of float64."""
@@ -62,14 +92,8 @@ def column_moments(
     # squares that overflow, or vanish although the column varies
     if not np.isfinite(scale).all() or np.any((scale < SMALLEST_SCALE) & (smallest < largest)):
         mean, scale = _scaled_moments(_floats(X), share)
-    # halves, so that the difference of two huge numbers does not overflow
-    half_range = largest / 2 - smallest / 2
-    constant = half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest))
-    constant |= scale == 0
-    # the mean of equal numbers is one of them but for rounding, which is large for large numbers
-    mean, scale = np.where(constant, smallest, mean), np.where(constant, 1.0, scale)
-    low, high = (smallest - mean) / scale, np.where(constant, 0.0, (largest - mean) / scale)
-    return Moments(mean, scale, smallest, low, high, constant)
+    constant = is_constant(smallest, largest, eps) | (scale == 0)
+    return from_range(mean, scale, smallest, largest, constant)
 
 
 def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Array]:
@@ -93,9 +117,6 @@ def _scaled_moments(X: Array, share: Array) -> tuple[Array, Array]:
     scaled = X / size
     mean = share @ scaled
     return mean * size, np.sqrt(share @ np.square(scaled - mean)) * size
-
-
-# Moments of columns whose rows come in blocks.
 
 
 # relative difference up to which two numbers may be the rounded mean of the same column
@@ -135,15 +156,9 @@ class MergedMoments:
         """The moments, and which columns must be measured again: their squares left float64."""
         with np.errstate(invalid="ignore"):
             scale = np.sqrt(self.squares / self.total)
-        smallest, largest = self.smallest, self.largest
-        half_range = largest / 2 - smallest / 2
-        constant = half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest))
-        extreme = ~constant & ~(np.isfinite(scale) & (scale >= SMALLEST_SCALE))
-        mean, scale = np.where(constant, smallest, self.mean), np.where(constant, 1.0, scale)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            low, high = (smallest - mean) / scale, (largest - mean) / scale
-        high = np.where(constant, 0.0, high)
-        return Moments(mean, scale, smallest.copy(), low, high, constant), extreme
+        constant = is_constant(self.smallest, self.largest, eps)
+        found = from_range(self.mean, scale, self.smallest.copy(), self.largest, constant)
+        return found, left_range(scale, constant)
 
 
 def fixed_moments(mean: Array, scale: Array) -> Moments:
@@ -173,9 +188,6 @@ def awakened(moments: Moments, rows: Moments) -> Mask:
     size = np.maximum(np.abs(rows.smallest), np.abs(moments.mean))
     moved = np.abs(rows.smallest - moments.mean) > SAME_VALUE * size
     return np.asarray(moments.constant & (moved | ~rows.constant))
-
-
-# What was summed over parts of the data, joined: the same whichever machine summed which part.
 
 
 def pooled_sum(parts: Sequence[Array]) -> Array:

@@ -1,6 +1,7 @@
 """From whatever X is to a design: the only place that asks what X is."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,20 @@ from scipy import sparse
 from skstretch.core.moments import Moments
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index
-from skstretch.designs.dask.array import DaskArray, cut, is_dask
-from skstretch.designs.dense import DenseDesign, dense_moments
-from skstretch.designs.protocol import Design
-from skstretch.designs.source import Source, is_source
-from skstretch.designs.sparse import EXP_COST, SPARSE_COST, SparseDesign, sparse_moments
-from skstretch.designs.survey import Ready
+from skstretch.designs.dask.array import DaskArray, cut
+from skstretch.designs.dask.design import dask_design
+from skstretch.designs.dask.survey import dask_moments, dask_survey
+from skstretch.designs.dask.walk import gathered_rows
+from skstretch.designs.local import (
+    Transform,
+    by_columns,
+    local_design,
+    local_moments,
+    local_survey,
+)
+from skstretch.designs.protocol import Design, Ready
+from skstretch.designs.source import Source, is_dask, is_source
+from skstretch.designs.sparse import EXP_COST, SPARSE_COST
 
 
 def tidy(X: Any, names: Any = None) -> Any:
@@ -23,28 +32,31 @@ def tidy(X: Any, names: Any = None) -> Any:
         return cut(X)
     if is_source(X):
         return X if isinstance(X, Source) else Source(X, names)
-    if not sparse.issparse(X):
-        return X
-    columns = X.tocsc()
-    if not columns.has_canonical_format:
-        columns = columns.copy() if columns is X else columns
-        columns.sum_duplicates()
-    return columns
+    return by_columns(X) if sparse.issparse(X) else X
 
 
 def measure(X: Any, weights: Array) -> Moments:
     """Weighted moments of every column of X."""
     if isinstance(X, DaskArray):
-        from skstretch.designs.dask.survey import dask_moments
-
         return dask_moments(X, weights)
-    if isinstance(X, Source):
-        return dense_moments(X, weights)
-    moments = sparse_moments if sparse.issparse(X) else dense_moments
-    positive = np.flatnonzero(weights > 0)
-    if positive.size < weights.size:
-        return moments(X[positive], weights[positive])
-    return moments(X, weights)
+    return local_moments(X, weights)
+
+
+def survey(
+    X: Any, weights: Array, transforms: Sequence[Transform], borders: bool
+) -> tuple[Moments, list[Ready]]:
+    """`measure`, and for every transform K of the exponents that are safe, in one walk.
+
+    X is wide data that is read in blocks; rows of weight zero take no part.
+    """
+    if isinstance(X, DaskArray):
+        return dask_survey(X, weights, transforms, borders)
+    return local_survey(X, weights, transforms, borders)
+
+
+def rows_in_memory(X: Any, rows: Index) -> Any:
+    """Some rows of X, in any order."""
+    return gathered_rows(X, rows) if isinstance(X, DaskArray) else X[rows]
 
 
 def as_design(
@@ -71,31 +83,13 @@ def as_design(
     ready : Ready or None
         Gram matrices of these rows and columns, where an earlier walk has left some.
     """
-    if rows is not None and rows.size == X.shape[0]:
-        rows = None
-    if isinstance(X, DaskArray):
-        from skstretch.designs.dask.design import dask_design
-
-        return dask_design(X, quadrant, rows, columns, bounded, ready)
-    design: SparseDesign | DenseDesign
-    if sparse.issparse(X):
-        X = tidy(X)
-        design = SparseDesign(X if rows is None else X[rows].tocsc(), quadrant, bounded=bounded)
-    else:
-        design = DenseDesign(X, quadrant, rows=rows, bounded=bounded)
-    if columns is not None and columns.size < X.shape[1]:
-        design = design.take(columns)
-    if ready is not None and isinstance(design, DenseDesign):
-        design = replace(design, ready=ready)
-    return design
-
-
-# What X is and what a walk over it costs, without reading it.
+    build = dask_design if isinstance(X, DaskArray) else local_design
+    return build(X, quadrant, rows=rows, columns=columns, bounded=bounded, ready=ready)
 
 
 @dataclass(frozen=True)
 class Storage:
-    """How X is stored.
+    """How X is stored, and what a walk over it costs: known without reading it.
 
     Attributes
     ----------

@@ -1,4 +1,7 @@
-"""How much of the data is held at a time."""
+"""How much of the data is held at a time, and how many threads work on it.
+
+Either threads share the blocks and BLAS is calm, or one thread walks and BLAS has threads.
+"""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -7,34 +10,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-import numpy as np
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
-from skstretch.core.dual_gram import DualGram, Frame, cross_block, dual_grams, joined
-from skstretch.core.quadrant import Strip
-from skstretch.core.types import Array
-from skstretch.designs.protocol import Design
-
-# How work is spread over cores: threads over blocks with calm BLAS, or BLAS threads.
-
-
 # the side of a square system up to which BLAS is held to one thread
 SMALL_SYSTEM = 512
-
 
 # rows up to which blocks of columns are shared among threads, each with its own sums (measured at
 # 500, 980 and 2,000 rows: up to twice as fast as BLAS threads, which win at 4,000)
 SHARED_ROWS = 2048
 
-
 _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
 
-
 Item = TypeVar("Item")
-
 
 Result = TypeVar("Result")
 
@@ -139,14 +129,11 @@ def lone_thread() -> Iterator[None]:
 # large enough for BLAS to run at full speed, small enough to stay in the cache of a core
 BLOCK_BYTES = 1 << 21
 
-
 # fewer columns than this would spend their time adding products up
 BLOCK_LENGTH = 1 << 10
 
-
 # a block, one of its powers and their copies, in a few threads
 COPIES = 8
-
 
 # numbers below which threads cost more than they save
 SHARED_SIZE = 1 << 18
@@ -182,47 +169,3 @@ def shares(count: int, threads: int, other: int) -> list[slice]:
 def working_bytes() -> int:
     """Scikit-learn's ``working_memory`` setting, in bytes."""
     return int(get_config()["working_memory"] * 2**20)
-
-
-# Walks over dense blocks of features that every kind of storage shares.
-
-
-class Walkable(Protocol):
-    """Features that can be read densely, some columns at a time."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def column_strips(
-        self, within: slice | None = None, copies: int = COPIES
-    ) -> Iterator[tuple[slice, Strip]]: ...
-
-
-def threaded_grams(
-    design: Walkable,
-    exponents: Sequence[float],
-    weights: Array,
-    log_rows: Array | None,
-    borders: bool,
-) -> list[DualGram]:
-    """K for every exponent, in one walk; small systems share the columns among threads."""
-
-    def part(columns: slice) -> list[DualGram]:
-        strips = (strip for _, strip in design.column_strips(columns, copies))
-        return dual_grams(strips, exponents, weights, log_rows, borders)
-
-    n_rows, n_columns = design.shape
-    with threads_for_rows(n_rows) as threads:
-        copies = copies_for(1 + len(exponents), threads)
-        parts = in_threads(part, shares(n_columns, threads, n_rows))
-    return [joined(grams) for grams in zip(*parts, strict=True)]
-
-
-def crossed(design: Walkable, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
-    """``((P_other - p) Qc', (P_other - p) q)`` by dense blocks of columns."""
-    K, Pq = np.zeros((other.shape[0], design.shape[0])), np.zeros(other.shape[0])
-    everything = np.arange(other.shape[0])
-    for columns, strip in design.column_strips():
-        new = other.take(np.arange(columns.start, columns.stop)).row_features(everything)
-        cross_block(strip, new, frame, frame.centre[columns], weights, K, Pq)
-    return K, Pq

@@ -8,10 +8,15 @@ import numpy.typing as npt
 
 from skstretch.core.dual_gram import DualGram, Frame, dual_coefficients
 from skstretch.core.features import Features, row_tiles
-from skstretch.core.moments import MergedMoments, Moments, column_moments, resolution
+from skstretch.core.moments import (
+    MergedMoments,
+    Moments,
+    column_moments,
+    resolution,
+    side_by_side,
+)
 from skstretch.core.primal_gram import PrimalGram, pooled_rows, primal_grams, row_grams
-from skstretch.core.quadrant import Quadrant, Strip
-from skstretch.core.stretch import is_safe
+from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import (
     COPIES,
@@ -19,64 +24,22 @@ from skstretch.designs.blocks import (
     available_threads,
     blocks_of,
     calm_blas,
-    crossed,
     in_threads,
     shares,
-    threaded_grams,
     threads_for_rows,
-    working_bytes,
 )
-from skstretch.designs.protocol import Design
+from skstretch.designs.protocol import LocalDesign
 from skstretch.designs.source import Source
-from skstretch.designs.survey import Ready
 
 # targets whose coefficients may all be held at once
 FEW_TARGETS = 16
 
 
-@dataclass(frozen=True)
-class DenseDesign:
-    """Rows and columns of X, seen through a quadrant transform.
-
-    Attributes
-    ----------
-    X : array or Source of shape (n, d)
-        A reference to the data, of any real dtype, in memory or read block by block.
-    quadrant : Quadrant
-        The transform of the columns in use.
-    columns, rows : index arrays or None
-        What of X is in use; None for all.
-    bounded : bool
-        Whether z-scores are bounded, as they are for data not seen in training.
-    ready : Ready or None
-        Gram matrices that an earlier walk has left.
-    """
+@dataclass(frozen=True, eq=False)
+class DenseDesign(LocalDesign):
+    """A design of an array in memory or of a Source, of any real dtype, read block by block."""
 
     X: npt.NDArray[np.generic] | Source
-    quadrant: Quadrant
-    columns: Index | None = None
-    rows: Index | None = None
-    bounded: bool = False
-    ready: Ready | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._n_rows, self.quadrant.b.size
-
-    @property
-    def _n_rows(self) -> int:
-        return self.X.shape[0] if self.rows is None else self.rows.size
-
-    @property
-    def offset(self) -> float:
-        return self.quadrant.offset
-
-    def take(self, columns: Index) -> "DenseDesign":
-        kept = columns if self.columns is None else self.columns[columns]
-        return replace(self, columns=kept, quadrant=self.quadrant.take(columns), ready=None)
-
-    def take_rows(self, rows: Index) -> "DenseDesign":
-        return replace(self, rows=rows if self.rows is None else self.rows[rows], ready=None)
 
     def dot(self, coef: Array) -> Array:
         out = np.zeros((self.shape[0], coef.shape[1]))
@@ -89,29 +52,17 @@ class DenseDesign:
                 out[rows] += strip.rows(rows).excess(1.0) @ coef[columns]
         return out
 
-    def row_peaks(self, exponent: float) -> Array | None:
-        if self.ready is not None and exponent in self.ready.grams:
-            return None
-        if self.quadrant.is_safe(exponent):
-            return None
+    def _peaks(self) -> Array:
         peaks = np.full(self.shape[0], -np.inf)
         for _, strip in self.column_strips():
             for rows in row_tiles(*strip.shape):
                 np.maximum(peaks[rows], strip.rows(rows).log_peaks(axis=1), out=peaks[rows])
-        return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
+        return peaks
 
-    def gram(
-        self,
-        exponents: Sequence[float],
-        weights: Array,
-        log_rows: Array | None,
-        borders: bool = True,
+    def _sums(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> list[DualGram]:
-        if self.ready is not None:
-            known = self.ready.find(exponents, weights, log_rows, borders)
-            if known is not None:
-                return known
-        return threaded_grams(self, exponents, weights, log_rows, borders)
+        return self.dense_sums(exponents, weights, log_rows, borders)
 
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
@@ -134,9 +85,7 @@ class DenseDesign:
                 yield columns, dual_coefficients(strip, frame, beta, total, weights)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
-        peaks = self.quadrant.column_peaks()
-        low, high = float(peaks.min()), float(peaks.max())
-        log_columns = [None if is_safe(low, high, r) else r * peaks for r in exponents]
+        log_columns = self.column_scales(exponents)
         if isinstance(self.X, Source):
             return self._grams_in_one_walk(exponents, weights, log_columns)
         return primal_grams(self.row_blocks, exponents, weights, log_columns)
@@ -159,40 +108,23 @@ class DenseDesign:
             out += gram.stretched(features).T @ V[rows]
         return out
 
-    def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
-        out = np.zeros_like(gram.C)
-        for rows, features in self.row_blocks():
-            Q = gram.stretched(features)
-            out += Q.T @ (weights[rows, None] * Q)
-        return out
-
     def row_features(self, rows: Index) -> Features:
-        return self.take_rows(rows)._features(slice(0, rows.size), slice(0, self.shape[1]))
+        index = rows if self.rows is None else self.rows[rows]
+        some = replace(self, rows=index, ready=None)
+        return some._features(slice(0, rows.size), slice(0, self.shape[1]))
 
-    def row_slices(self) -> Iterator[slice]:
-        return blocks_of(self.shape[0], self.shape[1])
-
-    def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
-        return crossed(self, frame, weights, other)
-
-    def in_memory(self) -> Features | None:
-        n_rows, n_columns = self.shape
-        # P, Q, the sorted copy and the orthogonal factor
-        if 4 * 8 * n_rows * n_columns > working_bytes():
-            return None
-        return self._features(slice(0, n_rows), slice(0, n_columns))
+    def _everything(self) -> Features:
+        return self._features(slice(0, self.shape[0]), slice(0, self.shape[1]))
 
     def column_strips(
         self, within: slice | None = None, copies: int = COPIES
     ) -> Iterator[tuple[slice, Strip]]:
-        """Blocks of columns, transformed when their rows are asked for."""
         n_rows, n_columns = self.shape
         for columns in blocks_of(n_columns, n_rows, within, copies):
             raw = self._read(slice(0, n_rows), columns)
             yield columns, Strip(raw, self.quadrant, columns, self.bounded)
 
     def row_blocks(self) -> Iterator[tuple[slice, Features]]:
-        """Features of blocks of rows."""
         n_rows, n_columns = self.shape
         for rows in blocks_of(n_rows, n_columns):
             yield rows, self._features(rows, slice(0, n_columns))
@@ -225,9 +157,7 @@ def dense_moments(X: npt.NDArray[np.generic] | Source, weights: Array) -> Moment
     with calm_blas(0):
         found = in_threads(part, shares(X.shape[1], available_threads(), X.shape[0]))
     parts = [moments for share in found for moments in share]
-    return Moments(
-        *(np.concatenate([getattr(p, f) for p in parts]) for f in Moments.__dataclass_fields__)
-    )
+    return side_by_side(parts)
 
 
 def _moments_by_rows(X: Source, weights: Array, eps: float) -> Moments:
@@ -242,7 +172,5 @@ def _moments_by_rows(X: Source, weights: Array, eps: float) -> Moments:
     used = np.flatnonzero(weights > 0)
     for column in np.flatnonzero(extreme):
         raw = np.asarray(X.read(used, slice(column, column + 1)), dtype=np.float64)
-        part = column_moments(raw, weights[used], eps)
-        for name in Moments.__dataclass_fields__:
-            getattr(moments, name)[column] = getattr(part, name)[0]
+        moments.put(slice(column, column + 1), column_moments(raw, weights[used], eps))
     return moments

@@ -1,18 +1,40 @@
-"""What the solvers ask of data, however it is stored."""
+"""What the solvers ask of data, and the part of the answer that no storage changes.
 
+`Design` is the protocol. `QuadrantDesign` holds what all storages have in common, `LocalDesign`
+what those share whose numbers can be read densely, some columns or rows at a time.
+"""
+
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
-from skstretch.core.dual_gram import DualGram, Frame
+import numpy as np
+
+from skstretch.core.dual_gram import DualGram, Frame, cross_block, dual_grams, joined
 from skstretch.core.features import Features
 from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.quadrant import Quadrant, Strip
+from skstretch.core.stretch import is_safe
 from skstretch.core.types import Array, Index
+from skstretch.designs.blocks import (
+    COPIES,
+    blocks_of,
+    copies_for,
+    in_threads,
+    shares,
+    threads_for_rows,
+    working_bytes,
+)
 
 
 class Design(Protocol):
     """Features P of shape (M, D), seen only through a handful of products.
 
-    A design never sees the targets, and never writes into the data it refers to.
+    A design never sees the targets, and never writes into the data it refers to. A block of a
+    design is a design: blocks on a cluster are asked for these products by name, so that parameters
+    are called alike in every storage. Means (`frame`, `gram`) are those of any rows, not
+    necessarily of the design's own.
     """
 
     @property
@@ -85,3 +107,174 @@ class Design(Protocol):
     def in_memory(self) -> Features | None:
         """All features at once, where they and a few copies fit the working memory."""
         ...
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Gram matrices that are known before they are asked for, by exponent."""
+
+    weights: Array
+    borders: bool
+    grams: dict[float, DualGram]
+
+    def __getstate__(self) -> dict[str, object]:
+        # sums can be made again: they stay out of pickles
+        return {"weights": self.weights, "borders": self.borders, "grams": {}}
+
+    def find(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
+    ) -> list[DualGram] | None:
+        """Those of all the exponents, or None where one has to be summed anew."""
+        known = log_rows is None and (self.borders or not borders)
+        if known and np.array_equal(weights, self.weights) and {*exponents} <= self.grams.keys():
+            return [self.grams[r] for r in exponents]
+        return None
+
+
+def with_one_sum(design: Design, exponent: float) -> Design:
+    """The design of a finished fit: of the Gram matrices at hand only that of its own exponent."""
+    ready = vars(design).get("ready")
+    if ready is None:
+        return design
+    grams = {r: gram for r, gram in ready.grams.items() if r == exponent}
+    return replace(design, ready=replace(ready, grams=grams))  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False)
+class QuadrantDesign(Design):
+    """Rows and columns of X, seen through a quadrant transform.
+
+    Attributes
+    ----------
+    X : data of shape (n, d)
+        A reference, never a copy.
+    quadrant : Quadrant
+        The transform of the columns in use.
+    columns, rows : index arrays or None
+        What of X is in use; None for all.
+    bounded : bool
+        Whether z-scores are bounded, as they are for data not seen in training.
+    ready : Ready or None
+        Gram matrices that an earlier walk has left.
+    """
+
+    X: Any
+    quadrant: Quadrant
+    columns: Index | None = None
+    rows: Index | None = None
+    bounded: bool = False
+    ready: Ready | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows = int(self.X.shape[0]) if self.rows is None else self.rows.size
+        return n_rows, self.quadrant.b.size
+
+    @property
+    def offset(self) -> float:
+        return self.quadrant.offset
+
+    def take(self, columns: Index) -> Design:
+        return self.narrowed(columns)
+
+    def narrowed(self, columns: Index) -> Self:
+        """Some of the columns, in the same storage."""
+        kept = columns if self.columns is None else self.columns[columns]
+        return replace(self, columns=kept, quadrant=self.quadrant.take(columns), ready=None)
+
+    def take_rows(self, rows: Index) -> Design:
+        return replace(self, rows=rows if self.rows is None else self.rows[rows], ready=None)
+
+    def row_peaks(self, exponent: float) -> Array | None:
+        if self.ready is not None and exponent in self.ready.grams:
+            return None
+        if self.quadrant.is_safe(exponent):
+            return None
+        peaks = self._peaks()
+        return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
+
+    @abstractmethod
+    def _peaks(self) -> Array:
+        """``log max |P|`` of each row."""
+
+    def gram(
+        self,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None,
+        borders: bool = True,
+    ) -> list[DualGram]:
+        if self.ready is not None:
+            known = self.ready.find(exponents, weights, log_rows, borders)
+            if known is not None:
+                return known
+        return self._sums(exponents, weights, log_rows, borders)
+
+    @abstractmethod
+    def _sums(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
+    ) -> list[DualGram]:
+        """`gram`, summed over the data."""
+
+    def row_slices(self) -> Iterator[slice]:
+        return blocks_of(*self.shape)
+
+    def in_memory(self) -> Features | None:
+        n_rows, n_columns = self.shape
+        # P, Q, the sorted copy and the orthogonal factor
+        if 4 * 8 * n_rows * n_columns > working_bytes():
+            return None
+        return self._everything()
+
+    def _everything(self) -> Features:
+        return self.row_features(np.arange(self.shape[0]))
+
+
+class LocalDesign(QuadrantDesign):
+    """A design whose numbers can be read densely, some columns or some rows at a time."""
+
+    @abstractmethod
+    def column_strips(
+        self, within: slice | None = None, copies: int = COPIES
+    ) -> Iterator[tuple[slice, Strip]]:
+        """Blocks of columns, transformed when their rows are asked for."""
+
+    @abstractmethod
+    def row_blocks(self) -> Iterator[tuple[slice, Features]]:
+        """Features of blocks of rows."""
+
+    def dense_sums(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
+    ) -> list[DualGram]:
+        """K for every exponent, in one walk; small systems share the columns among threads."""
+
+        def part(columns: slice) -> list[DualGram]:
+            strips = (strip for _, strip in self.column_strips(columns, copies))
+            return dual_grams(strips, exponents, weights, log_rows, borders)
+
+        n_rows, n_columns = self.shape
+        with threads_for_rows(n_rows) as threads:
+            copies = copies_for(1 + len(exponents), threads)
+            parts = in_threads(part, shares(n_columns, threads, n_rows))
+        return [joined(grams) for grams in zip(*parts, strict=True)]
+
+    def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
+        K, Pq = np.zeros((other.shape[0], self.shape[0])), np.zeros(other.shape[0])
+        everything = np.arange(other.shape[0])
+        for columns, strip in self.column_strips():
+            new = other.take(np.arange(columns.start, columns.stop)).row_features(everything)
+            cross_block(strip, new, frame, frame.centre[columns], weights, K, Pq)
+        return K, Pq
+
+    def column_scales(self, exponents: Sequence[float]) -> list[Array | None]:
+        """For every exponent the logs that columns of Q are divided by; None where all is safe."""
+        peaks = self.quadrant.column_peaks()
+        low, high = float(peaks.min()), float(peaks.max())
+        return [None if is_safe(low, high, r) else r * peaks for r in exponents]
+
+    def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
+        out = np.zeros((self.shape[1], self.shape[1]))
+        for rows, features in self.row_blocks():
+            Q = gram.stretched(features)
+            out += Q.T @ (weights[rows, None] * Q)
+        return out

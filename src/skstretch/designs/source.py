@@ -1,4 +1,8 @@
-"""Data that is read in blocks: memory maps, and whatever slices like an array (zarr, h5py)."""
+"""Data that is read in blocks: memory maps, and whatever slices like an array (zarr, h5py).
+
+Here it is told from Dask and from arrays in memory, read whole chunks at a time, and checked as it
+comes.
+"""
 
 import sys
 import threading
@@ -11,21 +15,73 @@ from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from skstretch.core.types import Index
 from skstretch.designs.blocks import working_bytes
 
-# Reading data that is stored in chunks, each chunk once a walk.
-
-
 Raw = npt.NDArray[np.generic]
-
-
 Load = Callable[[slice, slice], Raw]
-
 
 # share of the working memory that the chunks at hand may take, for every thread
 CHUNK_SHARE = 16
+
+# bytes that are read at a time to pick scattered columns from
+READ_BYTES = 1 << 24
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection, told without importing Dask.
+
+    What can hold Dask arrays but does not (xarray's arrays around numpy's) has no graph.
+    """
+    graph = getattr(X, "__dask_graph__", None)
+    return graph is not None and graph() is not None
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a memory map, or an array that lives elsewhere and is read by slicing."""
+    if isinstance(X, Source):
+        return True
+    if isinstance(X, np.memmap):
+        # a copy of a map is an ordinary array that has kept the name
+        return getattr(X, "_mmap", None) is not None
+    if isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
+        return False
+    shape, dtype = getattr(X, "shape", None), getattr(X, "dtype", None)
+    is_array = isinstance(shape, tuple) and isinstance(dtype, np.dtype)
+    # scipy's matrices and Dask's arrays have homes of their own; pandas' columns are in memory
+    return is_array and not (hasattr(X, "tocsc") or hasattr(X, "iloc") or is_dask(X))
+
+
+def check_finite(
+    block: Any, rows: slice | Index | None, columns: slice | Index, names: Any = None
+) -> None:
+    """Refuse a block, dense or sparse by columns, with NaN or infinity in it.
+
+    `rows` and `columns` are its places in X (None for all rows), `names` those of X's columns.
+    """
+    values = block.data if sparse.issparse(block) else block
+    if values.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum(dtype=np.float64)
+    if np.isfinite(total) or np.isfinite(values).all():  # else the sum alone has overflowed
+        return
+    if sparse.issparse(block):
+        place = int(np.flatnonzero(~np.isfinite(values))[0])
+        i, j = block.indices[place], np.searchsorted(block.indptr, place, side="right") - 1
+        value = values[place]
+    else:
+        i, j = np.argwhere(~np.isfinite(block))[0]
+        value = block[i, j]
+    row = i + rows.start if isinstance(rows, slice) else i if rows is None else rows[i]
+    column = j + columns.start if isinstance(columns, slice) else columns[j]
+    name = "" if names is None else f" ({names[column]!r})"
+    raise ValueError(
+        f"X contains {'NaN' if np.isnan(value) else 'infinity'} in column {column}{name}, row "
+        f"{row}: fill or drop such values first, for instance with sklearn.impute.SimpleImputer."
+    )
 
 
 class ChunkReader:
@@ -87,11 +143,8 @@ class ChunkReader:
         return number * size, min((number + 1) * size, self.shape[axis])
 
 
-# Bytes that have been read, shown on stderr.
-
-
 class Meter:
-    """A line that tells how much of the data was read; threads may share it."""
+    """A line on stderr that tells how much of the data was read; threads may share it."""
 
     def __init__(self, total: int, stream: TextIO | None = None) -> None:
         self.total, self.done = max(1, total), 0
@@ -129,32 +182,19 @@ class Meter:
             self.stream.flush()
 
 
-# bytes that are read at a time to pick scattered columns from
-READ_BYTES = 1 << 24
-
-
-def is_source(X: Any) -> bool:
-    """Whether X is a memory map, or an array that lives elsewhere and is read by slicing."""
-    if isinstance(X, Source):
-        return True
-    if isinstance(X, np.memmap):
-        # a copy of a map is an ordinary array that has kept the name
-        return getattr(X, "_mmap", None) is not None
-    if isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
-        return False
-    shape, dtype = getattr(X, "shape", None), getattr(X, "dtype", None)
-    is_array = isinstance(shape, tuple) and isinstance(dtype, np.dtype)
-    # scipy's matrices and Dask's arrays have homes of their own; pandas' columns are in memory
-    return is_array and not (hasattr(X, "tocsc") or hasattr(X, "dask") or hasattr(X, "iloc"))
-
-
 @dataclass(frozen=True)
 class Source:
-    """Blocks of an array, checked as they are read."""
+    """Blocks of an array, checked as they are read.
+
+    Where the array is itself a part of X, `first_row` and `first_column` tell where it starts:
+    errors name rows and columns of X.
+    """
 
     array: Any
     names: Any = None
     meter: Meter | None = None
+    first_row: int = 0
+    first_column: int = 0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -185,18 +225,21 @@ class Source:
             block = np.concatenate(
                 [self._slice(rows, span)[:, pick] for span, pick in self._spans(columns)], axis=1
             )
-        if block.dtype.kind == "f":
-            with np.errstate(over="ignore", invalid="ignore"):
-                total = block.sum(dtype=np.float64)
-            if not np.isfinite(total):
-                self._check_finite(block, rows, columns)
+        whole = slice(0, self.shape[0]) if rows is None else rows
+        check_finite(
+            block,
+            _shifted(whole, self.first_row),
+            _shifted(columns, self.first_column),
+            self.names,
+        )
         if self.meter is not None:
             self.meter.add(block.nbytes)
         return block
 
     def __getstate__(self) -> dict[str, Any]:
         # a meter belongs to the fit that it was shown in
-        return {"array": self.array, "names": self.names, "meter": None}
+        kept = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**kept, "meter": None}
 
     def _slice(self, rows: slice | Index | None, columns: slice) -> Raw:
         self._check_file()
@@ -248,19 +291,11 @@ class Source:
                 f"{need:,} are mapped: it was cut short after it was opened."
             )
 
-    def _check_finite(self, block: Raw, rows: slice | Index | None, columns: slice | Index) -> None:
-        bad = np.argwhere(~np.isfinite(block))
-        if not bad.size:  # the sum has overflowed, not the numbers
-            return
-        i, j = bad[0]
-        row = i + rows.start if isinstance(rows, slice) else i if rows is None else rows[i]
-        column = j + columns.start if isinstance(columns, slice) else columns[j]
-        name = "" if self.names is None else f" ({self.names[column]!r})"
-        value = "NaN" if np.isnan(block[i, j]) else "infinity"
-        raise ValueError(
-            f"X contains {value} in column {column}{name}, row {row}: fill or drop such values "
-            "first, for instance with sklearn.impute.SimpleImputer."
-        )
+
+def _shifted(index: slice | Index, by: int) -> slice | Index:
+    if isinstance(index, slice):
+        return slice(index.start + by, index.stop + by)
+    return index + by if by else index
 
 
 def _size_of_file(array: np.memmap[Any, Any]) -> int | None:

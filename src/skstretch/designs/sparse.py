@@ -9,13 +9,19 @@ import numpy as np
 
 from skstretch.core.dual_gram import DualGram, Frame, accumulated
 from skstretch.core.features import Features
-from skstretch.core.moments import SMALLEST_SCALE, Moments, column_moments, resolution
+from skstretch.core.moments import (
+    Moments,
+    column_moments,
+    from_range,
+    is_constant,
+    left_range,
+    resolution,
+)
 from skstretch.core.primal_gram import PrimalGram, primal_grams
-from skstretch.core.quadrant import Quadrant, Strip
-from skstretch.core.stretch import is_safe
+from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import COPIES, blocks_of, crossed, threaded_grams, working_bytes
-from skstretch.designs.protocol import Design
+from skstretch.designs.blocks import COPIES, blocks_of, working_bytes
+from skstretch.designs.protocol import Design, LocalDesign
 from skstretch.designs.sparse_block import (
     SparseBlock,
     add_product,
@@ -32,49 +38,23 @@ from skstretch.designs.sparse_block import (
 # a multiplication of the sparse product takes as long as this many of BLAS
 SPARSE_COST = 300
 
-
 # the exponential of a number, likewise
 EXP_COST = 150
-
 
 # bytes per stored entry that a block takes: values, patterns and copies of both
 BLOCK_ENTRY_BYTES = 96
 
 
-@dataclass(frozen=True)
-class SparseDesign:
-    """Columns of a sparse X (CSC, no duplicates), seen through a quadrant transform.
+@dataclass(frozen=True, eq=False)
+class SparseDesign(LocalDesign):
+    """A design of a scipy CSC array or matrix without duplicate entries.
 
-    Attributes
-    ----------
-    X : scipy CSC array or matrix of shape (n, d)
-    quadrant : Quadrant
-        The transform of the columns in use.
-    columns : index array or None
-        The columns of X in use; None for all.
-    bounded : bool
-        Whether z-scores are bounded, as they are for data not seen in training.
+    `rows` stays None: a selection of rows is cut out at once, and is sparse again.
     """
 
-    X: Any
-    quadrant: Quadrant
-    columns: Index | None = None
-    bounded: bool = False
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.X.shape[0]), self.quadrant.b.size
-
-    @property
-    def offset(self) -> float:
-        return self.quadrant.offset
-
-    def take(self, columns: Index) -> "SparseDesign":
-        kept = columns if self.columns is None else self.columns[columns]
-        return replace(self, columns=kept, quadrant=self.quadrant.take(columns))
-
     def take_rows(self, rows: Index) -> "SparseDesign":
-        return replace(self, X=self._raw(np.arange(self.shape[1]))[rows].tocsc(), columns=None)
+        X = self._raw(np.arange(self.shape[1]))[rows].tocsc()
+        return replace(self, X=X, columns=None)
 
     def dot(self, coef: Array) -> Array:
         out = np.zeros((self.shape[0], coef.shape[1]))
@@ -83,14 +63,12 @@ class SparseDesign:
             out += S @ coef[columns] + u @ coef[columns]
         return out
 
-    def row_peaks(self, exponent: float) -> Array | None:
-        if self.quadrant.is_safe(exponent):
-            return None
+    def _peaks(self) -> Array:
         peaks = np.full(self.shape[0], self.log_blank)
         for _, block in self._blocks():
             np.maximum.at(peaks, block.X.indices, log_sizes(block.stored))
         peaks[np.isneginf(peaks)] = 0.0
-        return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
+        return peaks
 
     @cached_property
     def log_blank(self) -> float:
@@ -99,17 +77,12 @@ class SparseDesign:
         blank = self.quadrant.features(np.zeros(gaps.size), gaps, self.bounded)
         return float(np.max(log_sizes(blank), initial=-np.inf))
 
-    def gram(
-        self,
-        exponents: Sequence[float],
-        weights: Array,
-        log_rows: Array | None,
-        borders: bool = True,
+    def _sums(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> list[DualGram]:
-        frequent, rare = self._split
         centre = np.zeros(self.shape[1])
         total: list[DualGram] = []
-        for columns, grams in self._parts(frequent, rare, exponents, weights, log_rows, borders):
+        for columns, grams in self._parts(exponents, weights, log_rows, borders):
             centre[columns] = grams[0].centre
             if total:
                 total = [accumulated(old, new) for old, new in zip(total, grams, strict=True)]
@@ -119,27 +92,20 @@ class SparseDesign:
         return [replace(gram, centre=centre) for gram in total]
 
     def _parts(
-        self,
-        frequent: Index,
-        rare: Index,
-        exponents: Sequence[float],
-        weights: Array,
-        log_rows: Array | None,
-        borders: bool,
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> Iterator[tuple[Index, list[DualGram]]]:
         """Gram matrices of the frequent columns, then of blocks of rare ones."""
+        frequent, rare = self._split
         if frequent.size or not rare.size:
-            dense = self.take(frequent)
-            yield frequent, threaded_grams(dense, exponents, weights, log_rows, borders)
+            dense = self.narrowed(frequent)
+            yield frequent, dense.dense_sums(exponents, weights, log_rows, borders)
         for columns, block in self._blocks(rare):
             index = rare[columns]
             if log_rows is None:
                 yield index, sparse_dual_grams(block, exponents, weights, borders)
             else:
-                yield (
-                    index,
-                    [scaled_dual_gram(block, r, log_rows, self.log_blank) for r in exponents],
-                )
+                blank = self.log_blank
+                yield index, [scaled_dual_gram(block, r, log_rows, blank) for r in exponents]
 
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
@@ -148,9 +114,7 @@ class SparseDesign:
             yield columns, sparse_coefficients(block, frame, self.log_blank, beta, total, weights)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
-        peaks = self.quadrant.column_peaks()
-        low, high = float(peaks.min()), float(peaks.max())
-        log_columns = [None if is_safe(low, high, r) else r * peaks for r in exponents]
+        log_columns = self.column_scales(exponents)
         if not self._rows_are_sparse:
             return primal_grams(self.row_blocks, exponents, weights, log_columns)
         return sparse_primal_grams(self._block, exponents, weights, log_columns)
@@ -160,15 +124,20 @@ class SparseDesign:
         return np.asarray(T.T @ V - np.outer(gram.q_centre - v, V.sum(axis=0)))
 
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
+        """With ``Qc = T - 1 t'``, m the mean of T: ``T'W T - w mm' + w (t - m)(t - m)'``.
+
+        That is ``T'W T + w tt' - s t' - t s'``, ``s = T'W 1 = w m``, for the means t of any rows;
+        where they are those of these rows, nothing is left to cancel.
+        """
         if not self._rows_are_sparse:
-            out = np.zeros_like(gram.C)
-            for rows, features in self.row_blocks():
-                Q = gram.stretched(features)
-                out += Q.T @ (weights[rows, None] * Q)
-            return out
+            return super().stretched_gram(gram, weights)
+        total = float(weights.sum())
+        if total == 0.0:
+            return np.zeros((self.shape[1], self.shape[1]))
         T, v = self._block.column_scaled(gram.r, gram.log_columns)
-        t = gram.q_centre - v
-        out = -gram.total_weight * np.outer(t, t)
+        m = T.T @ (weights / total)
+        away = gram.q_centre - v - m
+        out = total * (np.outer(away, away) - np.outer(m, m))
         add_product(out, T.T, weighted_rows(T, weights))
         return out
 
@@ -178,12 +147,9 @@ class SparseDesign:
             self._raw(everything)[rows].toarray(), slice(None), self.bounded
         )
 
-    def row_slices(self) -> Iterator[slice]:
-        return blocks_of(*self.shape)
-
     def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
         if not isinstance(other, SparseDesign):
-            return crossed(self, frame, weights, other)
+            return super().cross(frame, weights, other)
         K, Pq = np.zeros((other.shape[0], self.shape[0])), np.zeros(other.shape[0])
         for columns, block in self._blocks():
             new = other._block_of(np.arange(columns.start, columns.stop))
@@ -191,24 +157,15 @@ class SparseDesign:
             sparse_cross(block, new, frame, centre, self.log_blank, weights, K, Pq)
         return K, Pq
 
-    def in_memory(self) -> Features | None:
-        n_rows, n_columns = self.shape
-        # P, Q, the sorted copy and the orthogonal factor
-        if 4 * 8 * n_rows * n_columns > working_bytes():
-            return None
-        return self.row_features(np.arange(n_rows))
-
     def column_strips(
         self, within: slice | None = None, copies: int = COPIES
     ) -> Iterator[tuple[slice, Strip]]:
-        """Dense blocks of columns."""
         n_rows, n_columns = self.shape
         for columns in blocks_of(n_columns, n_rows, within, copies):
             raw = self._raw(np.arange(columns.start, columns.stop)).toarray()
             yield columns, Strip(raw, self.quadrant, columns, self.bounded)
 
     def row_blocks(self) -> Iterator[tuple[slice, Features]]:
-        """Dense features of blocks of rows."""
         raw = self._raw(np.arange(self.shape[1])).tocsr()
         for rows in self.row_slices():
             yield rows, self.quadrant.features(raw[rows].toarray(), slice(None), self.bounded)
@@ -263,11 +220,8 @@ class SparseDesign:
         return self.X if kept.size == self.X.shape[1] else self.X[:, kept]
 
 
-# Weighted moments of the columns of a sparse matrix, zeros counted but never stored.
-
-
 def sparse_moments(X: Any, weights: Array) -> Moments:
-    """Moments of all columns of X (CSC, no duplicate entries)."""
+    """Moments of all columns of X (CSC, no duplicate entries); zeros count and are not stored."""
     eps = resolution(X.dtype)
     total, counts = weights.sum(), np.diff(X.indptr)
     share = weights[X.indices] / total
@@ -276,32 +230,25 @@ def sparse_moments(X: Any, weights: Array) -> Moments:
     smallest = _extreme(np.minimum, values, X.indptr, gaps)
     largest = _extreme(np.maximum, values, X.indptr, gaps)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = _sums(share * values, X.indptr)
+        mean = _column_sums(share * values, X.indptr)
         deviations = values - np.repeat(mean, counts)
         # the share of the zeros, exactly none where there are none
-        rest = np.where(gaps, np.maximum(1.0 - _sums(share, X.indptr), 0.0), 0.0)
-        scale = np.sqrt(_sums(share * np.square(deviations), X.indptr) + rest * np.square(mean))
-    half_range = largest / 2 - smallest / 2
-    constant = half_range <= 4.0 * eps * np.maximum(np.abs(largest), np.abs(smallest))
-    extreme = ~constant & ~(np.isfinite(scale) & (scale >= SMALLEST_SCALE))
-    mean, scale = np.where(constant, smallest, mean), np.where(constant, 1.0, scale)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        low, high = (smallest - mean) / scale, np.where(constant, 0.0, (largest - mean) / scale)
-    moments = Moments(mean, scale, smallest, low, high, constant)
-    _mend(moments, np.flatnonzero(extreme), X, weights, eps)
+        rest = np.where(gaps, np.maximum(1.0 - _column_sums(share, X.indptr), 0.0), 0.0)
+        scale = np.sqrt(
+            _column_sums(share * np.square(deviations), X.indptr) + rest * np.square(mean)
+        )
+    constant = is_constant(smallest, largest, eps)
+    moments = from_range(mean, scale, smallest, largest, constant)
+    extreme = np.flatnonzero(left_range(scale, constant))
+    # the few columns whose squares leave the range of float64 are measured again, densely
+    for block in blocks_of(extreme.size, X.shape[0]):
+        some = extreme[block]
+        dense = X[:, some].toarray().astype(np.float64)
+        moments.put(some, column_moments(dense, weights, eps))
     return moments
 
 
-def _mend(moments: Moments, columns: Any, X: Any, weights: Array, eps: float) -> None:
-    """Measure again, densely, the few columns whose squares leave the range of float64."""
-    for block in blocks_of(columns.size, X.shape[0]):
-        some = columns[block]
-        part = column_moments(X[:, some].toarray().astype(np.float64), weights, eps)
-        for name in Moments.__dataclass_fields__:
-            getattr(moments, name)[some] = getattr(part, name)
-
-
-def _sums(values: Array, indptr: Any) -> Array:
+def _column_sums(values: Array, indptr: Any) -> Array:
     """Sums of the entries of every column."""
     # differences of one running sum would lose digits: reduceat adds column by column
     return _reduced(np.add, values, indptr, 0.0)

@@ -30,7 +30,6 @@ from skstretch.designs.blocks import (
 # bytes of a sparse product that are held at a time, as a share of the working memory
 PRODUCT_SHARE = 8
 
-
 # bytes of an entry of a sparse product: value and index, with room to grow
 ENTRY_BYTES = 24
 
@@ -155,9 +154,6 @@ def _by_rows(add: Callable[[slice], None], n_rows: int, n_columns: int) -> None:
             add(slice(start, min(share.stop, start + size)))
 
     in_threads(part, shares(n_rows, threads, n_columns))
-
-
-# Gram matrices of rare columns: sparse products and the corrections of their rank-one parts.
 
 
 def sparse_dual_grams(

@@ -17,10 +17,8 @@ from skstretch.designs import (
     DaskArray,
     Design,
     Ready,
-    Wanted,
     as_design,
     check_known,
-    dask_survey,
     is_dask,
     is_source,
     measure,
@@ -213,7 +211,7 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
     if isinstance(X, DaskArray):
         X, in_blocks = replace(X, weights=weights), X.is_wide
     if powers and in_blocks and wide and not matrix_free:
-        moments, found = _surveyed(estimator, X, rows, weights[rows], intercept, powers)
+        moments, found = _surveyed(estimator, X, weights, intercept, powers)
         ready = {a: grams for (a, _), grams in zip(powers, found, strict=True)}
     else:
         moments = measure(X, weights)
@@ -224,12 +222,7 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
 
 
 def _surveyed(
-    estimator: Any,
-    X: Any,
-    rows: Index,
-    weights: Array,
-    intercept: Intercept,
-    powers: Powers,
+    estimator: Any, X: Any, weights: Array, intercept: Intercept, powers: Powers
 ) -> tuple[Moments, list[Ready]]:
     """Moments and Gram matrices in one walk."""
     offsets = checked_offsets(estimator.b, X.shape[1])
@@ -239,11 +232,7 @@ def _surveyed(
         specs = [checked_spec(k, 1.0, a, estimator.fit_intercept, "auto") for k in ks]
         exponents = sorted({spec.r for spec in specs})
         transforms.append(Transform(estimator.quadrant, a, offsets, intercept, names, exponents))
-    borders = intercept is not Intercept.FREE
-    if isinstance(X, DaskArray):
-        return dask_survey(X, transforms, borders)
-    wants = [Wanted(transform.block, transform.exponents) for transform in transforms]
-    return survey(X, rows if rows.size < X.shape[0] else None, weights, wants, borders)
+    return survey(X, weights, transforms, borders=intercept is not Intercept.FREE)
 
 
 @dataclass(frozen=True)
@@ -263,11 +252,6 @@ class Transform:
         quadrant = checked_quadrant(self.quadrant, self.a, b, moments)
         check_range(quadrant, self.names, columns.start)
         return quadrant, active_columns(quadrant, self.intercept)
-
-    def block(self, moments: Moments, columns: slice) -> tuple[Quadrant, Index]:
-        """The transform of those columns that take part, and their places."""
-        quadrant, active = self.whole(moments, columns)
-        return quadrant.take(active), active
 
 
 # From ``cv`` to folds.

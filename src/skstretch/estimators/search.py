@@ -18,6 +18,7 @@ from sklearn.utils.metadata_routing import (
 from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import keep_count, selects
 from skstretch.core.types import Array, Index
+from skstretch.designs import rows_in_memory
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel, whole_or_nothing
 from skstretch.estimators.inputs import Prepared, Targets, View, make_folds, prepare
@@ -221,7 +222,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
         outputs[prepared.rows] = held_out
         left_out = np.setdiff1d(np.arange(prepared.X.shape[0]), prepared.rows)
         if left_out.size:
-            outputs[left_out] = self._linear(prepared.X[left_out])
+            outputs[left_out] = self._linear(rows_in_memory(prepared.X, left_out))
         return outputs
 
 

@@ -7,10 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.types import Array
-from skstretch.features.lazy import by_rows, checked_lazy, computed, is_lazy
+from skstretch.designs import is_dask
+from skstretch.features.lazy import by_rows, checked, computed
 
 
 class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -48,10 +49,7 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def fit(self, X: Any, y: Any = None) -> "GaussianBasis":
         """Draw the centres and set the width; y is ignored."""
-        if is_lazy(X):
-            X = checked_lazy(self, X, reset=True)
-        else:
-            X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = checked(self, X, reset=True)
         if not isinstance(self.n_centers, (int, np.integer)) or self.n_centers < 1:
             raise ValueError(f"n_centers={self.n_centers!r} must be an int of at least 1.")
         rng = check_random_state(self.random_state)
@@ -82,10 +80,9 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> Array:
         """Values of the basis functions, (n_samples, n_centers), in [0, 1]; lazy for Dask."""
         check_is_fitted(self)
-        if is_lazy(X):
-            X = checked_lazy(self, X, reset=False)
+        X = checked(self, X, reset=False)
+        if is_dask(X):
             return by_rows(self.transform, X, self.centers_.shape[0])
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         distances = self._distances(X, squared=True)
         distances /= -2.0 * self.width_**2
         return np.asarray(np.exp(distances, out=distances))

@@ -1,4 +1,5 @@
-"""Dask arrays in the transformers: outputs are lazy, and only what a fit needs is computed."""
+"""What the transformers take, and Dask arrays in them: outputs are lazy, and a fit computes no more
+than it needs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,20 +7,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from skstretch.core.moments import Moments, column_moments
+from skstretch.core.moments import Moments, column_moments, resolution
 from skstretch.core.types import Array
+from skstretch.designs import check_finite, is_dask
 
 
-def is_lazy(X: Any) -> bool:
-    """Whether X is a Dask collection."""
-    return hasattr(X, "__dask_graph__")
+def checked(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X of float64, or of float32 where it is that, with the columns that are expected.
 
-
-def checked_lazy(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """A Dask array of float64, or of float32 where it is one, with the columns that are expected.
-
-    Numbers that are not finite are found when they are computed.
+    Numbers of a Dask array that are not finite are found when they are computed.
     """
+    if not is_dask(X):
+        return validate_data(estimator, X, reset=reset, dtype=(np.float64, np.float32))
     if not isinstance(getattr(X, "chunks", None), tuple) or len(X.shape) != 2:
         raise TypeError(
             f"X is a Dask {type(X).__name__} of shape {getattr(X, 'shape', None)}: pass a Dask "
@@ -31,19 +30,21 @@ def checked_lazy(estimator: Any, X: Any, *, reset: bool) -> Any:
             "first."
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    return X if X.dtype == np.float32 else X.astype(np.float64)
+    return by_blocks(_finite, X if X.dtype == np.float32 else X.astype(np.float64))
+
+
+def _finite(chunk: Any, rows: slice, columns: slice) -> Any:
+    check_finite(chunk, rows, columns)
+    return chunk
 
 
 def computed(*arrays: Any) -> tuple[Any, ...]:
     """Dask arrays in memory, from one walk; others as they are."""
-    if not any(is_lazy(array) for array in arrays):
+    if not any(is_dask(array) for array in arrays):
         return arrays
     import dask
 
-    values = dask.compute(*arrays)
-    if not all(np.isfinite(value).all() for value in values):
-        raise ValueError("X contains NaN or infinity: fill or drop such values first.")
-    return tuple(values)
+    return tuple(dask.compute(*arrays))
 
 
 def by_rows(work: Callable[[Any], Array], X: Any, n_columns: int) -> Any:
@@ -63,15 +64,21 @@ def by_blocks(work: Callable[[Any, slice, slice], Array], X: Any) -> Any:
     return X.map_blocks(placed, dtype=X.dtype, meta=np.empty((0, 0), X.dtype))
 
 
-def lazy_moments(X: Any, weights: Array) -> Moments:
-    """Moments of every column, in one walk; rows in several chunks are put together first."""
-    used, eps = np.flatnonzero(weights > 0), float(np.finfo(X.dtype).eps)
+def moments_of(X: Any, weights: Array) -> Moments:
+    """Moments of every column over the rows of positive weight; see `_lazy_moments` for Dask."""
+    if is_dask(X):
+        return _lazy_moments(X, weights)
+    used = weights > 0
+    return column_moments(X[used].astype(np.float64), weights[used], resolution(X.dtype))
+
+
+def _lazy_moments(X: Any, weights: Array) -> Moments:
+    """In one walk; rows in several chunks are put together first."""
+    used, eps = np.flatnonzero(weights > 0), resolution(X.dtype)
     names = list(Moments.__dataclass_fields__)
 
     def block(chunk: Any) -> Array:
         raw = np.asarray(chunk, dtype=np.float64)[used]
-        if not np.isfinite(raw).all():
-            raise ValueError("X contains NaN or infinity: fill or drop such values first.")
         found = column_moments(raw, weights[used], eps)
         return np.stack([np.asarray(getattr(found, name), dtype=np.float64) for name in names])
 

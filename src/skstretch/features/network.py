@@ -7,10 +7,11 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.types import Array
-from skstretch.features.lazy import by_rows, checked_lazy, computed, is_lazy
+from skstretch.designs import is_dask
+from skstretch.features.lazy import by_rows, checked, computed
 
 
 class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -52,10 +53,7 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def fit(self, X: Any, y: Any = None) -> "RandomNetwork":
         """Draw the weights and learn mean and scale of the columns; y is ignored."""
-        if is_lazy(X):
-            X = checked_lazy(self, X, reset=True)
-        else:
-            X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = checked(self, X, reset=True)
         if not isinstance(self.n_units, (int, np.integer)) or self.n_units < 1:
             raise ValueError(f"n_units={self.n_units!r} must be an int of at least 1.")
         if not isinstance(self.scale, Real) or not 0 < float(self.scale) < np.inf:
@@ -72,10 +70,9 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> Array:
         """Outputs of the units, (n_samples, n_units), in (0, 1); lazy for a Dask array."""
         check_is_fitted(self)
-        if is_lazy(X):
-            X = checked_lazy(self, X, reset=False)
+        X = checked(self, X, reset=False)
+        if is_dask(X):
             return by_rows(self.transform, X, self.n_units)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         activity = ((X - self.mean_) / self.scale_) @ self.weights_
         activity += self.biases_
         activity *= self.scale

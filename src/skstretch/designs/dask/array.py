@@ -1,4 +1,7 @@
-"""Dask arrays: recognised without importing Dask, and cut into blocks that a task can work on."""
+"""Dask arrays, cut into blocks that a task can work on, and what a walk over them costs.
+
+Parts are added up by an ordered tree: which are added to which never depends on who comes first.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,9 +14,20 @@ from scipy import sparse
 
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, working_bytes
-from skstretch.designs.source import Meter, Raw, Source
+from skstretch.designs.local import by_columns
+from skstretch.designs.source import Meter, Source, check_finite
 
-# One block of a Dask array, as the task that works on it sees it.
+# parts that one task adds up
+FAN_IN = 8
+
+# a worker with this library loaded and nothing to do
+IDLE_BYTES = 250 * 2**20
+
+# Dask lets a worker start nothing new above this share of its limit
+PAUSE_SHARE = 0.8
+
+# a sub-block, its z-scores, its features and a product; its powers come on top
+SUB_BLOCK_COPIES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,49 +55,16 @@ class Block:
         return slice(first, last), index[first:last] - axis.start
 
 
-@dataclass(frozen=True)
-class Chunk(Source):
-    """A block in memory; errors name rows and columns of the whole X."""
-
-    first_row: int = 0
-    first_column: int = 0
-
-    def _check_finite(self, block: Raw, rows: slice | Index | None, columns: slice | Index) -> None:
-        whole = slice(0, self.shape[0]) if rows is None else rows
-        super()._check_finite(
-            block, _shifted(whole, self.first_row), _shifted(columns, self.first_column)
-        )
-
-
-def _shifted(index: slice | Index, by: int) -> slice | Index:
-    if isinstance(index, slice):
-        return slice(index.start + by, index.stop + by)
-    return index + by
-
-
 def opened(chunk: Any, block: Block) -> Any:
-    """The numbers of a block as the designs want them, after a look at what came."""
+    """The numbers of a block as the local designs want them, after a look at what came."""
     if sparse.issparse(chunk):
-        return _opened_sparse(chunk, block)
+        _check_shape(chunk, block)
+        X = by_columns(chunk)
+        check_finite(X, block.rows, block.columns)
+        return X
     raw = np.asarray(chunk)
     _check_shape(raw, block)
-    return Chunk(raw, first_row=block.rows.start, first_column=block.columns.start)
-
-
-def _opened_sparse(chunk: Any, block: Block) -> Any:
-    from skstretch.designs.as_design import tidy
-
-    _check_shape(chunk, block)
-    X = tidy(chunk)
-    if not np.isfinite(X.data).all():
-        place = int(np.flatnonzero(~np.isfinite(X.data))[0])
-        column = int(np.searchsorted(X.indptr, place, side="right")) - 1 + block.columns.start
-        row = int(X.indices[place]) + block.rows.start
-        value = "NaN" if np.isnan(X.data[place]) else "infinity"
-        raise ValueError(
-            f"X contains {value} in column {column}, row {row}: fill or drop such values first."
-        )
-    return X
+    return Source(raw, first_row=block.rows.start, first_column=block.columns.start)
 
 
 def _check_shape(chunk: Any, block: Block) -> None:
@@ -94,15 +75,6 @@ def _check_shape(chunk: Any, block: Block) -> None:
         )
     if chunk.dtype.kind not in "iufb":
         raise ValueError(f"{block} has dtype {chunk.dtype}: real numbers are needed.")
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a Dask collection, or one that is already cut into blocks."""
-    if isinstance(X, DaskArray):
-        return True
-    graph = getattr(X, "__dask_graph__", None)
-    # what can hold Dask arrays but does not has no graph
-    return graph is not None and graph() is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,16 +108,15 @@ class DaskArray:
     def ndim(self) -> int:
         return 2
 
-    @property
-    def dask(self) -> Any:
-        """The graph behind the array: with it Dask's arrays are told from others."""
-        return self.array.dask
-
     def __dask_graph__(self) -> Any:
         return self.array.__dask_graph__()
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Rows for splitters that look at them, unchecked; ours come from `rows_in_memory`."""
+        return self.array[np.arange(self.shape[0])[rows]].compute()
 
     @property
     def is_wide(self) -> bool:
@@ -176,13 +147,6 @@ class DaskArray:
     def __getstate__(self) -> dict[str, Any]:
         # a meter belongs to the fit that it was shown in
         return {"array": self.array, "weights": self.weights, "meter": None}
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Some rows in memory."""
-        from skstretch.designs.dask.walk import gathered_rows
-
-        index: Index = np.arange(self.shape[0])[rows]
-        return gathered_rows(self, index)
 
 
 def reference(part: Any) -> Any:
@@ -240,13 +204,6 @@ def computed_rows(X: Any) -> Iterator[Any]:
             yield X.blocks[number].compute()
 
 
-# An ordered tree of sums: which parts are added to which never depends on who comes first.
-
-
-# parts that one task adds up
-FAN_IN = 8
-
-
 def tree(name: str, keys: Sequence[Any], merge: Callable[..., Any]) -> tuple[dict[Any, Any], Any]:
     """Tasks of a Dask graph that merge neighbours, eight at a time, and the key of the root.
 
@@ -284,21 +241,6 @@ def tree_depth(n_blocks: int) -> int:
     while n_blocks > 1:
         n_blocks, depth = -(-n_blocks // FAN_IN), depth + 1
     return depth
-
-
-# What a walk over a Dask array costs before it starts: tasks, traffic, memory, walks.
-
-
-# a worker with this library loaded and nothing to do
-IDLE_BYTES = 250 * 2**20
-
-
-# Dask lets a worker start nothing new above this share of its limit
-PAUSE_SHARE = 0.8
-
-
-# a sub-block, its z-scores, its features and a product; its powers come on top
-SUB_BLOCK_COPIES = 4
 
 
 @dataclass(frozen=True)

@@ -1,139 +1,132 @@
-"""The design of a Dask array: by blocks of features or of rows."""
+"""The design of a Dask array: every product is a walk over its blocks.
 
-from collections.abc import Iterator, Sequence
+Wide arrays lie in blocks of features, and what the blocks return is added up; tall ones lie in
+blocks of rows, and what they return stands one below the other, or is pooled about a common mean.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from skstretch.core.dual_gram import DualGram, Frame
-from skstretch.core.features import Features
+from skstretch.core.dual_gram import DualGram, Frame, joined
+from skstretch.core.features import ExpFeatures, Features, PlainFeatures
 from skstretch.core.moments import pooled_sum
-from skstretch.core.primal_gram import PrimalGram, RowProduct, pooled_product
-from skstretch.core.quadrant import Quadrant
-from skstretch.core.stretch import is_safe
-from skstretch.core.types import Array, Index
-from skstretch.designs.as_design import as_design
-from skstretch.designs.blocks import blocks_of, working_bytes
-from skstretch.designs.dask.array import DaskArray, fits_here, gram_bytes
-from skstretch.designs.dask.walk import SelectedColumns, Work, gathered_rows, walk_graph, walked
-from skstretch.designs.dask.work import (
-    Coefficients,
-    ColumnGrams,
-    Cross,
-    Dot,
-    Grams,
-    Lens,
-    Peaks,
-    Place,
-    Projected,
-    RowCoefficients,
-    RowDot,
-    RowFeatures,
-    RowLens,
-    RowPeaks,
-    RowPlace,
-    Scattered,
-    StretchedGram,
-    beside,
-    joined_grams,
-    largest,
-    lens_for,
-    pooled_column_grams,
-    summed_pairs,
+from skstretch.core.primal_gram import (
+    PrimalGram,
+    RowProduct,
+    pooled_product,
+    pooled_rows,
 )
-from skstretch.designs.protocol import Design
-from skstretch.designs.survey import Ready
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.types import Array, Index
+from skstretch.designs.blocks import working_bytes
+from skstretch.designs.dask.array import Block, DaskArray, fits_here, gram_bytes
+from skstretch.designs.dask.walk import (
+    Ask,
+    FeatureLens,
+    Lens,
+    Place,
+    RowLens,
+    SelectedColumns,
+    gathered_rows,
+    walk_graph,
+    walked,
+)
+from skstretch.designs.local import local_design
+from skstretch.designs.protocol import Design, QuadrantDesign, Ready
 
-# Features of a wide Dask array: every product is a walk over blocks of features.
+# what one block alone is told
+Own = Callable[[Place], Mapping[str, Any]]
+
+
+def nothing(place: Place) -> Mapping[str, Any]:
+    """All that a block has to know is told to all of them."""
+    return {}
 
 
 @dataclass(frozen=True, eq=False)
-class WideDesign:
-    """Rows and columns of a Dask array in blocks of features.
-
-    Attributes
-    ----------
-    X : DaskArray
-    quadrant : Quadrant
-        The transform of the columns in use.
-    columns, rows : increasing index arrays or None
-        What of X is in use; None for all.
-    bounded : bool
-        Whether z-scores are bounded, as they are for data not seen in training.
-    ready : Ready or None
-        Gram matrices that an earlier walk has left.
-    selected : SelectedColumns
-        Columns that are in memory.
-    """
+class BlockDesign(QuadrantDesign):
+    """Rows and columns of a Dask array; `selected` holds columns that are in memory."""
 
     X: DaskArray
-    quadrant: Quadrant
-    columns: Index | None = None
-    rows: Index | None = None
-    bounded: bool = False
-    ready: Ready | None = None
     selected: SelectedColumns = field(default_factory=SelectedColumns)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        n_rows = self.X.shape[0] if self.rows is None else self.rows.size
-        return n_rows, self.quadrant.b.size
+    @abstractmethod
+    def lens(self) -> Lens:
+        """How a block is seen, told to all blocks."""
 
     @property
-    def offset(self) -> float:
-        return 1.0 if self.quadrant.kind == "exp" else 0.0
+    @abstractmethod
+    def places(self) -> list[Place]:
+        """The blocks that have something in use, and what."""
+
+    def _ask(
+        self,
+        product: str,
+        known: Mapping[str, Any],
+        own: Own = nothing,
+        merge: Callable[..., Any] | None = None,
+        need: int = 0,
+    ) -> Any:
+        """A product of every block: the list of them, or what they merge to."""
+        owns = [(place, own(place)) for place in self.places]
+        numbers = [place.number for place in self.places]
+        return walked(self.X, Ask(self.lens, product, known), owns, numbers, merge, need)
+
+    def _of_columns(self, columns: Index, quadrant: Quadrant) -> Design:
+        """Some columns of X in memory."""
+        raw = self.selected.of(self.X, columns)
+        return local_design(raw, quadrant, rows=self.rows, bounded=self.bounded)
+
+    @property
+    def _used_columns(self) -> Index:
+        return np.arange(self.shape[1]) if self.columns is None else self.columns
+
+
+@dataclass(frozen=True, eq=False)
+class WideDesign(BlockDesign):
+    """Rows and columns of a Dask array in blocks of features."""
 
     def take(self, columns: Index) -> Design:
         """Some columns; a selection no wider than it is tall is no larger than K: in memory."""
-        kept = columns if self.columns is None else self.columns[columns]
         if columns.size <= self.shape[0]:
-            return self._local(kept, self.quadrant.take(columns))
-        return replace(self, columns=kept, quadrant=self.quadrant.take(columns), ready=None)
-
-    def take_rows(self, rows: Index) -> Design:
-        return replace(self, rows=rows if self.rows is None else self.rows[rows], ready=None)
+            kept = columns if self.columns is None else self.columns[columns]
+            return self._of_columns(kept, self.quadrant.take(columns))
+        return self.narrowed(columns)
 
     def dot(self, coef: Array) -> Array:
         if not self.places:
             return np.zeros((self.shape[0], coef.shape[1]))
-        owns = [(place, coef[place.use]) for place in self.places]
-        result: Array = self._walk(Dot(self.lens), owns, pooled_sum)
+        result: Array = self._ask("dot", {}, lambda place: {"coef": coef[place.use]}, pooled_sum)
         return result
 
-    def row_peaks(self, exponent: float) -> Array | None:
-        if self.ready is not None and exponent in self.ready.grams:
-            return None
-        if self.quadrant.is_safe(exponent):
-            return None
-        peaks: Array = self._walk(Peaks(self.lens), self.places, largest)
-        return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
+    def _peaks(self) -> Array:
+        # no exponent is safe when it is infinite: blocks tell their peaks whatever they are
+        peaks: Array = self._ask("row_peaks", {"exponent": np.inf}, merge=largest)
+        return peaks
 
-    def gram(
-        self,
-        exponents: Sequence[float],
-        weights: Array,
-        log_rows: Array | None,
-        borders: bool = True,
+    def _sums(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> list[DualGram]:
-        if self.ready is not None:
-            known = self.ready.find(exponents, weights, log_rows, borders)
-            if known is not None:
-                return known
-        work = Grams(self.lens, [*exponents], weights, log_rows, borders)
+        known = {"exponents": [*exponents], "weights": weights, "log_rows": log_rows}
         need = gram_bytes(self.X, len(exponents))
-        grams: list[DualGram] = self._walk(work, self.places, joined_grams, need)
+        grams: list[DualGram] = self._ask(
+            "gram", {**known, "borders": borders}, merge=joined_grams, need=need
+        )
         return grams
 
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
-        bare = replace(frame, centre=np.zeros(0))
-        work = Coefficients(self.lens, bare, beta, total, weights)
+        work = self._coefficients(frame, beta, total, weights)
         for places in self._batches(beta.shape[1]):
             numbers = [place.number for place in places]
-            results = walked(self.X, work, places, numbers)
+            results = walked(self.X, work, [(place, {}) for place in places], numbers)
             yield from zip([place.use for place in places], results, strict=True)
 
     def lazy_coefficients(self, frame: Frame, beta: Array, total: Array, weights: Array) -> Any:
@@ -141,8 +134,7 @@ class WideDesign:
         import dask.array
 
         da: Any = dask.array
-        bare = replace(frame, centre=np.zeros(0))
-        work = Scattered(Coefficients(self.lens, bare, beta, total, weights))
+        work = Scattered(self._coefficients(frame, beta, total, weights), beta.shape[1])
         owns = {place.number: place for place in self.places}
         numbers = range(len(self.X.blocks))
         parts = walk_graph(self.X, work, [owns.get(i) for i in numbers], numbers, None)
@@ -150,6 +142,10 @@ class WideDesign:
         return da.concatenate(
             [da.from_delayed(p, s, dtype=np.float64) for p, s in zip(parts, shapes, strict=True)]
         )
+
+    def _coefficients(self, frame: Frame, beta: Array, total: Array, weights: Array) -> Ask:
+        known = {"frame": bare(frame), "beta": beta, "total": total, "weights": weights}
+        return Ask(self.lens, "coefficients", known)
 
     def _batches(self, n_targets: int) -> Iterator[list[Place]]:
         """Blocks whose coefficients fit the working memory together."""
@@ -166,24 +162,21 @@ class WideDesign:
     def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
         """New rows travel to the blocks: as many at a time as fit the working memory."""
         batch = max(1, working_bytes() // (4 * 8 * max(1, self.shape[1])))
-        work = Cross(self.lens, replace(frame, centre=np.zeros(0)), weights)
         found = []
         for start in range(0, other.shape[0], batch):
             rows = np.arange(start, min(other.shape[0], start + batch))
-            owns = []
-            for place in self.places:
+
+            def own(place: Place, rows: Index = rows) -> Mapping[str, Any]:
                 columns = np.arange(place.use.start, place.use.stop)
                 new = other.take(columns).row_features(rows)
-                owns.append((place, new, frame.centre[place.use]))
-            found.append(self._walk(work, owns, summed_pairs))
+                about = replace(frame, centre=frame.centre[place.use])
+                return {"frame": about, "other": NewRows(new)}
+
+            found.append(self._ask("cross", {"weights": weights}, own, summed_pairs))
         return np.vstack([K for K, _ in found]), np.concatenate([Pq for _, Pq in found])
 
     def row_features(self, rows: Index) -> Features:
-        owns = [(place, rows) for place in self.places]
-        return beside(self._walk(RowFeatures(self.lens), owns))
-
-    def row_slices(self) -> Iterator[slice]:
-        return blocks_of(*self.shape)
+        return beside(self._ask("row_features", {"rows": rows}))
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         return self._gathered.column_grams(exponents, weights)
@@ -194,21 +187,13 @@ class WideDesign:
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
         return self._gathered.stretched_gram(gram, weights)
 
-    def in_memory(self) -> Features | None:
-        n_rows, n_columns = self.shape
-        # P, Q, the sorted copy and the orthogonal factor
-        if 4 * 8 * n_rows * n_columns > working_bytes():
-            return None
-        return self.row_features(np.arange(n_rows))
-
     @cached_property
-    def lens(self) -> Lens:
-        """How a block is seen, told to all blocks."""
-        return lens_for(self.X, self.quadrant, self.rows, self.bounded)
+    def lens(self) -> FeatureLens:
+        kind, a = self.quadrant.kind, self.quadrant.a
+        return FeatureLens(kind, a, self.X.weights, self.rows, self.bounded)
 
     @cached_property
     def places(self) -> list[Place]:
-        """The blocks that have columns in use, and which."""
         given = self.X.weights is None
         found = []
         for number, block in enumerate(self.X.blocks):
@@ -221,10 +206,6 @@ class WideDesign:
                 found.append(Place(number, use, own, quadrant, b))
         return found
 
-    def _walk(self, work: Work, owns: Sequence[Any], merge: Any = None, need: int = 0) -> Any:
-        numbers = [place.number for place in self.places]
-        return walked(self.X, work, owns, numbers, merge, need)
-
     @cached_property
     def _gathered(self) -> Design:
         """All of it in memory, where the primal form is asked for: it is nearly square then."""
@@ -234,68 +215,26 @@ class WideDesign:
                 f"the primal form of {n_rows} samples and {n_columns} features would need the "
                 'whole X in memory: use solver="auto" or "dual" on a wide Dask array.'
             )
-        columns = np.arange(n_columns) if self.columns is None else self.columns
-        return self._local(columns, self.quadrant)
-
-    def _local(self, columns: Index, quadrant: Quadrant) -> Design:
-        raw = self.selected.of(self.X, columns)
-        return as_design(raw, quadrant, rows=self.rows, bounded=self.bounded)
-
-
-# Features of a tall Dask array: every product is a walk over blocks of rows.
+        return self._of_columns(self._used_columns, self.quadrant)
 
 
 @dataclass(frozen=True, eq=False)
-class TallDesign:
-    """Rows and columns of a Dask array in blocks of rows.
-
-    Attributes
-    ----------
-    X : DaskArray
-    quadrant : Quadrant
-        The transform of the columns in use.
-    columns, rows : increasing index arrays or None
-        What of X is in use; None for all.
-    bounded : bool
-        Whether z-scores are bounded, as they are for data not seen in training.
-    selected : SelectedColumns
-        Columns that are in memory.
-    """
-
-    X: DaskArray
-    quadrant: Quadrant
-    columns: Index | None = None
-    rows: Index | None = None
-    bounded: bool = False
-    selected: SelectedColumns = field(default_factory=SelectedColumns)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n_rows = self.X.shape[0] if self.rows is None else self.rows.size
-        return n_rows, self.quadrant.b.size
-
-    @property
-    def offset(self) -> float:
-        return 1.0 if self.quadrant.kind == "exp" else 0.0
+class TallDesign(BlockDesign):
+    """Rows and columns of a Dask array in blocks of rows."""
 
     def take(self, columns: Index) -> Design:
         """Some columns; in memory where they take little of it."""
-        kept = columns if self.columns is None else self.columns[columns]
         if fits_here(self.X, columns.size):
+            kept = columns if self.columns is None else self.columns[columns]
             return self._of_columns(kept, self.quadrant.take(columns))
-        return replace(self, columns=kept, quadrant=self.quadrant.take(columns))
-
-    def take_rows(self, rows: Index) -> Design:
-        return replace(self, rows=rows if self.rows is None else self.rows[rows])
+        return self.narrowed(columns)
 
     def dot(self, coef: Array) -> Array:
-        return np.concatenate(self._walk(RowDot(self.lens, coef), self.places))
+        return np.concatenate(self._ask("dot", {"coef": coef}))
 
-    def row_peaks(self, exponent: float) -> Array | None:
-        if self.quadrant.is_safe(exponent):
-            return None
-        peaks = np.concatenate(self._walk(RowPeaks(self.lens), self.places))
-        return None if is_safe(float(peaks.min()), float(peaks.max()), exponent) else peaks
+    def _peaks(self) -> Array:
+        # no exponent is safe when it is infinite: blocks tell their peaks whatever they are
+        return np.concatenate(self._ask("row_peaks", {"exponent": np.inf}))
 
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
@@ -303,86 +242,69 @@ class TallDesign:
         if frame.log_rows is not None:
             yield from self._gathered.coefficients(frame, beta, total, weights)
             return
-        work = RowCoefficients(self.lens, replace(frame, centre=np.zeros(0)))
         owns = [(place, beta[place.use], weights[place.use]) for place in self.places]
-        found: RowProduct = self._walk(work, owns, pooled_product)
+        numbers = [place.number for place in self.places]
+        work = RowCoefficients(self.lens, bare(frame))
+        found: RowProduct = walked(self.X, work, owns, numbers, pooled_product)
         yield slice(0, self.shape[1]), found.product + np.outer(found.q, total)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
-        work = ColumnGrams(self.lens, [*exponents])
-        owns = [(place, weights[place.use]) for place in self.places]
-        numbers = [i for i, (_, own) in enumerate(owns) if own.any()]
-        need = gram_bytes(self.X, len(exponents))
-        found: list[PrimalGram] = walked(
-            self.X,
-            work,
-            [owns[i] for i in numbers],
-            [self.places[i].number for i in numbers],
+        """About the means of the rows of positive weight; blocks that have none are not read."""
+        used = np.flatnonzero(weights > 0)
+        if used.size < weights.size:
+            index = used if self.rows is None else self.rows[used]
+            return replace(self, rows=index).column_grams(exponents, weights[used])
+        grams: list[PrimalGram] = self._ask(
+            "column_grams",
+            {"exponents": [*exponents]},
+            lambda place: {"weights": weights[place.use]},
             pooled_column_grams,
-            need,
+            gram_bytes(self.X, len(exponents)),
         )
-        return found
+        return grams
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
-        owns = [(place, V[place.use]) for place in self.places]
-        bare = replace(gram, C=np.zeros((0, 0)))
-        out: Array = self._walk(Projected(self.lens, bare), owns, pooled_sum)
+        own: Own = lambda place: {"V": V[place.use]}  # noqa: E731
+        out: Array = self._ask("project", {"gram": without_square(gram)}, own, pooled_sum)
         return out
 
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
-        owns = [(place, weights[place.use]) for place in self.places]
-        work = StretchedGram(self.lens, replace(gram, C=np.zeros((0, 0))))
-        out: Array = self._walk(work, owns, pooled_sum, gram_bytes(self.X, 1))
+        known = {"gram": without_square(gram)}
+        own: Own = lambda place: {"weights": weights[place.use]}  # noqa: E731
+        out: Array = self._ask("stretched_gram", known, own, pooled_sum, gram_bytes(self.X, 1))
         return out
 
     def row_features(self, rows: Index) -> Features:
         if self._resident is not None:
             return self._resident.row_features(rows)
-        return self._local(rows).row_features(np.arange(rows.size))
+        return self._of_rows(rows).row_features(np.arange(rows.size))
 
     def row_slices(self) -> Iterator[slice]:
         """The rows of one block at a time: a block is not read twice."""
         return iter([place.use for place in self.places])
 
-    def gram(
-        self,
-        exponents: Sequence[float],
-        weights: Array,
-        log_rows: Array | None,
-        borders: bool = True,
+    def _sums(
+        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> list[DualGram]:
         return self._gathered.gram(exponents, weights, log_rows, borders)
 
     def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
         return self._gathered.cross(frame, weights, other)
 
-    def in_memory(self) -> Features | None:
-        n_rows, n_columns = self.shape
-        # P, Q, the sorted copy and the orthogonal factor
-        if 4 * 8 * n_rows * n_columns > working_bytes():
-            return None
-        return self.row_features(np.arange(n_rows))
-
     @cached_property
     def lens(self) -> RowLens:
-        """How a block is seen, told to all blocks."""
         return RowLens(self.quadrant, self.columns, self.X.shape[1], self.bounded)
 
     @cached_property
-    def places(self) -> list[RowPlace]:
-        """The blocks that have rows in use, and which."""
+    def places(self) -> list[Place]:
         found = []
         for number, block in enumerate(self.X.blocks):
             use, own = block.rows, None
             if self.rows is not None:
                 use, own = block.within(self.rows, block.rows)
             if use.stop > use.start:
-                found.append(RowPlace(number, use, own))
+                found.append(Place(number, use, own))
         return found
-
-    def _walk(self, work: Work, owns: Sequence[Any], merge: Any = None, need: int = 0) -> Any:
-        numbers = [place.number for place in self.places]
-        return walked(self.X, work, owns, numbers, merge, need)
 
     @cached_property
     def _gathered(self) -> Design:
@@ -393,41 +315,132 @@ class TallDesign:
                 f"the dual form of {n_rows} samples and {n_columns} features would need the whole "
                 'X in memory: use solver="auto" or "primal" on a tall Dask array.'
             )
-        return self._local(np.arange(n_rows))
+        return self._of_rows(np.arange(n_rows))
 
     @cached_property
     def _resident(self) -> Design | None:
         """All of it in memory, for a search that looks at the same rows again and again."""
-        n_columns = self.shape[1]
-        if not fits_here(self.X, n_columns):
+        if not fits_here(self.X, self.shape[1]):
             return None
-        columns = np.arange(n_columns) if self.columns is None else self.columns
-        return self._of_columns(columns, self.quadrant)
+        return self._of_columns(self._used_columns, self.quadrant)
 
-    def _of_columns(self, columns: Index, quadrant: Quadrant) -> Design:
-        raw = self.selected.of(self.X, columns)
-        return as_design(raw, quadrant, rows=self.rows, bounded=self.bounded)
-
-    def _local(self, rows: Index) -> Design:
+    def _of_rows(self, rows: Index) -> Design:
+        """Some rows of X in memory."""
         raw = gathered_rows(self.X, rows if self.rows is None else self.rows[rows])
         if self.columns is not None:
             raw = raw[:, self.columns]
-        return as_design(raw, self.quadrant, bounded=self.bounded)
+        return local_design(raw, self.quadrant, bounded=self.bounded)
 
 
 def dask_design(
     X: DaskArray,
     quadrant: Quadrant,
-    rows: Index | None,
-    columns: Index | None,
-    bounded: bool,
-    ready: Ready | None,
-) -> WideDesign | TallDesign:
+    *,
+    rows: Index | None = None,
+    columns: Index | None = None,
+    bounded: bool = False,
+    ready: Ready | None = None,
+) -> BlockDesign:
     """See `as_design`; nothing is read yet."""
+    if rows is not None and rows.size == X.shape[0]:
+        rows = None
     if columns is not None and columns.size < X.shape[1]:
         quadrant = quadrant.take(columns)
     else:
         columns = None
-    if X.is_wide:
-        return WideDesign(X, quadrant, columns, rows, bounded, ready)
-    return TallDesign(X, quadrant, columns, rows, bounded)
+    kind = WideDesign if X.is_wide else TallDesign
+    return kind(X, quadrant, columns, rows, bounded, ready)
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Features at hand: as much of a design as `cross` asks of new rows."""
+
+    features: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.features.shape
+        return rows, columns
+
+    def take(self, columns: Index) -> "NewRows":
+        """Consecutive columns."""
+        span = slice(int(columns[0]), int(columns[-1]) + 1)
+        if isinstance(self.features, ExpFeatures):
+            return NewRows(ExpFeatures(self.features.L[:, span]))
+        return NewRows(PlainFeatures(self.features.P[:, span]))
+
+    def row_features(self, rows: Index) -> Features:
+        """All rows: `cross` asks for no others."""
+        features: Features = self.features
+        return features
+
+
+@dataclass(frozen=True, eq=False)
+class Scattered:
+    """Coefficients of all columns of a block, zero for those that are not in use."""
+
+    coefficients: Ask
+    n_targets: int
+
+    def __call__(self, X: Any, block: Block, own: Place | None) -> Array:
+        out = np.zeros((block.shape[1], self.n_targets))
+        if own is not None:
+            columns = slice(None) if own.own is None else own.own
+            out[columns] = self.coefficients(X, block, (own, {}))
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class RowCoefficients:
+    """``Qc' beta`` over the rows of the block, about their own mean."""
+
+    lens: RowLens
+    frame: Frame
+
+    def __call__(self, X: Any, block: Block, own: tuple[Place, Array, Array]) -> RowProduct:
+        place, beta, weights = own
+        design = self.lens.design(X, place)
+        zero, none = np.zeros(beta.shape[1]), np.zeros((len(beta), 1))
+        parts = design.coefficients(self.frame, beta, zero, weights)
+        product = np.vstack([alpha for _, alpha in parts])
+        means = design.coefficients(self.frame, none, np.ones(1), weights)
+        q = np.concatenate([alpha[:, 0] for _, alpha in means])
+        return RowProduct(float(weights.sum()), q, product, beta.sum(axis=0))
+
+
+def bare(frame: Frame) -> Frame:
+    """A frame without its centre, which coefficients do not need: less to send."""
+    return replace(frame, centre=np.zeros(0))
+
+
+def without_square(gram: PrimalGram) -> PrimalGram:
+    """The means of a Gram matrix alone: less to send."""
+    return replace(gram, C=np.zeros((0, 0)))
+
+
+def largest(parts: Sequence[Array]) -> Array:
+    """The largest by row."""
+    return np.asarray(np.maximum.reduce(parts))
+
+
+def joined_grams(parts: Sequence[list[DualGram]]) -> list[DualGram]:
+    """Gram matrices of consecutive blocks of features, exponent by exponent."""
+    return [joined(grams) for grams in zip(*parts, strict=True)]
+
+
+def pooled_column_grams(parts: Sequence[list[PrimalGram]]) -> list[PrimalGram]:
+    """Gram matrices of blocks of rows, exponent by exponent."""
+    return [pooled_rows(grams) for grams in zip(*parts, strict=True)]
+
+
+def summed_pairs(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Sums of both."""
+    return pooled_sum([K for K, _ in parts]), pooled_sum([Pq for _, Pq in parts])
+
+
+def beside(parts: Sequence[Any]) -> Features:
+    """Features of the same rows and consecutive columns."""
+    if isinstance(parts[0], ExpFeatures):
+        return ExpFeatures(np.hstack([part.L for part in parts]))
+    return PlainFeatures(np.hstack([part.P for part in parts]))

@@ -11,10 +11,11 @@ import numpy as np
 from skstretch.core.moments import pooled_sum
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index
-from skstretch.designs.as_design import as_design
 from skstretch.designs.blocks import lone_thread
 from skstretch.designs.dask.array import Block, check_known, opened, reference, tree
-from skstretch.designs.dask.work import spread
+from skstretch.designs.dask.walk import spread
+from skstretch.designs.local import local_design
+from skstretch.designs.source import is_dask
 
 Check = Callable[[Array, int], None]
 
@@ -38,7 +39,7 @@ class PartialDot:
         if not self.own.size:
             return np.zeros((X.shape[0], self.coef.shape[1]))
         quadrant = spread(self.quadrant, self.own, X.shape[1])
-        design = as_design(X, quadrant, columns=self.own, bounded=True)
+        design = local_design(X, quadrant, columns=self.own, bounded=True)
         # the check of the outputs has the last word
         with lone_thread(), np.errstate(over="ignore", invalid="ignore"):
             return design.dot(self.coef)
@@ -125,7 +126,7 @@ def lazily(function: Callable[[Array], Any], outputs: Any) -> Any:
 
     What comes out of one row of zeros tells dtype and shape.
     """
-    if not hasattr(outputs, "__dask_graph__"):
+    if not is_dask(outputs):
         return function(outputs)
     like = function(np.zeros((1, outputs.shape[1]), outputs.dtype))[:0]
     if like.ndim == 1:

@@ -1,8 +1,11 @@
-"""A walk over the blocks of a Dask array: one task a block, and an ordered tree that merges."""
+"""A walk over the blocks of a Dask array: one task a block, and an ordered tree that merges.
+
+A block of a design is a design: the task opens it as one, and asks it for a product by its name.
+"""
 
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -10,10 +13,14 @@ import numpy as np
 from scipy import sparse
 from sklearn import config_context, get_config
 
-from skstretch.core.types import Index
+from skstretch.core.moments import Kind
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import lone_thread, working_bytes
 from skstretch.designs.dask.array import Block, DaskArray, opened, reference, tree
 from skstretch.designs.dask.run import run
+from skstretch.designs.local import local_design, local_moments
+from skstretch.designs.protocol import LocalDesign
 from skstretch.designs.source import Source
 
 
@@ -64,7 +71,8 @@ def walk_graph(
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
-    name = f"skstretch-{type(work).__name__.lower()}-{uuid.uuid4().hex}"
+    kind = work.product if isinstance(work, Ask) else type(work).__name__.lower()
+    name = f"skstretch-{kind}-{uuid.uuid4().hex}"
     shared = f"{name}-shared"
     tasks: dict[Any, Any] = {shared: Shared(work, get_config()["working_memory"])}
     keys = []
@@ -100,7 +108,93 @@ def walked(
     return results if merge is None else results[0]
 
 
-# Rows or columns of a Dask array, brought into memory.
+@dataclass(frozen=True, eq=False)
+class Place:
+    """The columns (or rows) in use of one block.
+
+    `use` are their places among all that are in use, `own` their places in the block (None for
+    all). A block of features is either told their `quadrant`, or measures itself and is told only
+    `b`, if that is not 0.
+    """
+
+    number: int
+    use: slice
+    own: Index | None
+    quadrant: Quadrant | None = None
+    b: Array | None = None
+
+
+class Lens(Protocol):
+    """How all blocks are seen: what they share of the transform and of the selection."""
+
+    def design(self, X: Any, place: Place) -> LocalDesign:
+        """The block as a design of its own."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureLens:
+    """For blocks of features; `weights` are those that a block measures its columns by."""
+
+    kind: Kind
+    a: float
+    weights: Array | None
+    rows: Index | None
+    bounded: bool
+
+    def design(self, X: Any, place: Place) -> LocalDesign:
+        n_columns = X.shape[1]
+        own = np.arange(n_columns) if place.own is None else place.own
+        quadrant = place.quadrant
+        if quadrant is None:
+            assert self.weights is not None
+            moments = local_moments(X, self.weights).take(own)
+            b = np.zeros(own.size) if place.b is None else place.b
+            quadrant = Quadrant(self.kind, moments, self.a, b)
+        whole = spread(quadrant, own, n_columns)
+        return local_design(X, whole, rows=self.rows, columns=own, bounded=self.bounded)
+
+
+@dataclass(frozen=True, eq=False)
+class RowLens:
+    """For blocks of rows, which are told the transform of the columns in use."""
+
+    quadrant: Quadrant
+    columns: Index | None
+    n_columns: int
+    bounded: bool
+
+    def design(self, X: Any, place: Place) -> LocalDesign:
+        columns = np.arange(self.n_columns) if self.columns is None else self.columns
+        whole = spread(self.quadrant, columns, self.n_columns)
+        return local_design(X, whole, rows=place.own, columns=columns, bounded=self.bounded)
+
+
+def spread(quadrant: Quadrant, own: Index, n_columns: int) -> Quadrant:
+    """The transform of some columns as one of all: the others are never looked at."""
+    if own.size == n_columns:
+        return quadrant
+    place = np.zeros(n_columns, dtype=np.intp)
+    place[own] = np.arange(own.size)
+    return quadrant.take(place)
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """Work: a product of the block's own design, by the name that it has in `Design`.
+
+    `known` are the arguments that all blocks are told; each brings its place and the others.
+    """
+
+    lens: Lens
+    product: str
+    known: Mapping[str, Any]
+
+    def __call__(self, X: Any, block: Block, own: tuple[Place, Mapping[str, Any]]) -> Any:
+        place, more = own
+        found = getattr(self.lens.design(X, place), self.product)(**self.known, **more)
+        # coefficients come a few columns at a time
+        return np.vstack([part for _, part in found]) if isinstance(found, Iterator) else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +205,10 @@ class PickColumns:
 
     def __call__(self, X: Any, block: Block, own: Index) -> Any:
         picked = X.read(None, own) if isinstance(X, Source) else X[:, own]
-        return np.array(picked) if self.rows is None and _is_dense(picked) else self._some(picked)
-
-    def _some(self, picked: Any) -> Any:
-        return picked if self.rows is None else picked[self.rows]
+        if self.rows is not None:
+            return picked[self.rows]
+        # a copy: what is read may be a view that keeps the whole chunk
+        return np.array(picked) if _is_dense(picked) else picked
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +216,7 @@ class PickRows:
     """Some rows of a block of rows."""
 
     def __call__(self, X: Any, block: Block, own: Index) -> Any:
-        return np.array(X.read(None, slice(0, X.shape[1]))[own]) if _is_chunk(X) else X[own]
+        return np.array(X[own]) if isinstance(X, Source) else X[own]
 
 
 def gathered_columns(array: DaskArray, columns: Index) -> Any:
@@ -163,17 +257,11 @@ def _is_dense(part: Any) -> bool:
     return isinstance(part, np.ndarray)
 
 
-def _is_chunk(X: Any) -> bool:
-    return isinstance(X, Source)
-
-
-# Columns of a Dask array that were selected before: neighbouring selections share most of them.
-
-
 class SelectedColumns:
     """Columns in memory; only those that were never asked for are read.
 
-    At most a quarter of the working memory is kept between selections. Pickles are empty.
+    Neighbouring selections of a search share most of theirs. At most a quarter of the working
+    memory is kept between selections. Pickles are empty.
     """
 
     def __init__(self) -> None:
