@@ -44,8 +44,8 @@ tour: $(VENV)/.dev ## the same in Python, and Table 1 of the paper (examples/dem
 # Quick by default, into out/quick; `make reproduce REPRODUCE=` is the full run (hours), into
 # out/reproduction; `REPRODUCE=fig2` is one piece.
 REPRODUCE ?= --quick
-reproduce: $(VENV)/.experiments ## the paper's tables, figures and claims
-	$(VENV)/bin/skstretch reproduce $(REPRODUCE)
+reproduce: $(VENV)/.reproduction ## the paper's tables, figures and claims
+	$(PY) -m reproduction $(REPRODUCE)
 
 # The processes already fill the cores. If each also started one BLAS or OpenMP thread per core,
 # they would fight over them (several times slower), so every process gets a single thread.
@@ -71,10 +71,10 @@ format: $(VENV)/.dev ## apply ruff's fixes and format
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-bench: $(VENV)/.experiments ## measure speed and memory
+bench: $(VENV)/.reproduction ## measure speed and memory
 	$(PY) -m benchmarks.bench
 
-arena: $(VENV)/.experiments ## compare with other methods on real data
+arena: $(VENV)/.reproduction ## compare with other methods on real data
 	$(PY) -m benchmarks.arena --write docs/arena.md
 
 rules: $(VENV)/.dev ## study which rule and grid should be the default, write docs/rules.md
@@ -91,9 +91,9 @@ accuracy: $(VENV)/.dev ## measure correct digits, write docs/accuracy.md
 
 clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests reproduction benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Three stamps: the bare environment, the tools for daily work, the extras of the experiments.
+# Three stamps: the bare environment, the tools for daily work, what the reproduction needs.
 # `--clear` lets an interrupted build start over; `pip install --group` needs pip 25.1.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -108,6 +108,6 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.created
 	$(PY) -m pip install --quiet --editable '.[plot,cli,report]' --group test --group check
 	@touch $@
 
-$(VENV)/.experiments: pyproject.toml | $(VENV)/.dev
-	$(PY) -m pip install --quiet --editable '.[plot,cli,experiments]'
+$(VENV)/.reproduction: pyproject.toml | $(VENV)/.dev
+	$(PY) -m pip install --quiet --group reproduction
 	@touch $@

@@ -15,8 +15,8 @@ from sklearn.svm import LinearSVC
 from benchmarks.limits import holds, rates
 from benchmarks.peak import with_peak
 from benchmarks.timing import best_time
+from reproduction.standins import make_tfidf_standin
 from skstretch import StretchyClassifier, StretchyRegressor
-from skstretch.datasets import make_tfidf_standin
 
 # a ninth of the documents, and all of them
 PART, WHOLE = 1_654, 16_087

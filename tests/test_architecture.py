@@ -15,6 +15,7 @@ import pytest
 
 PACKAGE = "skstretch"
 SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
+REPRODUCTION = Path(__file__).parents[1] / "reproduction"
 
 # Room -> rooms that it may import. A room is a folder or a file directly under src/skstretch.
 # ROOT is `skstretch/__init__.py`, the public names: only the rooms above it may ask it.
@@ -33,13 +34,21 @@ MAY_IMPORT = {
     "export": {"core", "features", "estimators"},
     "datasets": {"io"},
     "report": {ROOT, "core", "estimators", "plots", "io", "style"},
-    "experiments": {ROOT, "core", "plots", "datasets", "io", "style"},
     "cli": {
         ROOT, "core", "features", "estimators", "plots", "report", "export", "io", "datasets",
-        "experiments", "style",
+        "style",
     },
 }  # fmt: skip
 FOR_ALL = {"exceptions"}
+
+# Beside the package in a checkout: they import it, and never the other way round.
+BESIDE = {"reproduction", "benchmarks", "examples", "tests"}
+
+# All that the reproduction of the paper may import, as any user can.
+PUBLIC = {
+    "skstretch", "skstretch.core", "skstretch.datasets", "skstretch.exceptions",
+    "skstretch.plots", "skstretch.style",
+}  # fmt: skip
 
 # Room -> dotted names that it may neither import nor use.
 FORBIDDEN = {
@@ -136,9 +145,12 @@ def room_of(name: str) -> str:
 
 
 def is_public(name: str) -> bool:
-    """`skstretch.X` and `skstretch.room.X` are public, what lies deeper or starts with _ is not."""
-    parts = name.split(".")
-    return len(parts) <= 3 and not any(part.startswith("_") for part in parts)
+    """A public room, or a name in one that is neither a module of it nor starts with _."""
+    parent, _, leaf = name.rpartition(".")
+    if name in PUBLIC or parent not in PUBLIC or leaf.startswith("_"):
+        return name in PUBLIC
+    inside = SOURCE.joinpath(*name.split(".")[1:])
+    return not inside.is_dir() and not inside.with_suffix(".py").exists()
 
 
 def import_faults(room: str, mention: Mention) -> Iterator[str]:
@@ -147,8 +159,8 @@ def import_faults(room: str, mention: Mention) -> Iterator[str]:
         target = room_of(name)
         if room != ROOT and target not in MAY_IMPORT[room] | FOR_ALL | {room}:
             yield f"{room} must not import {target} ({name})"
-        if room == "experiments" and target != room and mention.imported and not is_public(name):
-            yield f"experiments uses the public API alone, not {name}"
+    if mention.imported and within(name, BESIDE):
+        yield f"{room} must not import {name}: it is not installed with the package"
     if within(name, FORBIDDEN.get(room, set())):
         yield f"{room} must not use {name}"
     package = name.split(".")[0]
@@ -198,6 +210,48 @@ def test_source_keeps_the_plan():
         for fault in faults(path.read_text("utf-8"), path.relative_to(SOURCE).as_posix())
     ]
     assert not found, "\n" + "\n".join(found)
+
+
+def private_imports(code: str, module: str) -> list[str]:
+    """What a module of the reproduction takes from this package beyond its public names."""
+    return [
+        f"{module}:{mention.line}: {mention.name}"
+        for mention in mentions(ast.parse(code), module, False)
+        if within(mention.name, {PACKAGE})
+        and not (
+            is_public(mention.name)
+            if mention.imported
+            else room_of(mention.name) == ROOT or within(mention.name, PUBLIC - {PACKAGE})
+        )
+    ]
+
+
+def test_the_reproduction_uses_public_names_alone():
+    paths = [path for path in REPRODUCTION.rglob("*.py") if "tests" not in path.parts]
+    assert REPRODUCTION / "study.py" in paths
+    found = [
+        fault
+        for path in paths
+        for fault in private_imports(path.read_text("utf-8"), f"reproduction.{path.stem}")
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("code", "private"),
+    [
+        ("from skstretch import StretchyRegressor, core, datasets", 0),
+        ("from skstretch.core import k_measure\nimport skstretch\nskstretch.__version__", 0),
+        ("from skstretch import solve", 1),
+        ("from skstretch import _hidden", 1),
+        ("from skstretch.core import factors", 1),
+        ("from skstretch.core.factors import lu", 1),
+        ("from skstretch.io import files", 1),
+        ("import skstretch\nskstretch.solve.fit", 1),
+    ],
+)
+def test_private_names_are_seen(code, private):
+    assert len(private_imports(code, "reproduction.example")) == private
 
 
 def test_the_table_has_no_cycle():
@@ -255,9 +309,7 @@ GOOD = [
     ("estimators/regressor.py", "import numpy as np\nnp.asarray(1)\nself.design_.dot(coef)"),
     ("plots/path.py", "def plot(self):\n    import matplotlib.pyplot as plt"),
     ("plots/path.py", "if TYPE_CHECKING:\n    from matplotlib.axes import Axes"),
-    ("experiments/table1.py", "from skstretch import StretchyRegressor, core, datasets"),
-    ("experiments/table1.py", "from skstretch.core import k_measure\nfrom . import _shared"),
-    ("cli/fit.py", "import typer\nfrom rich.table import Table\nfrom skstretch import experiments"),
+    ("cli/fit.py", "import typer\nfrom rich.table import Table\nfrom skstretch import datasets"),
     ("report/page.py", "import altair as alt"),
     ("__init__.py", "from skstretch.estimators import StretchyRegressor as StretchyRegressor"),
     ("__init__.py", "from . import core, search"),
@@ -281,9 +333,7 @@ BAD = [
     ("search.py", "from .estimators import regressor", "search must not import estimators"),
     ("plots/path.py", "from ..solve import fit_stretchy", "plots must not import solve"),
     ("plots/path.py", "estimator.fit(X)", "plots never fit"),
-    ("experiments/table1.py", "from ..solve import fit", "experiments must not import solve"),
-    ("experiments/table1.py", "from ..core.factors import lu", "public API alone"),
-    ("experiments/table1.py", "from skstretch import _hidden", "public API alone"),
+    ("datasets/text.py", "from reproduction import sets", "not installed with the package"),
     ("designs/dense.py", "def tdot(self, y): ...", "designs never see y"),
     ("solve.py", "from scipy.sparse import issparse", "issparse"),
     ("solve.py", "import scipy.sparse as sp\nsp.issparse(X)", "issparse"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from skstretch.experiments.ranks import RankTest, compare_ranks
+from reproduction.ranks import RankTest, compare_ranks
 
 from . import ledger
 from .methods import BASELINES, METHODS, OURS, RIDGE

@@ -17,7 +17,7 @@ STEEL, PALE = "#8a8a8a", "#9ecae1"
 
 # Of the displays: marks, guides and lines in the background, as matplotlib writes greys.
 RUST = "#c1440e"
-MARK, GUIDE, FAINT, MESH = "0.35", "0.6", "0.85", "0.9"
+MARK, HINT, GUIDE, FAINT, MESH = "0.35", "0.4", "0.6", "0.85", "0.9"
 COLORMAP = "viridis"
 
 # Where colour is lost, dashes and markers still tell series apart.

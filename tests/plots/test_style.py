@@ -14,8 +14,8 @@ COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
 def test_python_names_its_colours_here_alone():
     found = {
         path.name: COLOUR.findall(path.read_text("utf-8"))
-        for path in SOURCE.rglob("*.py")
-        if "experiments" not in path.parts
+        for folder in (SOURCE, SOURCE.parents[1] / "reproduction")
+        for path in folder.rglob("*.py")
     }
     assert COLOUR.findall("x = '#0072b2'")  # the pattern sees one
     assert {name for name, colours in found.items() if colours} == {"style.py"}

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn, TypeVar, cast
 
 import typer
 
-from skstretch.cli import compare, datasets, fit, inspect, predict, report, reproduce, version
+from skstretch.cli import compare, datasets, fit, inspect, predict, report, version
 from skstretch.cli.console import fail
 from skstretch.exceptions import DataError, Failure
 
@@ -40,7 +40,6 @@ COMMANDS: dict[str, Any] = {
     "report": report,
     "compare": compare,
     "datasets": datasets,
-    "reproduce": reproduce,
     "version": version,
 }
 

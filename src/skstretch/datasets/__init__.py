@@ -1,4 +1,4 @@
-"""The ten data sets of the paper, and generated stand-ins for those that are hard to get.
+"""Loaders for the ten data sets of the paper.
 
 See ``docs/datasets.md`` for where files are looked for and how to put them there by hand.
 """
@@ -16,7 +16,6 @@ from skstretch.datasets.loaders import (
     fetch_tfidf,
     list_datasets,
 )
-from skstretch.datasets.standins import make_gaze_standin, make_gisette_standin, make_tfidf_standin
 from skstretch.exceptions import ChecksumError, DatasetNotFoundError
 
 __all__ = [
@@ -33,7 +32,4 @@ __all__ = [
     "fetch_prostate",
     "fetch_tfidf",
     "list_datasets",
-    "make_gaze_standin",
-    "make_gisette_standin",
-    "make_tfidf_standin",
 ]

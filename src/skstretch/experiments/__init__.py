@@ -1,1 +1,0 @@
-"""Statistics and tables for comparing methods over many data sets."""
