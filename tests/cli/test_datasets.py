@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_svmlight_file
 
-from skstretch.datasets import list_datasets
+from skstretch.datasets import list_datasets, make_spectra
 from tests.cli.program import run
 from tests.cli.samples import floats, read_csv
 
@@ -14,7 +14,9 @@ from tests.cli.samples import floats, read_csv
 def test_real_program(folder):
     done = run("datasets", "--json", cwd=folder)
     assert (done.code, done.err) == (0, "")
-    assert json.loads(done.out) == list_datasets()
+    *paper, spectra = json.loads(done.out)
+    assert paper == list_datasets()
+    assert (spectra["name"], spectra["where"]) == ("spectra", "generated")
 
 
 def test_table(call):
@@ -78,3 +80,13 @@ def test_without_a_network(call, monkeypatch, tmp_path):
 def test_mistakes(call, words, message):
     done = call("datasets", *words)
     assert (done.code, done.out, done.err) == (2, "", f"error: {message}\n")
+
+
+def test_generated_spectra_are_those_of_the_api(call, folder):
+    done = call("datasets", "spectra", "-o", "spectra.csv")
+    assert done.code == 0
+    rows = np.loadtxt("spectra.csv", delimiter=",", skiprows=1)
+    X, y = make_spectra(return_X_y=True)
+    np.testing.assert_array_equal(rows, np.column_stack([X, y]))
+    row = json.loads(call("datasets", "--json").out)[-1]
+    assert (row["samples"], row["features"]) == X.shape

@@ -13,7 +13,16 @@ from skstretch.cli import options
 from skstretch.cli.console import Talk, check_writable, nearest, print_json, quoted, show
 from skstretch.exceptions import DataError, Failure
 
-EXAMPLES = ("skstretch datasets", "skstretch datasets diabetes -o diabetes.csv")
+EXAMPLES = ("skstretch datasets", "skstretch datasets spectra -o spectra.csv")
+# a set that is made on the spot, beside those of the paper
+SPECTRA = {
+    "name": "spectra",
+    "task": "regression",
+    "kind": "dense",
+    "samples": 60,
+    "features": 501,
+    "where": "generated",
+}
 
 
 def datasets(
@@ -25,10 +34,10 @@ def datasets(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """List the data sets of the paper and where each would come from, or write one to a file."""
+    """List the data sets and where each would come from, or write one to a file."""
     from skstretch.datasets import list_datasets
 
-    listed = list_datasets()
+    listed = [*list_datasets(), SPECTRA]
     if name is None:
         if output is not None:
             raise DataError("-o goes with the name of a set: skstretch datasets NAME -o FILE.")
@@ -50,7 +59,7 @@ def _write(name: str, output: Path, talk: Talk) -> None:
     from skstretch.io.files import replacing
 
     with _downloading(talk):
-        bunch = getattr(sets, f"fetch_{name}")()
+        bunch = sets.make_spectra() if name == "spectra" else getattr(sets, f"fetch_{name}")()
     sparse = hasattr(bunch.data, "tocsr")
     wanted = (".svm", ".libsvm", ".svmlight") if sparse else (".csv",)
     if output.suffix not in wanted:

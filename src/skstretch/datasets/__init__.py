@@ -16,6 +16,7 @@ from skstretch.datasets.loaders import (
     fetch_tfidf,
     list_datasets,
 )
+from skstretch.datasets.spectra import make_spectra
 from skstretch.exceptions import ChecksumError, DatasetNotFoundError
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "fetch_prostate",
     "fetch_tfidf",
     "list_datasets",
+    "make_spectra",
 ]
