@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 VENV := .venv
-PY := $(VENV)/bin/python
+BIN := $(VENV)/bin
+PY := $(BIN)/python
 
 # Two test processes. Override with `make test WORKERS=8` on a larger machine.
 WORKERS ?= 2
@@ -21,21 +22,21 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour reproduce test test-slow check format bench arena rules scaling coverage accuracy clean
+.PHONY: help demo tour reproduce test test-slow check format bench arena rules scaling coverage accuracy house wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.dev ## from a CSV to predictions with intervals and a report
+demo: $(VENV)/.demo ## generated spectra, from a CSV to predictions with intervals and a report
 	@mkdir -p out/demo
-	$(VENV)/bin/skstretch datasets diabetes -o out/demo/diabetes.csv
-	$(VENV)/bin/skstretch fit out/demo/diabetes.csv --target target --intervals \
-	  -o out/demo/diabetes.stretchy
-	$(VENV)/bin/skstretch predict out/demo/diabetes.stretchy out/demo/diabetes.csv --interval 0.9 \
+	$(BIN)/skstretch datasets spectra -o out/demo/spectra.csv
+	$(BIN)/skstretch fit out/demo/spectra.csv --target target --intervals \
+	  -o out/demo/spectra.stretchy
+	$(BIN)/skstretch predict out/demo/spectra.stretchy out/demo/spectra.csv --interval 0.9 \
 	  -o out/demo/predictions.csv
-	$(VENV)/bin/skstretch report out/demo/diabetes.stretchy --data out/demo/diabetes.csv \
-	  --target target -o out/demo/report.html
+	$(BIN)/skstretch report out/demo/spectra.stretchy --data out/demo/spectra.csv \
+	  -o out/demo/report.html
 	@echo "The report is out/demo/report.html; open it in a browser."
 
 tour: $(VENV)/.dev ## the same in Python, and Table 1 of the paper (examples/demo.py)
@@ -89,11 +90,19 @@ coverage: $(VENV)/.dev ## measure how often intervals cover, write docs/coverage
 accuracy: $(VENV)/.dev ## measure correct digits, write docs/accuracy.md
 	$(PY) -m benchmarks.accuracy
 
+house: $(VENV)/.dev ## measure how the package is cut, rewrite the table of CONTRIBUTING.md
+	$(PY) tools/house.py --write
+
+wheel: $(VENV)/.created ## build the wheel and the source archive into dist/
+	$(PY) -m pip install --quiet 'build>=1.2'
+	$(PY) -m build --outdir dist .
+
 clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests reproduction benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Three stamps: the bare environment, the tools for daily work, what the reproduction needs.
+# Four stamps, each more than the one before: the bare environment, what the demo needs, the tools
+# for daily work, what the reproduction needs.
 # `--clear` lets an interrupted build start over; `pip install --group` needs pip 25.1.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -104,9 +113,13 @@ $(VENV)/.created:
 	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
 	@touch $@
 
+$(VENV)/.demo: pyproject.toml | $(VENV)/.created
+	$(PY) -m pip install --quiet --editable '.[cli,report]'
+	@touch $@
+
 $(VENV)/.dev: pyproject.toml | $(VENV)/.created
 	$(PY) -m pip install --quiet --editable '.[plot,cli,report]' --group test --group check
-	@touch $@
+	@touch $@ $(VENV)/.demo
 
 $(VENV)/.reproduction: pyproject.toml | $(VENV)/.dev
 	$(PY) -m pip install --quiet --group reproduction

@@ -167,9 +167,7 @@ def passed(name: str, folder: str) -> list[str]:
     code = DATA + TABLE + before + TRACER.replace("CALL", RUN if call == "RUN" else call)
     out = Path(folder) / "seen.txt"
     code = code.replace("OUT", repr(str(out)))
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{name}: {done.stderr[-2000:]}")
     files = out.read_text().splitlines()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skstretch.io.read import load as load
     from skstretch.io.write import save as save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> the room that it lives in. A name is imported when it is first asked for, so that
 # `skstretch --help` does not wait for scikit-learn.

@@ -18,8 +18,10 @@ def test_the_law_of_beer_and_lambert_holds():
     curves.append((700 / wavelength) ** 2)
     found, *_ = np.linalg.lstsq(np.array(curves).T, -np.log10(spectra.data).T, rcond=None)
     np.testing.assert_allclose(found[0], spectra.target, rtol=1e-10)
-    assert (found[1] >= 0).all() and (found[1] <= 1).all()
-    assert (found[2] >= 0).all() and (found[2] <= 0.1).all()
+    assert (found[1] >= 0).all()
+    assert (found[1] <= 1).all()
+    assert (found[2] >= 0).all()
+    assert (found[2] <= 0.1).all()
 
 
 def test_noise_is_what_was_asked_for():
