@@ -40,7 +40,7 @@ class Subject:
 
     @cached_property
     def parts(self) -> Parts:
-        return take_apart(self.model)
+        return take_apart(self.model._state)
 
     @property
     def classifies(self) -> bool:
