@@ -51,6 +51,15 @@ def spectra():
 
 
 @functools.cache
+def tall():
+    """More samples than features."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 5))
+    y = X[:, 0] - X[:, 1] + 0.2 * rng.normal(size=60)
+    return quietly(StretchyRegressorCV(**GRID), X, y), X, y
+
+
+@functools.cache
 def two_classes():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 30))

@@ -1,32 +1,45 @@
 """The cells of a page hold what literal fits of them give."""
 
+import importlib
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 
-from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+import skstretch
+from skstretch import (
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.report.cells import (
     POINTS,
     TOP,
     Effort,
-    all_outputs,
     effort_of,
     fitted_cells,
+    known_of,
     picture,
+    scattered,
     starts,
 )
 from skstretch.report.subject import checked_subject
 from skstretch.report.surface import LEVELS, surface_of
 from tests.report.samples import (
     GRID,
+    data_of,
+    page,
     quietly,
     regression,
     spectra,
+    tall,
+    text_of,
     three_classes,
     three_targets,
     two_classes,
+    visible,
 )  # fmt: skip
 
 
@@ -41,34 +54,132 @@ def subject_of(sample):
 )
 def test_out_of_fold_outputs_of_every_cell(sample):
     model, X, y = sample()
-    found = all_outputs(subject_of(sample()))
-    assert found.why == ""
+    known = known_of(subject_of(sample()))
+    assert known.why == ""
+    assert known.outcomes is model._outcomes
     results = model.cv_results_
-    assert list(found.outputs) == np.flatnonzero(results["usable"]).tolist()
+    usable = np.flatnonzero(results["usable"])
+    np.testing.assert_array_equal(
+        np.flatnonzero(np.isfinite(known.outcomes.outputs).all(axis=(1, 2))), usable
+    )
     cls = StretchyClassifierCV if hasattr(model, "classes_") else StretchyRegressorCV
-    for row in [*found.outputs][::3]:
+    for row in usable[::3]:
         grids = {f"{name}_grid": [value] for name, value in results["params"][row].items()}
         literal = quietly(cls(**grids, cv=model.cv), X, y)
         if model.density_grid == (1.0,) or results["params"][row]["density"] < 1:
             np.testing.assert_allclose(
-                found.outputs[row],
+                scattered(known.outcomes, row, model._state.used),
                 literal.cv_predictions_.reshape(len(X), -1),
                 rtol=1e-6,
                 atol=1e-8,
             )
 
 
-def test_slopes_of_every_cell():
-    model, X, y = regression()
-    subject = subject_of(regression())
+@pytest.mark.parametrize(
+    "sample",
+    [regression, spectra, tall, three_targets],
+    ids=["wide", "selected", "tall", "targets"],
+)
+def test_slopes_of_every_cell(sample):
+    model, X, y = sample()
+    subject = subject_of(sample())
     cells = fitted_cells(subject, surface_of(subject))
-    assert cells.verified
-    assert set(cells.fitted) == set(np.flatnonzero(model.cv_results_["usable"]).tolist())
+    assert cells.known.verified
+    results = model.cv_results_
+    shown = results["usable"] & (results["param_density"] == model.density_)
+    assert set(cells.fitted) == set(np.flatnonzero(shown).tolist())
     for row, fitted in cells.fitted.items():
-        slope = StretchyRegressor(**model.cv_results_["params"][row]).fit(X, y).slope_
-        shown = fitted.pictures[0]
-        np.testing.assert_allclose(shown.slopes, slope[shown.top], rtol=1e-4)
-        np.testing.assert_allclose(shown.profile, slope, rtol=1e-4)  # 60 features, 60 points
+        literal = StretchyRegressor(**model.cv_results_["params"][row]).fit(X, y)
+        for one, slope in zip(fitted.pictures, np.atleast_2d(literal.slope_), strict=True):
+            np.testing.assert_allclose(one.slopes, slope[one.top], rtol=1e-4)
+            np.testing.assert_allclose(one.profile, slope, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Numbers of searches, of fits and of systems that are factored from data."""
+    counts = {"searches": 0, "fits": 0, "systems": 0}
+
+    def counting(what, function):
+        def wrapped(*args, **keywords):
+            counts[what] += 1
+            return function(*args, **keywords)
+
+        return wrapped
+
+    for what, module, owner, name in (
+        ("searches", "estimators.search", "StretchySearch", "_search"),
+        ("fits", "estimators.regressor", "StretchyRegressor", "fit"),
+        ("fits", "search.crossfit", None, "fit_model"),
+        ("systems", "solve.choose", None, "build_system"),
+        ("systems", "search.compress", None, "build_system"),
+    ):
+        # by its full name: `search.crossfit` is a function as well
+        found = importlib.import_module(f"skstretch.{module}")
+        owner = found if owner is None else getattr(found, owner)
+        monkeypatch.setattr(owner, name, counting(what, getattr(owner, name)))
+    return counts
+
+
+@pytest.mark.parametrize(
+    "sample", [regression, tall, two_classes, three_classes, three_targets],
+    ids=lambda sample: sample.__name__,
+)  # fmt: skip
+def test_nothing_is_fitted_again(sample, counted, tmp_path):
+    model, X, y = sample()
+    data = data_of(page((model, X, y), tmp_path))
+    assert len(data["fits"]) == model.cv_results_["usable"].sum()
+    assert counted == {"searches": 0, "fits": 0, "systems": 0}
+
+
+def test_selected_features_are_fitted_again_for_intervals_alone(counted, tmp_path):
+    model, X, y = spectra()
+    assert model.density_ == 0.2
+    data = data_of(page((model, X, y), tmp_path))
+    assert len(data["fits"]) > 5
+    assert counted["searches"] == 0
+    assert counted["fits"] == 10
+
+
+@pytest.mark.parametrize("sample", [regression, two_classes], ids=["numbers", "classes"])
+def test_a_model_without_outcomes_is_searched_once(sample, counted, tmp_path):
+    model, X, y = sample()
+    skstretch.save(model, tmp_path / "m.stretchy")
+    for again in (skstretch.load(tmp_path / "m.stretchy"), pickle.loads(pickle.dumps(model))):
+        counted |= dict.fromkeys(counted, 0)
+        assert not hasattr(again, "_outcomes")
+        assert page((again, X, y), tmp_path) == text_of(sample)
+        assert counted["searches"] == 1
+        assert counted["fits"] == 0
+
+
+def test_a_plain_model_is_fitted_once(counted, tmp_path):
+    _, X, y = regression()
+    model = StretchyRegressor(k=1.5, c=1.0).fit(X, y)
+    counted |= dict.fromkeys(counted, 0)
+    page((model, X, y), tmp_path)
+    assert counted == {"searches": 1, "fits": 0, "systems": 0}
+
+
+def test_outcomes_that_would_take_too_much_memory_are_not_kept(monkeypatch, tmp_path):
+    _, X, y = regression()
+    monkeypatch.setattr("skstretch.search.record.MOST_BYTES", 1000)
+    model = quietly(StretchyRegressorCV(**GRID), X, y)
+    assert model._outcomes is None
+    text = page((model, X, y), tmp_path)
+    assert list(data_of(text)["fits"]) == [str(model.best_index_)]
+    assert "too large to keep what its other cells gave" in visible(text)
+
+
+def test_outcomes_are_few_bytes_and_forgotten_with_the_fit():
+    model, X, y = regression()
+    held = model._outcomes
+    assert held.outputs.nbytes == 8 * len(held.cells) * len(y)
+    assert len(pickle.dumps(model)) < 3 * X.to_numpy().nbytes
+    again = quietly(StretchyRegressorCV(**GRID), X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        again.fit(X, y[:-1])
+    assert not hasattr(again, "_outcomes")
 
 
 def test_classes_have_the_slopes_of_the_model():
@@ -79,28 +190,37 @@ def test_classes_have_the_slopes_of_the_model():
     np.testing.assert_array_equal(own.slopes, model.slope_[own.top])
 
 
-def test_weighted_fit_is_noticed():
+def test_weighted_fit_is_shown_and_noticed_where_weights_are_gone():
     _, X, y = regression()
     weights = np.linspace(0.1, 3, len(y))
+    weights[5] = 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GridEdgeWarning)
         model = StretchyRegressorCV(**GRID).fit(X, y, sample_weight=weights)
     subject = checked_subject(model, X, y, None, None)
     cells = fitted_cells(subject, surface_of(subject))
+    assert len(cells.fitted) == model.cv_results_["usable"].sum()
+    other = next(row for row in cells.fitted if row != cells.chosen)
+    literal = StretchyRegressor(**model.cv_results_["params"][other])
+    slope = literal.fit(X, y, sample_weight=weights).slope_
+    np.testing.assert_allclose(cells.fitted[other].pictures[0].profile, slope, rtol=1e-4)
+    assert np.flatnonzero(np.isnan(cells.fitted[other].outputs[:, 0])).tolist() == [5]
+    subject = checked_subject(pickle.loads(pickle.dumps(model)), X, y, None, None)
+    cells = fitted_cells(subject, surface_of(subject))
     assert list(cells.fitted) == [model.best_index_]
-    assert not cells.verified
-    assert "sample weights" in cells.why
+    assert not cells.known.verified
+    assert "sample weights" in cells.known.why
 
 
 def test_large_problems_show_the_chosen_cell_alone():
     small, large = Effort(100, 1000, 1, 1), Effort(20_000, 50_000, 1, 1)
     assert small.search_fits(6, 150)
-    assert small.n_refits(150) == 150
+    assert small.n_shown(6, 150) == 150
     assert small.intervals_fit(10, 6)
     assert not large.search_fits(6, 150)
-    assert large.n_refits(150) == 1
+    assert large.n_shown(6, 150) == 1
     assert not large.intervals_fit(10, 6)
-    assert Effort(100, 50, 5, 1).n_refits(1000) == 30
+    assert Effort(100, 50, 5, 1).n_shown(6, 1000) == 30
     assert effort_of(subject_of(spectra())).folds in (1, 10)
 
 

@@ -12,7 +12,7 @@ from skstretch.report import write_report
 from skstretch.report.subject import checked_subject
 from skstretch.report.surface import best_error
 from skstretch.report.text import numbers_of
-from skstretch.report.words import number, share
+from skstretch.style import number, share
 from tests.report.samples import EVIL, GRID, page, quietly, regression, two_classes, visible
 
 RNG = np.random.default_rng(0)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skstretch.report.words import count, distinct, near_one, number, rounded, short
+from skstretch.report.words import count, distinct, rounded, short
+from skstretch.style import near_one, number
 
 
 @pytest.mark.parametrize(

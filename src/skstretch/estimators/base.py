@@ -37,8 +37,9 @@ def lazy_coefficients(model: FittedModel) -> Any:
     return only.design.lazy_coefficients(frame, fit.beta, total, model.weights)
 
 
-# what a fit stores beside its public attributes: what it has learned, and the sums of batches
-PRIVATE = frozenset(["_state", "_seen"])
+# what a fit stores beside its public attributes: what it has learned, what a search
+# found out about other cells, and the sums of batches
+PRIVATE = frozenset(["_state", "_outcomes", "_seen"])
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])

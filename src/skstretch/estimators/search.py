@@ -39,11 +39,14 @@ from skstretch.search import (
     Folds,
     Grid,
     Outcome,
+    Outcomes,
     Problem,
     Progress,
     Scored,
     finished_model,
     judge,
+    kept_outcomes,
+    light_design,
     outcomes,
     results_table,
     unscored,
@@ -87,6 +90,13 @@ class StretchySearch(CallbackSupport, StretchyModel):
     scoring: Any
     n_jobs: Any
     verbose: Any
+    # what every cell gave; None where that is too much to hold on to
+    _outcomes: Outcomes | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a search can be run again: what it found out about other cells stays out of pickles
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_outcomes"}
 
     def get_metadata_routing(self) -> MetadataRouter:
         """The splitter is declared, so that groups find their way through pipelines."""
@@ -156,6 +166,8 @@ class StretchySearch(CallbackSupport, StretchyModel):
         self._store(prepared.state(view, model, targets.single, decision))
         held_out = self._of_all_samples(folds.mean(outputs, len(Y)), prepared)
         self.cv_predictions_ = self._state.flat(held_out)
+        light = {a: replace(seen, design=light_design(seen.design)) for a, seen in views.items()}
+        self._outcomes = kept_outcomes(cells, results, problem, light, groups is not None)
 
     def _evaluate(
         self, grid: Grid, views: dict[float, View], problem: Problem, scoring: Any

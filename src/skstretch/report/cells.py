@@ -1,7 +1,12 @@
-"""The cells that can be chosen on the page: their coefficients and out-of-fold outputs."""
+"""The cells that can be chosen on the page: their coefficients and out-of-fold outputs.
+
+A search keeps what every cell gave (`skstretch.search.record`), and the page is made from that:
+nothing is fitted again. A model from a file or a pickle has no outcomes any more; where its
+training data are at hand, one search over them brings them back.
+"""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,132 +15,33 @@ import numpy as np
 from sklearn.base import clone
 
 from skstretch.core.stretch import selects
-from skstretch.core.types import Array, Index
-from skstretch.estimators import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
-from skstretch.estimators.inputs import N_FOLDS, make_folds
+from skstretch.core.types import Array, Index, Mask
+from skstretch.estimators import StretchyClassifierCV, StretchyRegressorCV
+from skstretch.estimators.inputs import N_FOLDS
 from skstretch.exceptions import GridEdgeWarning, IllConditionedWarning
 from skstretch.report.subject import Subject
 from skstretch.report.surface import Surface
 
-# Out-of-fold outputs of every cell, by one more search that only listens.
-
-
-@dataclass(frozen=True)
-class Foretold:
-    """Out-of-fold outputs (n, t) by row of ``cv_results_``; `why` says why there are no more."""
-
-    outputs: dict[int, Array]
-    why: str = ""
-
-
-def chosen_outputs(subject: Subject) -> Array | None:
-    """Out-of-fold outputs (n, t) of the model itself; of a plain estimator they need X and y."""
-    if subject.searched:
-        return np.asarray(subject.model.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
-    if subject.X is None:
-        return None
-    with quiet():
-        again = _one_cell(subject).fit(subject.X, subject.y)
-    return np.asarray(again.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
-
-
-def all_outputs(subject: Subject) -> Foretold:
-    """Out-of-fold outputs of all usable cells, if X and y give what the model remembers.
-
-    The search is run again with a scorer that keeps what it is shown. Where the outputs of the
-    chosen cell are not those of the fit, something that is not at hand took part in it (sample
-    weights, groups, a random splitter, other data), and no other cell can be shown.
-    """
-    model, n = subject.model, subject.shape[0]
-    kept: list[Array] = []
-    usable = np.flatnonzero(model.cv_results_["usable"])
-    winner = int(np.searchsorted(usable, model.best_index_))
-
-    def listen(foretold: Any, X: Any, y: Any) -> float:
-        ask = foretold.decision_function if subject.classifies else foretold.predict
-        kept.append(np.asarray(ask(X), dtype=float).reshape(len(X), -1))
-        return float(len(kept) - 1 == winner)
-
-    try:
-        _search_again(model, subject, listen)
-        folds = _folds(subject)
-        outputs = [folds.mean(values, n) for values in kept]
-    except (ValueError, TypeError) as error:
-        return Foretold({}, f"the search could not be run again ({error})")
-    if len(outputs) != usable.size or not _alike(outputs[winner], chosen_outputs(subject)):
-        return Foretold(
-            {},
-            "the data that were passed do not give the out-of-fold predictions that the model "
-            "holds: it was fitted with sample weights, groups, random folds, or on other data",
-        )
-    return Foretold(dict(zip(usable.tolist(), outputs, strict=True)))
-
-
-def _search_again(model: Any, subject: Subject, scorer: Callable[..., float]) -> None:
-    again = clone(model).set_params(scoring=scorer, rule="best", verbose=0)
-    if subject.classifies:
-        again.set_params(threshold="zero")
-    with quiet():
-        again.fit(subject.X, subject.y)
-
-
-def _folds(subject: Subject) -> Any:
-    n, D = subject.shape
-    compressed = selects(subject.model.cv_results_["param_density"], D)
-    rows = np.arange(n)
-    return make_folds(
-        subject.model.cv,
-        np.zeros((n, 1)),
-        np.asarray(subject.y),
-        rows,
-        classifier=subject.classifies,
-        compressed=compressed,
-    )
-
-
-def _one_cell(subject: Subject) -> Any:
-    """The search estimator with the one cell of a plain estimator."""
-    cls: Any = StretchyClassifierCV if subject.classifies else StretchyRegressorCV
-    given, known = subject.model.get_params(), cls().get_params()
-    grids = {f"{name}_grid": [value] for name, value in subject.cell.items()}
-    return cls(**{name: value for name, value in given.items() if name in known}, **grids)
-
-
-def _alike(first: Array, second: Array | None) -> bool:
-    """Equal but for rounding; NaN in the same places."""
-    if second is None or first.shape != second.shape:
-        return False
-    size = np.nanmax(np.abs(second), initial=0.0)
-    return bool(np.allclose(first, second, rtol=0, atol=1e-5 * size, equal_nan=True))
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without the warnings that the fit itself has given."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GridEdgeWarning)
-        warnings.simplefilter("ignore", IllConditionedWarning)
-        yield
-
-
-# How much a report may compute: rules in floating-point operations.
-
-
 # What a core does in a few seconds; a report is for waiting at, not for leaving overnight.
 SEARCH_WORK = 2e11
-
-
-REFIT_WORK = 6e10
-
-
+PRODUCT_WORK = 1e11
 INTERVAL_WORK = 1e11
-
-
 # What one file has room for: targets or classes, and cells times these.
 MOST_OUTPUTS = 30
-
-
 MOST_PICTURES = 150
+# Strongest features, and points of a profile, of one output of one cell.
+TOP = 50
+POINTS = 500
+# Slopes of a model and of one more fit to its data differ by less, relative to the largest.
+MATCH = 1e-3
+
+NO_DATA = "the training data were not at hand"
+TOO_LONG = "fitting other cells again would take too long for data of this size"
+TOO_MUCH = "the search was too large to keep what its other cells gave"
+OTHER = (
+    "the data that were passed do not give the out-of-fold predictions that the model holds: it "
+    "was fitted with sample weights, groups, random folds, or on other data"
+)
 
 
 @dataclass(frozen=True)
@@ -154,14 +60,19 @@ class Effort:
         return 40.0 * self.n * self.D + 2.0 * self.n * self.D * m + 4.0 * m**3
 
     def search_fits(self, n_pairs: int, n_cells: int) -> bool:
-        """Whether a second search, for the out-of-fold outputs of all cells, is affordable."""
+        """Whether a search over `n_pairs` of (a, k), for outcomes that are gone, is affordable."""
         second = (self.folds * self.t if self.folds > 1 else 0) * n_cells * self.fit
         return n_pairs * self.fit + n_cells * 4.0 * min(self.n, self.D) ** 3 + second <= SEARCH_WORK
 
-    def n_refits(self, n_cells: int) -> int:
-        """How many cells to fit again for their coefficients, the chosen one included."""
-        passes = 1 + self.t * (self.folds > 1)
-        return int(min(n_cells, max(1, REFIT_WORK // (passes * self.fit)), self.most))
+    def n_shown(self, n_pairs: int, n_cells: int) -> int:
+        """How many cells to make coefficients of, the chosen one included.
+
+        ``Q' beta``: ``40 n D`` for the transform of each (a, k), or of each cell with features of
+        its own, and ``2 n D t`` for each cell.
+        """
+        each = 2.0 * self.n * self.D * self.t
+        walks = 40.0 * self.n * self.D * (n_cells if self.folds > 1 else n_pairs)
+        return int(min(n_cells, max(1, (PRODUCT_WORK - walks) // each), self.most))
 
     @property
     def most(self) -> int:
@@ -169,17 +80,132 @@ class Effort:
         return max(1, MOST_PICTURES // min(self.t, MOST_OUTPUTS))
 
     def intervals_fit(self, n_folds: int, n_levels: int) -> bool:
-        """Whether jackknife+ in folds is affordable."""
-        return n_folds * (3 + n_levels) * self.fit <= INTERVAL_WORK
+        """Whether jackknife+ in folds is affordable; with a second pass every fold is fitted."""
+        work = n_folds * (3 + n_levels) * self.fit if self.folds > 1 else n_folds * self.fit
+        return work <= INTERVAL_WORK
 
 
-# Coefficients made small: the strongest features, and a profile of bounded length.
+def effort_of(subject: Subject) -> Effort:
+    n, D = subject.shape
+    compressed = selects([subject.cell["density"]], D)
+    return Effort(n, D, subject.slope.shape[0], N_FOLDS if compressed else 1)
 
 
-TOP = 50
+@dataclass(frozen=True)
+class Known:
+    """Outcomes of the search, of which the model is number `own`; None with a reason `why`.
+
+    `verified` says that X and y are those of the fit.
+    """
+
+    outcomes: Any = None
+    own: int = 0
+    why: str = ""
+    verified: bool = False
 
 
-POINTS = 500
+def known_of(subject: Subject) -> Known:
+    """What is known about the cells: from the search itself, or from one that is run for it."""
+    model = subject.model
+    if subject.X is None:
+        return Known(why=NO_DATA)
+    if not subject.searched:
+        return _fitted_again(subject)
+    if not hasattr(model, "_outcomes"):
+        return _searched_again(subject)
+    if not _are_those_of_the_fit(subject):
+        return Known(why=OTHER)
+    if model._outcomes is None:
+        return Known(why=TOO_MUCH, verified=True)
+    return Known(model._outcomes, int(model.best_index_), verified=True)
+
+
+def _are_those_of_the_fit(subject: Subject) -> bool:
+    """Whether y is that of the fit, and X gives its fitted values."""
+    fitted, used = subject.state.model, subject.state.used
+    if not np.array_equal(subject.Y[used], fitted.Y):
+        return False
+    if hasattr(subject.X, "dask"):  # not walked for a check
+        return True
+    own = fitted.design.dot(fitted.coef.T) + fitted.level
+    return _alike(subject.model._linear(subject.X)[used], own)
+
+
+def _searched_again(subject: Subject) -> Known:
+    """One search over X and y; where the data are too large for it, of the model's own cell."""
+    model, results = subject.model, subject.model.cv_results_
+    pairs = {*zip(results["param_a"], results["param_k"], strict=True)}
+    whole = effort_of(subject).search_fits(len(pairs), len(results["param_a"]))
+    again = clone(model) if whole else _one_cell(subject)
+    again.set_params(scoring=None, rule="best", verbose=0)
+    own = int(model.best_index_) if whole else 0
+    try:
+        outcomes = _outcomes(again, subject)
+    except (ValueError, TypeError) as error:
+        return Known(why=f"the search could not be run again ({error})")
+    if outcomes is None:
+        return Known(why=TOO_MUCH)
+    if len(outcomes.cells) != (len(results["usable"]) if whole else 1) or not _alike(
+        scattered(outcomes, own, again._state.used), chosen_outputs(subject)
+    ):
+        return Known(why=OTHER)
+    return Known(outcomes, own, "" if whole else TOO_LONG, True)
+
+
+def _fitted_again(subject: Subject) -> Known:
+    """A plain estimator fitted once more, for its out-of-fold outputs."""
+    again = _one_cell(subject)
+    outcomes = _outcomes(again, subject)
+    slope, own = np.atleast_2d(again.slope_), subject.slope
+    same = np.allclose(slope, own, rtol=0, atol=MATCH * np.abs(own).max(initial=0.0))
+    return Known(outcomes, 0, "" if outcomes is not None else TOO_MUCH, bool(same))
+
+
+def _outcomes(search: Any, subject: Subject) -> Any:
+    if subject.classifies:
+        search.set_params(threshold="zero")
+    with quiet():
+        search.fit(subject.X, subject.y)
+    return search._outcomes
+
+
+def _one_cell(subject: Subject) -> Any:
+    """The search estimator with the one cell of a model."""
+    cls: Any = StretchyClassifierCV if subject.classifies else StretchyRegressorCV
+    given, known = subject.model.get_params(), cls().get_params()
+    grids = {f"{name}_grid": [value] for name, value in subject.cell.items()}
+    return cls(**{**{name: value for name, value in given.items() if name in known}, **grids})
+
+
+def chosen_outputs(subject: Subject) -> Array | None:
+    """Out-of-fold outputs (n, t) that a search holds of its chosen cell."""
+    if not subject.searched:
+        return None
+    return np.asarray(subject.model.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
+
+
+def scattered(outcomes: Any, row: int, used: Mask) -> Array:
+    """Out-of-fold outputs (n, t) of a cell; NaN for samples of weight zero."""
+    outputs = np.full((used.size, outcomes.Y.shape[1]), np.nan)
+    outputs[used] = outcomes.outputs[row]
+    return outputs
+
+
+def _alike(first: Array, second: Array | None) -> bool:
+    """Equal but for rounding; NaN in the same places."""
+    if second is None or first.shape != second.shape:
+        return False
+    size = np.nanmax(np.abs(second), initial=0.0)
+    return bool(np.allclose(first, second, rtol=0, atol=1e-5 * size, equal_nan=True))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings that the fit itself has given."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GridEdgeWarning)
+        warnings.simplefilter("ignore", IllConditionedWarning)
+        yield
 
 
 @dataclass(frozen=True)
@@ -210,16 +236,9 @@ def picture(slope: Array, scale: Array) -> Picture:
     return Picture(top, slope[top], np.where(-low > high, low, high))
 
 
-# With this rcond LU keeps four digits, which is all that a picture shows.
-ENOUGH_RCOND = 1e-11
-
-
-MATCH = 1e-3
-
-
 @dataclass(frozen=True)
 class Fitted:
-    """A cell that was fitted: a picture of each output, and out-of-fold outputs (n, t)."""
+    """A cell with a picture of each output, and its out-of-fold outputs (n, t)."""
 
     pictures: list[Picture]
     outputs: Array | None
@@ -227,64 +246,43 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Cells:
-    """Fitted cells by row of ``cv_results_`` (0 for a plain estimator), and why no more."""
+    """Cells by row of ``cv_results_`` (0 for a plain estimator), and what is known of all."""
 
     fitted: dict[int, Fitted]
     chosen: int
-    why: str
-    verified: bool  # X and y are those of the fit
-
-
-def effort_of(subject: Subject) -> Effort:
-    n, D = subject.shape
-    compressed = selects([subject.cell["density"]], D)
-    return Effort(n, D, subject.slope.shape[0], N_FOLDS if compressed else 1)
+    known: Known
 
 
 def fitted_cells(subject: Subject, surface: Surface | None) -> Cells:
     """The chosen cell, and as many of the best as effort and size allow."""
+    known = known_of(subject)
     chosen = int(subject.model.best_index_) if subject.searched else 0
-    own = Fitted(_pictures(subject.slope, subject.scale), chosen_outputs(subject))
-    if surface is None or subject.X is None:
-        why = "" if subject.X is not None else "the training data were not at hand"
-        return Cells({chosen: own}, chosen, why, _remembered(subject))
-    results, effort = subject.model.cv_results_, effort_of(subject)
-    pairs = {*zip(results["param_a"], results["param_k"], strict=True)}
-    if not effort.search_fits(len(pairs), len(results["param_a"])):
-        why = "fitting other cells again would take too long for data of this size"
-        return Cells({chosen: own}, chosen, why, _remembered(subject))
-    foretold = all_outputs(subject)
-    if foretold.why:
-        return Cells({chosen: own}, chosen, foretold.why, False)
-    ranked = [c.index for c in surface.ranked(results["rank_test_score"], chosen)]
-    wanted = ranked[: effort.n_refits(len(ranked))]
-    fitted = {chosen: own} | {row: _fit(subject, row, foretold) for row in wanted if row != chosen}
-    return Cells(fitted, chosen, "", True)
+    outputs = chosen_outputs(subject)
+    if outputs is None and known.outcomes is not None:
+        outputs = np.array(known.outcomes.outputs[known.own])
+    fitted = {chosen: Fitted(_pictures(subject.slope, subject.scale), outputs)}
+    if surface is not None and known.outcomes is not None and not known.why:
+        fitted |= _others(subject, surface, known.outcomes)
+    return Cells(fitted, chosen, known)
 
 
-def _fit(subject: Subject, row: int, foretold: Foretold) -> Fitted:
-    """A cell fitted to targets, or to +-1 with the weights of the classes."""
-    results = subject.model.cv_results_
-    accurate = results["rcond"][row] < ENOUGH_RCOND
-    slope = _slope(subject, results["params"][row], "auto" if accurate else subject.model.space_)
-    return Fitted(_pictures(slope, subject.scale), foretold.outputs[row])
-
-
-def _slope(subject: Subject, cell: dict[str, Any], solver: str) -> Array:
-    given = subject.model.get_params()
-    shared = {name: given[name] for name in ("b", "quadrant", "fit_intercept", "n_jobs")}
-    with quiet():
-        again = StretchyRegressor(**cell, **shared, solver=solver)
-        again.fit(subject.X, subject.Y, sample_weight=subject.weights)
-    return np.atleast_2d(again.slope_)
-
-
-def _remembered(subject: Subject) -> bool:
-    """Whether a fit to X and y gives the slopes of the model."""
-    if subject.X is None:
-        return False
-    slope, own = _slope(subject, subject.cell, "auto"), subject.slope
-    return bool(np.allclose(slope, own, rtol=0, atol=MATCH * np.abs(own).max(initial=0.0)))
+def _others(subject: Subject, surface: Surface, outcomes: Any) -> dict[int, Fitted]:
+    """Cells beside the chosen one, the best first."""
+    model, effort = subject.model, effort_of(subject)
+    ranked = [
+        c.index for c in surface.ranked(model.cv_results_["rank_test_score"], model.best_index_)
+    ]
+    pairs = {(outcomes.cells[row].a, outcomes.cells[row].k) for row in ranked}
+    wanted = [
+        row
+        for row in ranked[: effort.n_shown(len(pairs), len(ranked))][1:]
+        if outcomes.unknowns[row]
+    ]
+    made = {
+        row: Fitted(_pictures(slope, subject.scale), scattered(outcomes, row, subject.state.used))
+        for row, slope in outcomes.slopes(wanted, subject.shape[1])
+    }
+    return {row: made[row] for row in wanted}
 
 
 def _pictures(slope: Array, scale: Array) -> list[Picture]:

@@ -9,24 +9,19 @@ from typing import Any
 
 import altair as alt
 
+from skstretch import style
 from skstretch.report.surface import LEVELS
+from skstretch.style import var
 
-INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--line)"
-
-
-ACCENT, WARM = "var(--accent)", "var(--warm)"
-
-
-SHADES = ["var(--void)", *(f"var(--h{i})" for i in range(LEVELS))]
-
-
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
-
+INK, SOFT, LINE, PAPER = (var(name) for name in ("ink", "soft", "line", "paper"))
+ACCENT, WARM = var("accent"), var("warm")
+SHADES = [var("void"), *(var(f"h{i}") for i in range(LEVELS))]
+CURVES = [var(f"c{i}") for i in range(style.CURVES)]
 
 CONFIG = {
     "aria": False,
     "background": "transparent",
-    "font": FONT,
+    "font": style.FONT,
     "view": {"stroke": None},
     "axis": {
         "labelColor": SOFT,
@@ -88,9 +83,9 @@ def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, 
     )
     cells = named("cells")
     place = {"x": x, "y": y}
-    rect = cells.mark_rect(stroke="var(--paper)", strokeWidth=1.5, cursor="pointer")
+    rect = cells.mark_rect(stroke=PAPER, strokeWidth=1.5, cursor="pointer")
     dots = cells.transform_filter("datum.within").mark_circle(
-        size=22, color="var(--dot)", stroke="var(--dot-edge)", strokeWidth=1, opacity=1
+        size=22, color=var("dot"), stroke=var("dot-edge"), strokeWidth=1, opacity=1
     )
     frames = [
         named("chosen").mark_rect(fill=None, stroke=WARM, strokeWidth=3),
@@ -147,12 +142,6 @@ def calibration_chart(said: str, seen: str) -> dict[str, Any]:
         base.mark_circle(color=ACCENT, size=60, opacity=1).encode(x=x, y=y, tooltip=tip),
     ]
     return spec(alt.layer(*layers), 320)
-
-
-# Charts of one cell: its fit and its coefficients.
-
-
-CURVES = [f"var(--c{i})" for i in range(8)]
 
 
 def fit_chart(target: str) -> dict[str, Any]:
@@ -276,11 +265,9 @@ def confusion_chart(labels: list[str]) -> dict[str, Any]:
     fill = alt.Fill(
         "level:O", scale=alt.Scale(domain=[*range(LEVELS)], range=SHADES[1:]), legend=None
     )
-    rect = base.mark_rect(stroke="var(--paper)", strokeWidth=2).encode(fill=fill)
+    rect = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(fill=fill)
     text = base.mark_text(fontSize=13).encode(
         text="count:Q",
-        color=alt.condition(
-            f"datum.level > {LEVELS // 2}", alt.value("var(--on)"), alt.value("var(--ink)")
-        ),
+        color=alt.condition(f"datum.level > {LEVELS // 2}", alt.value(var("on")), alt.value(INK)),
     )
     return spec(alt.layer(rect, text), max(240, 30 * len(labels)))

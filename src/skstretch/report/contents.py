@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.types import Array, Index
-from skstretch.report.cells import Cells, effort_of, fitted_cells
+from skstretch.report.cells import Cells, fitted_cells
 from skstretch.report.quality import (
     COVERAGE,
     Bars,
@@ -22,7 +22,8 @@ from skstretch.report.quality import (
 )
 from skstretch.report.subject import Subject
 from skstretch.report.surface import Surface, best_error, surface_of
-from skstretch.report.words import count, near_one, number, share
+from skstretch.report.words import count
+from skstretch.style import near_one, number, share
 
 # One sentence in plain words, and a few figures beside it.
 
@@ -100,7 +101,7 @@ def modest_verdict(subject: Subject) -> str:
 def tiles(subject: Subject, quality: Any, bars: Bars | None) -> list[Tile]:
     """Figures for the top of the page."""
     found = [*_quality_tiles(quality), *_bar_tiles(bars)]
-    kept, (n, D) = int(subject.parts.support.any(axis=0).sum()), subject.shape
+    kept, (n, D) = int(subject.state.support.any(axis=0).sum()), subject.shape
     found.append((f"{kept:,}".replace(",", "\u202f"), "features in use", f"of {D:,} given"))
     dof = np.max(np.atleast_1d(subject.model.dof_))
     found.append((number(dof), "degrees of freedom", f"spent on {count(n, 'sample')}"))
@@ -175,7 +176,7 @@ def contents_of(subject: Subject) -> Contents:
     surface = surface_of(subject) if subject.searched else None
     cells = fitted_cells(subject, surface)
     outputs = cells.fitted[cells.chosen].outputs
-    bars = bars_of(subject, outputs, effort_of(subject), cells.verified)
+    bars = bars_of(subject, outputs, cells.known)
     draft = Contents(subject, surface, cells, bars, None, "")
     quality = _quality(draft)
     return Contents(subject, surface, cells, bars, quality, _sentence(subject, quality, bars))

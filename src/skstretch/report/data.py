@@ -155,7 +155,7 @@ def _specs(contents: Contents, data: Data) -> Data:
     data["bars"] = min(MOST_BARS, max(len(p["top"]) for p in _pictures(data)))
     specs["top"] = charts.top_chart(max(1, data["bars"]))
     if data["along"]:
-        few = subject.parts.support.any(axis=0).mean() < 0.5
+        few = subject.state.support.any(axis=0).mean() < 0.5
         specs["profile"] = charts.profile_chart(_profile_title(contents), bool(few))
     own = data["fits"][str(data["chosen"])]
     if data["samples"]:

@@ -8,6 +8,7 @@ import os
 import re
 from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import altair
@@ -20,6 +21,7 @@ from skstretch.report.contents import contents_of
 from skstretch.report.data import chart_data
 from skstretch.report.subject import checked_subject
 from skstretch.report.text import page_context
+from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, css
 
 # The page: template, data and scripts in one file that may ask for nothing.
 
@@ -31,7 +33,7 @@ def render(context: dict[str, Any], data: dict[str, Any]) -> str:
     nothing in it can end the element that holds it. The content security policy allows the two
     scripts and the style sheet by their hashes, and no request, no evaluation of strings, no form.
     """
-    style, library, script = _file("page.css"), _library(), _file("page.js")
+    style, library, script = _style(), _library(), _file("page.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"script-src {_hash(library)} {_hash(script)}; style-src {_hash(style)}"
@@ -61,6 +63,13 @@ def script_json(data: Any) -> str:
 
 def _file(name: str) -> str:
     return (resources.files("skstretch.report") / "template" / name).read_text("utf-8")
+
+
+def _style() -> str:
+    """The style sheet with the colours and fonts of all drawings."""
+    return Template(_file("page.css")).substitute(
+        light=css(LIGHT), dark=css(DARK), font=FONT, monospace=MONOSPACE
+    )
 
 
 @functools.cache
@@ -114,9 +123,11 @@ def write_report(
 
     Notes
     -----
-    With X and y the cost is about one more search, a fit for every cell that can be chosen on the
-    page (at most 150, fewer for large data), and ten fits for the intervals; where that would take
-    longer than some ten seconds, only the chosen cell is shown in full. The page holds at most 50
+    A search that was fitted in this process is not run again: the page is made from what it kept
+    of every cell. A model from a file or a pickle is searched once more, where X and y are passed
+    and that takes no longer than some ten seconds; else only the chosen cell is shown in full. At
+    most 150 cells can be picked, divided by the number of outputs, fewer for large data.
+    The page holds at most 50
     features and a profile of 500 points for each cell, and 500 samples. Names of features, values
     of y and predictions are on it: it is as confidential as these.
 

@@ -12,9 +12,9 @@ from skstretch.core.classes import decided, probabilities, temperature
 from skstretch.core.crossfit import residual_width
 from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
-from skstretch.report.cells import Effort, quiet
+from skstretch.report.cells import Known, effort_of, quiet
 from skstretch.report.subject import Subject
-from skstretch.report.words import near_one, number, share
+from skstretch.style import near_one, number, share
 
 # Out-of-fold scores of a classifier: ROC, confusion, reliability.
 
@@ -212,37 +212,51 @@ class Bars:
         return not (np.isinf(self.lower).any() or np.isinf(self.upper).any())
 
 
-def bars_of(subject: Subject, outputs: Array | None, effort: Effort, verified: bool) -> Bars | None:
+def bars_of(subject: Subject, outputs: Array | None, known: Known) -> Bars | None:
     """Bars for every sample with an out-of-fold prediction.
 
-    Jackknife+ where the training data are at hand: ten fits of the chosen cell, each of which
-    bounds a tenth of the samples that it has not seen. Else the quantile of the out-of-fold
-    residuals on either side of the out-of-fold prediction.
+    Jackknife+ where the training data are at hand: ten times a tenth of the samples is bounded by
+    the leave-one-out models of the others. Else, and where samples belong to groups, the quantile
+    of the out-of-fold residuals on either side of the out-of-fold prediction.
     """
     if subject.classifies or subject.y is None or outputs is None:
         return None
     n = subject.shape[0]
-    affordable = effort.intervals_fit(min(N_FOLDS, n), len(LEVELS))
-    if verified and affordable and n >= N_FOLDS:
-        return _plus(subject)
+    affordable = effort_of(subject).intervals_fit(min(N_FOLDS, n), len(LEVELS))
+    usable = known.verified and known.outcomes is not None and not known.outcomes.grouped
+    if usable and affordable and known.outcomes.weights.size >= N_FOLDS:
+        return _plus(subject, known)
     return _residual(subject, outputs)
 
 
-def _plus(subject: Subject) -> Bars:
-    Y, given = subject.Y, subject.model.get_params()
-    shared = {name: given[name] for name in ("b", "quadrant", "fit_intercept", "n_jobs")}
-    cell = dict(subject.cell)
+def _plus(subject: Subject, known: Known) -> Bars:
+    rows, Y, outcomes = np.flatnonzero(subject.state.used), subject.Y, known.outcomes
     bounds = np.full((2, len(LEVELS), *Y.shape), np.nan)
-    splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(np.zeros((Y.shape[0], 1)))
-    for train, test in splits:
-        model = StretchyRegressor(**cell, **shared)
-        with quiet():
-            model.fit(subject.X[train], Y[train])
-            for i, level in enumerate(LEVELS):
-                bounds[:, i, test] = model.predict_interval(subject.X[test], level)
+    splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(rows[:, None])
+    folds = [test for _, test in splits]
+    with quiet():
+        found = outcomes.held_out_bounds(known.own, folds, LEVELS)
+        if found is None:
+            found = _selected_bounds(subject, outcomes.weights, folds)
+    bounds[:, :, rows] = found
     at = LEVELS.index(COVERAGE)
-    seen = ((bounds[0] <= Y) & (bounds[1] >= Y)).mean(axis=1).T
-    return Bars(bounds[0, at], bounds[1, at], LEVELS, seen, "plus")
+    inside = (found[0] <= Y[rows]) & (found[1] >= Y[rows])
+    return Bars(bounds[0, at], bounds[1, at], LEVELS, inside.mean(axis=1).T, "plus")
+
+
+def _selected_bounds(subject: Subject, weights: Array, folds: list[Index]) -> Array:
+    """Bounds (2, levels, M, t) of a cell that keeps some features: each fit selects its own."""
+    rows, given = np.flatnonzero(subject.state.used), subject.model.get_params()
+    shared = {name: given[name] for name in ("b", "quadrant", "fit_intercept", "n_jobs")}
+    X, Y = subject.X[rows] if rows.size < subject.shape[0] else subject.X, subject.Y[rows]
+    bounds = np.full((2, len(LEVELS), *Y.shape), np.nan)
+    for test in folds:
+        train = np.setdiff1d(np.arange(rows.size), test, assume_unique=True)
+        model = StretchyRegressor(**subject.cell, **shared)
+        model.fit(X[train], Y[train], sample_weight=weights[train])
+        for i, level in enumerate(LEVELS):
+            bounds[:, i, test] = model.predict_interval(X[test], level)
+    return bounds
 
 
 def _residual(subject: Subject, outputs: Array) -> Bars:

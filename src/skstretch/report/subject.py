@@ -17,7 +17,7 @@ from skstretch.estimators import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from skstretch.estimators.state import Parts, take_apart
+from skstretch.estimators.state import State
 from skstretch.report.words import distinct, short
 
 CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
@@ -38,9 +38,10 @@ class Subject:
     seconds: float | None = None
     given_target: str | None = None
 
-    @cached_property
-    def parts(self) -> Parts:
-        return take_apart(self.model._state)
+    @property
+    def state(self) -> State:
+        """What the fit has learned."""
+        return self.model._state  # type: ignore[no-any-return]
 
     @property
     def classifies(self) -> bool:
@@ -53,7 +54,7 @@ class Subject:
     @property
     def shape(self) -> tuple[int, int]:
         """n, D."""
-        return self.parts.used.size, int(self.model.n_features_in_)
+        return self.state.used.size, int(self.model.n_features_in_)
 
     @property
     def slope(self) -> Array:
@@ -63,7 +64,7 @@ class Subject:
     @property
     def scale(self) -> Array:
         """Standard deviations of the features, (D,)."""
-        return self.parts.quadrant.moments.scale
+        return self.state.quadrant.moments.scale
 
     @property
     def cell(self) -> dict[str, Any]:

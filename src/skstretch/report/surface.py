@@ -10,7 +10,8 @@ import numpy as np
 
 from skstretch.core.types import Array, Index
 from skstretch.report.subject import Subject
-from skstretch.report.words import count, number, plain, share, short
+from skstretch.report.words import count, short
+from skstretch.style import SHADES, number, plain, share
 
 # How the error of a cell is named and written.
 
@@ -63,9 +64,7 @@ def measure_of(subject: Subject) -> Measure:
     return Measure("score", False, np.asarray, number)
 
 
-LEVELS = 9
-
-
+LEVELS = SHADES
 MOST_CELLS = 2000
 
 

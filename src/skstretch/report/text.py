@@ -12,7 +12,8 @@ from skstretch.report.cells import MOST_OUTPUTS
 from skstretch.report.contents import Contents, tiles
 from skstretch.report.subject import Subject, fingerprint
 from skstretch.report.surface import best_error
-from skstretch.report.words import count, near_one, number, plain, share, short
+from skstretch.report.words import count, short
+from skstretch.style import near_one, number, plain, share
 
 # The box of numbers at the foot of a report.
 
@@ -182,8 +183,8 @@ def _missing(contents: Contents) -> list[str]:
             "The features of the training data were not at hand, so only the chosen cell is shown "
             f"in full, and there are no jackknife+ intervals. {HOW}"
         )
-    elif contents.cells.why:
-        found.append(f"Only the chosen cell is shown in full: {contents.cells.why}.")
+    elif contents.cells.known.why:
+        found.append(f"Only the chosen cell is shown in full: {contents.cells.known.why}.")
     if len(subject.outputs) > MOST_OUTPUTS:
         found.append(f"Shown are the first {MOST_OUTPUTS} of {len(subject.outputs)} outputs.")
     if not subject.searched:

@@ -12,6 +12,9 @@ from skstretch.search.grid import Grid as Grid
 from skstretch.search.grid import Problem as Problem
 from skstretch.search.grid import Progress as Progress
 from skstretch.search.grid import outcomes as outcomes
+from skstretch.search.record import Outcomes as Outcomes
+from skstretch.search.record import kept_outcomes as kept_outcomes
+from skstretch.search.record import light_design as light_design
 from skstretch.search.rule import RULES as RULES
 from skstretch.search.rule import Scored as Scored
 from skstretch.search.rule import judge as judge

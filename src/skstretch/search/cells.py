@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.crossfit import Fold
+from skstretch.core.dual import DualSolution
+from skstretch.core.dual_gram import Frame
 from skstretch.core.types import Array, Fit, Index
+from skstretch.designs.protocol import Design
 
 # below this a cell's predictions carry no trustworthy digit, and it cannot win
 USABLE_RCOND = 1e-13
@@ -33,6 +36,55 @@ class FirstPass:
 
 
 @dataclass(frozen=True)
+class Unknowns:
+    """What was solved for, from which coefficients are a product away.
+
+    Attributes
+    ----------
+    solved : DualSolution, or array of shape (D, t)
+        Dual coefficients, from which ``alpha = Q' beta``; or the coefficients themselves.
+    frame : Frame or None
+        Of the dual coefficients.
+    columns, target : index array, int, or None
+        Of a second pass: the columns of the design that it keeps, and the target that keeps them.
+    """
+
+    solved: DualSolution | Array
+    frame: Frame | None = None
+    columns: Index | None = None
+    target: int | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that it holds on to, but for the frame, which cells share."""
+        own = self.solved.beta if isinstance(self.solved, DualSolution) else self.solved
+        return own.nbytes + (0 if self.columns is None else self.columns.nbytes)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether cells of the same (a, k) have the same frame."""
+        return self.frame is not None and self.frame.log_rows is None and self.columns is None
+
+    @staticmethod
+    def joined(parts: "Sequence[Unknowns]") -> "Unknowns":
+        """Dual coefficients of cells with the same frame side by side."""
+        found = [part.solved for part in parts if isinstance(part.solved, DualSolution)]
+        beta = np.hstack([solution.beta for solution in found])
+        total = np.concatenate([solution.total for solution in found])
+        constant = np.concatenate([solution.constant for solution in found])
+        return Unknowns(DualSolution(beta, total, constant), parts[0].frame)
+
+    def coefficients(self, design: Design, weights: Array) -> Array:
+        """Coefficients (D, t) of the columns of a design."""
+        if not isinstance(self.solved, DualSolution):
+            return self.solved
+        assert self.frame is not None
+        beta, total = self.solved.beta, self.solved.total
+        blocks = design.coefficients(self.frame, beta, total, weights)
+        return np.vstack([alpha for _, alpha in blocks])
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What one cell gave.
 
@@ -44,6 +96,8 @@ class Outcome:
         Makes the fit of the cell from what is already known; None where it must be fitted.
     first_pass : callable or None
         Makes the coefficients from which a second pass selects.
+    unknowns : tuple of Unknowns
+        What the coefficients of all samples are made of, pass by pass.
     """
 
     residuals: Array
@@ -53,6 +107,7 @@ class Outcome:
     reason: str = ""
     finish: Callable[[], Fit] | None = None
     first_pass: Callable[[], FirstPass] | None = None
+    unknowns: tuple[Unknowns, ...] = ()
 
     @property
     def usable(self) -> bool:

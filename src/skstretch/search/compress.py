@@ -1,7 +1,7 @@
 """Densities below one: every fold selects its own features, then fits again on those."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from skstretch.core.stretch import strongest
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import SingularSystemError
-from skstretch.search.cells import FirstPass, Folds, Outcome, judged
+from skstretch.search.cells import FirstPass, Folds, Outcome, Unknowns, judged
 from skstretch.solve.choose import build_system, choose_space
-from skstretch.solve.direct import PrimalLU
-from skstretch.solve.spec import Spec
+from skstretch.solve.direct import DualLU, PrimalLU
+from skstretch.solve.spec import Spec, System
 
 
 class SupportGram:
@@ -65,13 +65,15 @@ def compressed_outcomes(
     supports = [SupportGram(design, spec.r, weights) for _ in range(Y.shape[1])]
     for count in counts:
         residuals = np.full((folds.tested.size, Y.shape[1]), np.nan)
-        rconds, dofs = [], []
+        rconds, dofs, known = [], [], []
         for target, support in enumerate(supports):
             y = Y[:, [target]]
             kept = strongest(first.whole[:, target], count)
             second = build_system(design.take(kept), weights, spec)
             rconds.append(second.rcond)
             dofs.append(second.dof if second.rcond > 0 else np.nan)
+            if second.rcond > 0 and second.solver != "krylov":
+                known.append(_unknowns(second, y, kept, target))
             passes = _SecondPass(design, y, weights, spec, support)
             passes.start(kept)
             start = 0
@@ -83,7 +85,17 @@ def compressed_outcomes(
                 start = stop
         rcond = min(rconds)
         reason = judged(residuals, rcond)
-        yield Outcome(residuals, rcond, float(np.mean(dofs)), float(count), reason)
+        dof, unknowns = float(np.mean(dofs)), tuple(known)
+        yield Outcome(residuals, rcond, dof, float(count), reason, unknowns=unknowns)
+
+
+def _unknowns(second: System, y: Array, kept: Index, target: int) -> Unknowns:
+    """What the coefficients of a second pass are made of; a dual system is not walked for them."""
+    if isinstance(second, DualLU):
+        # means of the features serve no product: they need not be kept for every cell
+        frame = replace(second.system.gram.frame, centre=np.zeros(0))
+        return Unknowns(second.system.solve(y), frame, kept, target)
+    return Unknowns(second.fit(y).coef, None, kept, target)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
-from skstretch.search.cells import FirstPass, Folds, Outcome, failed, judged
+from skstretch.search.cells import FirstPass, Folds, Outcome, Unknowns, failed, judged
 from skstretch.solve.direct import dual_fit, primal_fit
 
 
@@ -61,6 +61,7 @@ def dual_outcomes(
             judged(residuals, inverse.rcond),
             partial(dual_fit, design, frame, solution, weights, intercept, inverse.rcond),
             partial(_dual_first_pass, design, inverse, solution, weights, folds),
+            (Unknowns(solution, frame),),
         )
 
 
@@ -151,7 +152,8 @@ def primal_outcomes(
         finish = partial(primal_fit, gram, cell.coef, cell.constant, intercept, rcond)
         reason, dof = judged(out, cell.rcond), cell.system.dof
         first_pass = partial(_primal_first_pass, design, cell, Y, weights, folds)
-        yield Outcome(out, cell.rcond, dof, n_features, reason, finish, first_pass)
+        known = (Unknowns(cell.coef),)
+        yield Outcome(out, cell.rcond, dof, n_features, reason, finish, first_pass, known)
 
 
 def _primal_first_pass(

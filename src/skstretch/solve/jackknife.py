@@ -1,12 +1,13 @@
 """Leave-one-out models of a fitted model, at new points."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from skstretch.core.dual import DualSystem
+from skstretch.core.crossfit import jackknife_plus
+from skstretch.core.dual import DualSystem, dual_system
 from skstretch.core.primal import PrimalSystem
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept
@@ -14,7 +15,7 @@ from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.solve.choose import POOR_RCOND, check_invertible, crossfit_space
-from skstretch.solve.direct import DualLU, PrimalLU
+from skstretch.solve.direct import DualLU, PrimalLU, row_scales
 from skstretch.solve.spec import Spec
 
 
@@ -33,9 +34,12 @@ class DualJackknife:
 
     def predictions(self, new: Design, target: int) -> Array:
         """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
+        return self.at(*self.design.cross(self.system.gram.frame, self.weights, new), target)
+
+    def at(self, K: Array, Pq: Array, target: int) -> Array:
+        """Predictions where the products with the training features are K (N, M) and Pq (N,)."""
         gram, inverse = self.system.gram, self.system.factor.inverse
         M = gram.n_samples
-        K, Pq = self.design.cross(gram.frame, self.weights, new)
         left = np.zeros((K.shape[0], inverse.shape[0]))
         left[:, :M] = K
         if gram.log_rows is not None:
@@ -55,7 +59,10 @@ class DualJackknife:
 
 def dual_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> DualJackknife:
     """All leave-one-out models of a dual fit."""
-    system = DualLU(design, weights, spec).system
+    return _dual_jackknife(design, Y, weights, DualLU(design, weights, spec).system)
+
+
+def _dual_jackknife(design: Design, Y: Array, weights: Array, system: DualSystem) -> DualJackknife:
     log_rows, inverse = system.gram.log_rows, system.factor.inverse
     scale = np.ones(len(Y)) if log_rows is None else np.exp(log_rows)
     solution = inverse[:, : len(Y)] @ (Y / scale[:, None])
@@ -156,3 +163,49 @@ def make_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Jack
             stacklevel=2,
         )
     return jackknife
+
+
+def held_out_bounds(
+    design: Design,
+    Y: Array,
+    weights: Array,
+    spec: Spec,
+    folds: Sequence[Index],
+    levels: Sequence[float],
+) -> Array:
+    """Jackknife+ bounds of samples by models that have not seen them, (2, levels, M, t).
+
+    Each fold is bounded by the leave-one-out models of the other samples. In the dual form they
+    come from one Gram matrix, ``K[held, trained]`` and ``K[trained, trained]``. Exact given the
+    z-scores of all samples, as cross-validation is.
+    """
+    bounds = np.full((2, len(levels), *Y.shape), np.nan)
+    for held, predictions, residuals in _held_out(design, Y, weights, spec, folds):
+        for target, predicted in enumerate(predictions):
+            for i, level in enumerate(levels):
+                found = jackknife_plus(predicted, residuals[:, target], level)
+                bounds[:, i, held, target] = found
+    return bounds
+
+
+def _held_out(
+    design: Design, Y: Array, weights: Array, spec: Spec, folds: Sequence[Index]
+) -> Iterator[tuple[Index, list[Array], Array]]:
+    """``(held, predictions (held, trained) of each target, residuals (trained, t))``."""
+    dual = crossfit_space(*design.shape, spec.intercept) == "dual"
+    gram = None
+    if dual and row_scales(design, spec.r, spec.intercept) is None:
+        gram = design.gram([spec.r], weights, None, spec.intercept is not Intercept.FREE)[0]
+    for held in folds:
+        trained = np.setdiff1d(np.arange(len(Y)), held, assume_unique=True)
+        part, y, w = design.take_rows(trained), Y[trained], weights[trained]
+        if gram is not None:
+            system = dual_system(gram.rows(trained), spec.lam / w, spec.intercept)
+            near = _dual_jackknife(part, y, w, system)
+            K, Pq = gram.K[np.ix_(held, trained)], gram.Pq[held]
+            predictions = [near.at(K, Pq, target) for target in range(Y.shape[1])]
+            yield held, predictions, near.residuals
+        else:
+            found, new = make_jackknife(part, y, w, spec), design.take_rows(held)
+            predictions = [found.predictions(new, target) for target in range(Y.shape[1])]
+            yield held, predictions, found.residuals

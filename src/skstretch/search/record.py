@@ -1,0 +1,146 @@
+"""What a search found out about every cell, kept for whoever wants to look at other cells."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array, Index
+from skstretch.designs import with_one_sum
+from skstretch.designs.protocol import Design
+from skstretch.search.cells import Cell, Outcome, Unknowns
+from skstretch.search.grid import Problem
+from skstretch.solve.jackknife import held_out_bounds
+from skstretch.solve.spec import Spec
+
+# bytes of out-of-fold outputs and unknowns that a fitted search may hold on to
+MOST_BYTES = 48 << 20
+# bytes of coefficients that are made at a time
+BATCH_BYTES = 64 << 20
+
+
+class Seen(Protocol):
+    """X seen through the transform at one a, and the columns of X that take part."""
+
+    @property
+    def design(self) -> Design: ...
+
+    @property
+    def quadrant(self) -> Quadrant: ...
+
+    @property
+    def columns(self) -> Index: ...
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Every cell with its out-of-fold outputs and what its coefficients are made of.
+
+    Attributes
+    ----------
+    outputs : array of shape (n_cells, M, t)
+        The mean over the folds that tested a sample; NaN where none did, or the cell is unusable.
+    unknowns : list
+        For each cell what was solved for, one entry a pass; empty where there is nothing.
+    views : dict
+        For every a the design, its quadrant, and the columns of X that take part.
+    Y, weights, intercept : what all cells were fitted to, (M, t) and (M,)
+    grouped : bool
+        Whether samples belong together, so that single ones are no independent units.
+    """
+
+    cells: Sequence[Cell]
+    outputs: Array
+    unknowns: Sequence[Sequence[Unknowns]]
+    views: Mapping[float, Seen]
+    Y: Array
+    weights: Array
+    intercept: Intercept
+    grouped: bool
+
+    def slopes(self, rows: Sequence[int], n_features: int) -> Iterator[tuple[int, Array]]:
+        """``(row, slope_ (t, n_features))`` of some cells, by products alone.
+
+        Cells of one (a, k) share a walk over the data: ``alpha = Q' [beta_1, beta_2, ...]``.
+        """
+        for batch in self._batches(rows, n_features):
+            view = self.views[self.cells[batch[0]].a]
+            for row, coef in zip(batch, self._coefficients(batch, view), strict=True):
+                whole = np.zeros((self.Y.shape[1], n_features))
+                whole[:, view.columns] = coef
+                yield row, view.quadrant.slope(whole)
+
+    def _batches(self, rows: Sequence[int], n_features: int) -> Iterator[list[int]]:
+        """Cells whose coefficients one walk makes."""
+        shared: dict[tuple[float, float], list[int]] = {}
+        for row in rows:
+            parts = self.unknowns[row]
+            if len(parts) == 1 and parts[0].is_shared:
+                shared.setdefault((self.cells[row].a, self.cells[row].k), []).append(row)
+            else:
+                yield [row]
+        size = max(1, BATCH_BYTES // (8 * n_features * self.Y.shape[1]))
+        for found in shared.values():
+            for start in range(0, len(found), size):
+                yield found[start : start + size]
+
+    def _coefficients(self, rows: list[int], view: Seen) -> Iterator[Array]:
+        """Coefficients (t, columns of the design) of the cells of a batch."""
+        design = view.design
+        if len(rows) > 1:
+            parts = [self.unknowns[row][0] for row in rows]
+            together = Unknowns.joined(parts).coefficients(design, self.weights)
+            yield from np.split(together.T, len(rows))
+            return
+        coef = np.zeros((self.Y.shape[1], design.shape[1]))
+        for part in self.unknowns[rows[0]]:
+            kept = np.arange(design.shape[1]) if part.columns is None else part.columns
+            own = design if part.columns is None else design.take(part.columns)
+            targets = np.arange(self.Y.shape[1]) if part.target is None else np.array([part.target])
+            coef[np.ix_(targets, kept)] = part.coefficients(own, self.weights).T
+        yield coef
+
+    def held_out_bounds(
+        self, row: int, folds: Sequence[Index], levels: Sequence[float]
+    ) -> Array | None:
+        """Jackknife+ bounds of every fold by the cell without it, (2, levels, M, t).
+
+        None where the cell keeps some of the features: which ones must be chosen without the fold.
+        """
+        cell = self.cells[row]
+        if any(part.columns is not None for part in self.unknowns[row]):
+            return None
+        spec = Spec(cell.k, cell.c, self.intercept, "auto")
+        design = self.views[cell.a].design
+        return held_out_bounds(design, self.Y, self.weights, spec, folds, levels)
+
+
+def kept_outcomes(
+    cells: Sequence[Cell],
+    results: Sequence[Outcome],
+    problem: Problem,
+    views: Mapping[float, Any],
+    grouped: bool,
+) -> Outcomes | None:
+    """What is worth keeping of a finished search; None where it would take too much memory."""
+    n, t = problem.Y.shape
+    held = sum(part.n_bytes for outcome in results for part in outcome.unknowns)
+    if 8 * len(cells) * n * t + held > MOST_BYTES:
+        return None
+    outputs = np.full((len(cells), n, t), np.nan)
+    true = problem.Y[problem.folds.tested]
+    for row, outcome in enumerate(results):
+        if outcome.usable:
+            outputs[row] = problem.folds.mean(true - outcome.residuals, n)
+    unknowns = [outcome.unknowns if outcome.usable else () for outcome in results]
+    return Outcomes(
+        cells, outputs, unknowns, views, problem.Y, problem.weights, problem.intercept, grouped
+    )
+
+
+def light_design(design: Design) -> Design:
+    """The design without the Gram matrices that an earlier walk has left."""
+    return with_one_sum(design, np.nan)
