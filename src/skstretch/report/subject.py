@@ -41,7 +41,8 @@ class Subject:
     @property
     def state(self) -> State:
         """What the fit has learned."""
-        return self.model._state  # type: ignore[no-any-return]
+        found: State = self.model._state
+        return found
 
     @property
     def classifies(self) -> bool:
