@@ -11,7 +11,7 @@ import numpy as np
 
 from reproduction.ranks import RankTest, compare_ranks
 from reproduction.sets import SETS
-from reproduction.settings import KS, MIXINGS, ORACLE, STANDIN
+from reproduction.settings import DESCENT, KS, MIXINGS, ORACLE, STANDIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,18 +23,19 @@ METHODS = (
 REGRESSION = ("prostate", "diabetes", "corn", "tfidf", "gaze")
 CLASSIFICATION = ("arcene", "dexter", "dorothea", "gisette", "madelon")
 UNREGULARISED = 1e90  # the paper's 1e100 stands for no regularisation; so does infinity
+APART = (ORACLE, DESCENT)  # pieces beside the study, in no figure
 RANKED = {"error": "BER", "cpu": "Training CPU"}
 NUMBERS = ("k", "c", "density", "mixing", "size", "trial", "error", "cpu")
 
 
-def placed(results: pd.DataFrame) -> pd.DataFrame:
-    """The rows of Fig. 9 and 10 with two more columns: `name` and `place`.
+def placed(results: pd.DataFrame, piece: str | None = None) -> pd.DataFrame:
+    """The rows of Fig. 9 and 10, or those of a piece, with two more columns: `name` and `place`.
 
     `name` is one of `METHODS`: SR at c = 100 by its density, SR1.0 without regularisation, and the
     four LASSO. `place` counts along the common axis: the index of k, or of the mixing value.
     """
     rows = _numbers(results)
-    rows = rows[rows["piece"] != ORACLE]
+    rows = rows[~rows["piece"].isin(APART)] if piece is None else rows[rows["piece"] == piece]
     is_sr = rows["method"] == "SR"
     density = rows["density"].fillna(1.0)
     name = rows["method"].where(~is_sr, "SR" + density.map(_density_name).astype(str))

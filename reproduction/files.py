@@ -73,7 +73,7 @@ def keep_settings(folder: Path, settings: Settings) -> None:
 
 def _kind(settings: Settings) -> Settings:
     """All but the numbers of trials, which may grow from run to run in one folder."""
-    return replace(settings, trials=0, standin_trials=0)
+    return replace(settings, trials=0, standin_trials=0, descent_trials=0)
 
 
 def read_settings(folder: Path) -> Settings | None:

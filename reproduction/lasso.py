@@ -17,7 +17,7 @@ A path ends early at the first penalty whose fit leaves less than 1e-3 of the va
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,14 +147,21 @@ def fit_path(
     return LinearPath(penalties[:count], coef, model.intercept_path_[:count] * deviation)
 
 
-def fit_lasso(X: Any, y: NDArray[Any], mixing: float, count: int) -> LinearPath:
+# Features, target, mixing value and penalties, to a path.
+Solver = Callable[[Any, NDArray[Any], float, NDArray[np.float64]], LinearPath]
+
+
+def fit_lasso(
+    X: Any, y: NDArray[Any], mixing: float, count: int, solve: Solver = fit_path
+) -> LinearPath:
     """What ``lasso(X, y, 'Alpha', mixing, 'NumLambda', count)`` returns: the models of its path.
 
-    The first penalty gives the model without features exactly, and the path ends at the first
-    model that leaves less than 1e-3 of the variance of y.
+    `solve` finds them, glmnet where nothing else is said. The first penalty gives the model
+    without features exactly, and the path ends at the first model that leaves less than 1e-3 of
+    the variance of y.
     """
     penalties = penalty_sequence(largest_penalty(X, y, mixing), count)
-    path = fit_path(X, y, mixing, penalties)
+    path = solve(X, y, mixing, penalties)
     path.coef[:, 0], path.intercept[0] = 0.0, np.mean(y)
     done = np.flatnonzero(path.errors(X, y) < EXPLAINED * np.var(y))
     end = done[0] + 1 if done.size else len(path.penalties)
@@ -162,7 +169,13 @@ def fit_lasso(X: Any, y: NDArray[Any], mixing: float, count: int) -> LinearPath:
 
 
 def search_lasso(
-    X: Any, y: NDArray[Any], mixing: float, counts: Sequence[int], folds: int, seed: int
+    X: Any,
+    y: NDArray[Any],
+    mixing: float,
+    counts: Sequence[int],
+    folds: int,
+    seed: int,
+    solve: Solver = fit_path,
 ) -> LinearPath:
     """The model of least cross-validated squared error over the paths of all `counts`.
 
@@ -172,8 +185,8 @@ def search_lasso(
     splits = list(KFold(folds, shuffle=True, random_state=seed).split(X))
     best, least = None, np.inf
     for count in counts:
-        path = fit_lasso(X, y, mixing, count)
-        errors = cross_validated(X, y, mixing, path.penalties, splits)
+        path = fit_lasso(X, y, mixing, count, solve)
+        errors = cross_validated(X, y, mixing, path.penalties, splits, solve)
         index = int(np.argmin(errors))
         if errors[index] < least:
             best, least = path.at(index), errors[index]
@@ -188,11 +201,12 @@ def cross_validated(
     mixing: float,
     penalties: NDArray[np.float64],
     splits: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    solve: Solver = fit_path,
 ) -> NDArray[np.float64]:
     """Mean over the splits of the test error at every penalty; a penalty not reached is inf."""
     totals = np.zeros(len(penalties))
     for train, test in splits:
-        path = fit_path(X[train], y[train], mixing, penalties)
+        path = solve(X[train], y[train], mixing, penalties)
         errors = path.errors(X[test], y[test])
         totals[: len(errors)] += errors
         totals[len(errors) :] = np.inf

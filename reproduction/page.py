@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import cast
 
 from reproduction.claims import judge_all
+from reproduction.claims.stopping import stopping_section
 from reproduction.claims.verdicts import Claim, Finding, Verdict
 from reproduction.evidence import CLASSIFICATION, REGRESSION, Evidence
 from reproduction.figures import draw_all
 from reproduction.files import read_curves, read_results, read_settings, replacing
 from reproduction.sets import SETS, lasso_bytes
-from reproduction.settings import FULL, STANDIN, Settings
+from reproduction.settings import DESCENT, FULL, STANDIN, Settings
 from reproduction.tables import (
     DAGGER,
     best_errors,
@@ -144,7 +145,7 @@ def _too_large(evidence: Evidence) -> list[str]:
 
 
 def _origin(evidence: Evidence) -> list[str]:
-    rows = evidence.results
+    rows = evidence.results[evidence.results["piece"] != DESCENT]  # which has its own line
     if rows.empty:
         return []
     versions = "; ".join(f"`{text}`" for text in sorted(set(rows["versions"])))
@@ -211,6 +212,7 @@ def page_text(evidence: Evidence, drawn: Sequence[str], settings: Settings = FUL
         "## Training time",
         "CPU seconds, mean over all k or mixing values.",
         mean_times(evidence),
+        *stopping_section(evidence),
         "## Table 1",
         "Noiseless / mean of ten noisy draws (deviation), ours above the paper's. "
         + noise(evidence),

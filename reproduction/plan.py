@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from reproduction.sets import LOADED, StudySet, checked_name, lasso_fits
-from reproduction.settings import FAMILIES, Cell, Settings, Unit, units_of
+from reproduction.settings import DESCENT, FAMILIES, Cell, Settings, Unit, units_of
 
 PIECE = "standin"
 
@@ -78,7 +78,7 @@ def _cells(probe: Probe, settings: Settings) -> dict[str, tuple[Cell, ...]]:
 
 
 FIGURES = tuple(f"fig{number}" for number in range(1, 13))
-PIECES = ("all", "table1", "table2", "table3", *FIGURES, "madelon", "standins")
+PIECES = ("all", "table1", "table2", "table3", *FIGURES, "madelon", "descent", "standins")
 SYNTHETIC = {"table1", "fig1", "fig2", "fig4", "fig5", "fig6"}
 # Piece -> the task whose sets it runs, and the families that it needs on them.
 STUDIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -90,7 +90,14 @@ STUDIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 COEFFICIENTS = {"fig7": "regression", "fig8": "classification"}
 SIZES = {"table2": "regression", "table3": "classification"}
 PROJECTED = "madelon"
-SLOW = ("LASSOCV", "RPN")
+# Data set -> the methods that the coordinate descent runs on it. A search over NumLambda takes
+# some thirty paths, two minutes on Corn.
+DESCENDED = {
+    "prostate": ("LASSO2", "LASSO100", "LASSOCV"),
+    "diabetes": ("LASSO2", "LASSO100", "LASSOCV"),
+    "corn": ("LASSO2", "LASSO100"),
+}
+SLOW = ("LASSOCV", "DESCENT", "RPN")
 
 
 @dataclass(frozen=True)
@@ -131,21 +138,15 @@ def make_plan(pieces: Iterable[str], sets: Sequence[StudySet], settings: Setting
     wanted = _spelled_out(pieces)
     standins = [entry.name for entry in sets if entry.standin and "standins" in wanted]
     sets = [entry for entry in sets if not entry.standin]
-    families: dict[tuple[str, str], StudySet] = {}
-    for piece in wanted & STUDIES.keys():
-        tasks, names = STUDIES[piece]
-        for entry in sets:
-            if entry.task in tasks:
-                families |= {(name, entry.name): entry for name in names if _fits(name, entry)}
-    if "madelon" in wanted:
-        of_madelon = [entry for entry in sets if entry.name == PROJECTED]
-        families |= {(name, PROJECTED): entry for entry in of_madelon for name in ("SR", "RPN")}
+    families = _families(wanted, sets)
     order = {entry.name: i for i, entry in enumerate(sets)}
     units = [
         unit
         for (family, name), entry in families.items()
         for unit in units_of(name, family, settings, large=entry.large)
     ]
+    if "descent" in wanted:
+        units += [unit for entry in sets for unit in descent_units(entry.name, settings)]
     units.sort(key=lambda unit: _turn(unit, order[unit.dataset]))
     figures = tuple(figure for figure in FIGURES if figure in wanted)
     if any(family == "RPN" for family, _ in families):
@@ -154,6 +155,37 @@ def make_plan(pieces: Iterable[str], sets: Sequence[StudySet], settings: Setting
     for name in standins:
         units += standin_units(name, settings)
     return Plan(tuple(curves), tuple(units), figures)
+
+
+def _families(wanted: set[str], sets: Sequence[StudySet]) -> dict[tuple[str, str], StudySet]:
+    """The families of methods that the pieces need, each with the set that it runs on."""
+    families: dict[tuple[str, str], StudySet] = {}
+    for piece in wanted & STUDIES.keys():
+        tasks, names = STUDIES[piece]
+        for entry in sets:
+            if entry.task in tasks:
+                families |= {(name, entry.name): entry for name in names if _fits(name, entry)}
+    for entry in sets:
+        if entry.name == PROJECTED and "madelon" in wanted:
+            families |= {(name, PROJECTED): entry for name in ("SR", "RPN")}
+        if entry.name in DESCENDED and "descent" in wanted:  # what the descent is compared with
+            searching = ("LASSOCV",) if "LASSOCV" in DESCENDED[entry.name] else ()
+            families |= {(name, entry.name): entry for name in ("SR", "LASSO", *searching)}
+    return families
+
+
+def descent_units(dataset: str, settings: Settings) -> list[Unit]:
+    """The units of the coordinate descent on a data set, trial after trial; of most sets none."""
+    methods = DESCENDED.get(dataset, ())
+    cells = tuple(
+        Cell(DESCENT, method, mixing=mixing)
+        for method, mixing in product(methods, settings.mixings)
+    )
+    trials = settings.trials_of(dataset, "DESCENT") if methods else 0
+    return [
+        Unit(dataset, "DESCENT", trial, fold, cells)
+        for trial, fold in product(range(trials), range(settings.folds))
+    ]
 
 
 def _turn(unit: Unit, place: int) -> tuple[bool, int, int, int, int]:

@@ -89,6 +89,7 @@ GUESSES = {
     ("gisette", "SR"): 45, ("gisette", "LASSO"): 2.6, ("gisette", "LASSOCV"): 190,
     ("madelon", "SR"): 0.1, ("madelon", "LASSO"): 0.19, ("madelon", "LASSOCV"): 25,
     ("madelon", "RPN"): 4,
+    ("prostate", "DESCENT"): 0.4, ("diabetes", "DESCENT"): 2, ("corn", "DESCENT"): 3,
     ("tfidf-standin", "SR"): 3, ("tfidf-standin", "LASSO"): 0.8, ("tfidf-standin", "LASSOCV"): 24,
     ("gaze-standin", "SR"): 70, ("gaze-standin", "datasets"): 30,
     ("gisette-standin", "SR"): 45, ("gisette-standin", "LASSO"): 4.5,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import skstretch
+from reproduction.descent import descend, fit_descent
 from reproduction.lasso import LinearPath, fit_lasso, search_lasso
 from reproduction.sets import SETS, load_set, take_rows
 from reproduction.settings import ORACLE, Cell, Settings, Unit
@@ -245,6 +246,19 @@ def _searched(unit: Unit, data: Halves, settings: Settings) -> Measured:
         yield cell, timed(search_lasso, data.X, data.y, cell.mixing, *search)
 
 
+def _descended(unit: Unit, data: Halves, settings: Settings) -> Measured:
+    """As by glmnet: the model of least training error, or the one that a search finds."""
+    search = (settings.searched_counts, settings.search_folds, settings.seed + unit.trial)
+    for cell in unit.cells:
+        if cell.method == "LASSOCV":
+            yield cell, timed(search_lasso, data.X, data.y, cell.mixing, *search, solve=descend)
+            continue
+        count = int(cell.method.removeprefix("LASSO"))
+        fit = timed(fit_descent, data.X, data.y, cell.mixing, count)
+        best = int(np.argmin(fit.value.errors(data.X, data.y)))
+        yield cell, fit._replace(value=fit.value.at(best))
+
+
 def _projected(unit: Unit, data: Halves, settings: Settings) -> Measured:
     seed = settings.seed + 1000 * unit.trial + unit.fold
     count = settings.projected_features
@@ -257,6 +271,7 @@ MEASURED: dict[str, Callable[[Unit, Halves, Settings], Measured]] = {
     "SR": _stretchy,
     "LASSO": _lasso,
     "LASSOCV": _searched,
+    "DESCENT": _descended,
     "RPN": _projected,
 }
 

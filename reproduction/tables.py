@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reproduction.evidence import METHODS, Evidence, spread
+from reproduction.evidence import APART, METHODS, Evidence, spread
 from reproduction.plan import PROBES
 from reproduction.sets import LOADED, SETS, UNITS, panel_of
 from reproduction.settings import STANDIN
@@ -106,7 +106,7 @@ def _best(table: pd.DataFrame, dataset: str, name: str) -> str:
 
 def trials_table(evidence: Evidence) -> str:
     """Finished trials by data set and method; stand-ins have tables of their own."""
-    rows = evidence.results[evidence.results["piece"] != "oracle"]
+    rows = evidence.results[~evidence.results["piece"].isin(APART)]
     rows = rows[~rows["dataset"].str.endswith(STANDIN)]
     if rows.empty:
         return "Nothing has been run."
