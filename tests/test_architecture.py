@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "search": {"core", "designs", "solve"},
     "estimators": {"core", "designs", "solve", "search", "features"},
     "plots": {"core", "estimators", "style"},
-    "io": {"core", "designs", "features", "estimators"},
+    "io": {"core", "designs", "features", "solve", "estimators"},
     "export": {"core", "features", "estimators"},
     "datasets": {"io"},
     "report": {ROOT, "core", "estimators", "plots", "io", "style"},

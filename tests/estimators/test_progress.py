@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import skstretch.designs.source
-import skstretch.search.grid
+import skstretch.estimators.progress
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
-from skstretch.search import Progress
+from skstretch.estimators.progress import Progress
 from tests.estimators.samples import problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
@@ -57,7 +57,7 @@ def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
             raise KeyboardInterrupt
         return 0.0
 
-    monkeypatch.setattr(skstretch.search.grid.time, "monotonic", slowly())
+    monkeypatch.setattr(skstretch.estimators.progress.time, "monotonic", slowly())
     with pytest.raises(KeyboardInterrupt):
         fitted(StretchyRegressorCV, verbose=1, scoring=broken)
     out, err = capfd.readouterr()
@@ -68,7 +68,7 @@ def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
 
 def test_time_that_is_left(monkeypatch):
     clock = iter([0.0, 2.0, 2.05, 6.0])
-    monkeypatch.setattr(skstretch.search.grid.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(skstretch.estimators.progress.time, "monotonic", lambda: next(clock))
     stream = io.StringIO()
     progress = Progress(4, "cells", 1, stream)
     for _ in range(3):

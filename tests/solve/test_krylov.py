@@ -12,11 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skstretch import StretchyClassifier, StretchyRegressor
 from skstretch.core.krylov import BLOCK, gmres, sketch
+from skstretch.estimators.progress import IterationLine
 from skstretch.exceptions import SingularSystemError
+from skstretch.solve import Spec, fit_stretchy
 from skstretch.solve import choose as fit_module
 from skstretch.solve import krylov as iteration
 from skstretch.solve import krylov as walks
-from skstretch.solve.krylov import TOLERANCE, CentredWalks, IterationLine
+from skstretch.solve.krylov import TOLERANCE, CentredWalks
 from tests.references import INTERCEPTS, exponential_features
 from tests.solve.samples import plain, raw_design, system
 
@@ -317,8 +319,8 @@ def test_classifier_folds_are_fitted_one_by_one(density):
 def test_iterations_are_shown():
     P, y = exponential_features(30, 60)
     line = IterationLine(io.StringIO())
-    model = fit_module.fit_stretchy(
-        raw_design(P), y[:, None], np.ones(30), fit_module.Spec(1.5, 10.0, solver="krylov"), line
+    model = fit_stretchy(
+        raw_design(P), y[:, None], np.ones(30), Spec(1.5, 10.0, solver="krylov"), line
     )
     line.close()
     text = line.stream.getvalue()

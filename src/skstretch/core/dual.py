@@ -52,6 +52,11 @@ class DualSystem:
     intercept: Intercept
     factor: Factor
 
+    @property
+    def rcond(self) -> float:
+        """The reciprocal condition number of what was factored."""
+        return self.factor.rcond
+
     def solve(self, Y: Array) -> DualSolution:
         """Dual coefficients for targets Y of shape (M, t)."""
         M, t = Y.shape
@@ -202,7 +207,7 @@ class LUInverse:
 
     @property
     def rcond(self) -> float:
-        return self.system.factor.rcond
+        return self.system.rcond
 
     @property
     def frame(self) -> Frame:

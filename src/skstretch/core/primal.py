@@ -32,6 +32,11 @@ class PrimalSystem:
     intercept: Intercept
     factor: Factor
 
+    @property
+    def rcond(self) -> float:
+        """The reciprocal condition number of what was factored."""
+        return self.factor.rcond
+
     def solve(self, projected: Array, means: Array) -> tuple[Array, Array]:
         """``(alpha, constant)`` from ``Qc'W Y`` (D x t) and the weighted means of Y (t,).
 

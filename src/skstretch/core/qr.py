@@ -186,6 +186,11 @@ class WideSystem:
     base_row: Array
     pivoted: WidePivoted
 
+    @property
+    def rcond(self) -> float:
+        """The reciprocal condition number of what was factored."""
+        return self.pivoted.factor.rcond
+
     def fit(self, Y: Array) -> Fit:
         """Fit targets Y of shape (M, t)."""
         scale = np.exp(-self.log_rows[self.rows])[:, None]
@@ -274,6 +279,11 @@ class TallSystem:
     centre: Array
     weights: Array
     pivoted: TallPivoted
+
+    @property
+    def rcond(self) -> float:
+        """The reciprocal condition number of what was factored."""
+        return self.pivoted.factor.rcond
 
     def fit(self, Y: Array) -> Fit:
         """Fit targets Y of shape (M, t)."""

@@ -1,4 +1,4 @@
-"""Names for the array types that the maths uses."""
+"""Names for the array types of the maths, and what every way of solving returns."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -7,18 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
-
-
 Mask: TypeAlias = npt.NDArray[np.bool_]
-
-
 Index: TypeAlias = npt.NDArray[np.intp]
-
-
 ArrayLike: TypeAlias = npt.ArrayLike
-
-
-# What every way of solving returns.
 
 
 @dataclass(frozen=True)
@@ -50,7 +41,3 @@ class Fit:
     rcond: float
     n_iter: int | None = None
     residual: float | None = None
-
-    def is_finite(self) -> bool:
-        """Whether every number that a prediction needs is finite."""
-        return bool(np.isfinite(self.coef).all() and np.isfinite(self.level).all())

@@ -26,10 +26,9 @@ from skstretch.estimators.base import StretchyModel, whole_or_nothing
 from skstretch.estimators.inputs import Targets, checked_X_y, make_folds, prepare
 from skstretch.estimators.parameters import checked_spec, checked_weights
 from skstretch.estimators.partial import add_rows, has_rows, or_as_before
-from skstretch.estimators.progress import Size, fold_count, planned
+from skstretch.estimators.progress import Size, fold_count, iteration_line, planned
 from skstretch.estimators.state import Decision
 from skstretch.search import crossfit
-from skstretch.solve import iteration_line
 
 THRESHOLDS = ("zero", "balanced", "auto")
 

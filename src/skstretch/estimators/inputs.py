@@ -35,7 +35,7 @@ from skstretch.estimators.parameters import (
 from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.search import Folds, folds_from_splits, leave_one_out
 from skstretch.solve import FittedModel, light_model
-from skstretch.solve.choose import crossfit_space, is_large
+from skstretch.solve.choose import crossfit_space, may_be_matrix_free
 
 SPARSE_FORMATS = ("csc", "csr")
 
@@ -204,8 +204,7 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
     rows = np.flatnonzero(weights > 0)
     intercept = Intercept.of(estimator.fit_intercept)
     ready: dict[Any, Ready] = {}
-    solver = getattr(estimator, "solver", None)
-    matrix_free = solver == "krylov" or (solver == "auto" and is_large(rows.size, X.shape[1]))
+    matrix_free = may_be_matrix_free(getattr(estimator, "solver", None), rows.size, X.shape[1])
     wide = crossfit_space(rows.size, X.shape[1], intercept) == "dual"
     in_blocks = is_source(X)
     if isinstance(X, DaskArray):

@@ -1,22 +1,24 @@
-"""The plan on stderr, and the meter of what is read."""
+"""What a fit tells while it runs: its plan, bars and lines on stderr, and callbacks."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 
+from skstretch.core.krylov import Report
 from skstretch.core.stretch import Intercept, stretch_exponent
 from skstretch.core.types import Array
 from skstretch.designs import DaskArray, Meter, Source, dask_plan, storage_of
 from skstretch.designs.dask.array import DaskPlan, fits_here, krylov_plan
 from skstretch.designs.dask.run import worker_threads
 from skstretch.estimators.inputs import N_FOLDS
-from skstretch.solve.choose import is_large
+from skstretch.solve.choose import may_be_matrix_free
 from skstretch.solve.krylov import width_of_walks
 from skstretch.solve.plan import Plan, Setting, Store, make_plan, powers_are_safe
 from skstretch.solve.plan import Size as Size
@@ -46,9 +48,7 @@ def plan_of(estimator: Any, X: Any, size: Size, used: Array) -> Plan:
     search = not hasattr(estimator, "solver")
     solver = "auto" if search else estimator.solver
     shape = used.size, int(X.shape[1])
-    # a search needs K, however large
-    auto_free = solver == "auto" and not search and is_large(*shape)
-    matrix_free = solver == "krylov" or auto_free
+    matrix_free = may_be_matrix_free(None if search else solver, *shape)
     folds, in_turn = fold_walks(estimator, size)
     setting = Setting(
         store=_store(X),
@@ -134,6 +134,75 @@ def folds_told(cv: Any) -> bool:
     except (AttributeError, TypeError, ValueError):
         return False
     return True
+
+
+@contextmanager
+def iteration_line(verbose: object) -> Iterator[Report | None]:
+    """What to hand to a fit as its `report`: with `verbose`, a line on stderr."""
+    if not verbose:
+        yield None
+        return
+    line = IterationLine()
+    try:
+        yield line
+    finally:
+        line.close()
+
+
+class IterationLine:
+    """A line that follows the residual from step to step."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        self.last, self.text = -np.inf, ""
+
+    def __call__(self, n_iter: int, residual: float) -> None:
+        self.text = f"\rkrylov: iteration {n_iter}, relative residual {residual:.1e} "
+        if time.monotonic() - self.last > 0.1:
+            self._draw()
+
+    def _draw(self) -> None:
+        self.last = time.monotonic()
+        self.stream.write(self.text)
+        self.stream.flush()
+
+    def close(self) -> None:
+        """Show the last step and end the line."""
+        if self.text:
+            self._draw()
+            self.stream.write("\n")
+            self.stream.flush()
+
+
+class Progress:
+    """Counts steps; draws a bar when there is something to show and someone to see it."""
+
+    def __init__(self, total: int, label: str, verbose: int, stream: TextIO | None = None) -> None:
+        self.total, self.label, self.done = total, label, 0
+        self.stream = sys.stderr if stream is None else stream
+        self.shown = bool(verbose)
+        self.start = self.last = time.monotonic()
+
+    def step(self) -> None:
+        """One more done."""
+        self.done += 1
+        now = time.monotonic()
+        if self.shown and (now - self.last > 0.1 or self.done == self.total):
+            self.last = now
+            self._draw(now)
+
+    def _draw(self, now: float) -> None:
+        filled = 30 * self.done // max(1, self.total)
+        bar = "█" * filled + "·" * (30 - filled)
+        left = (now - self.start) / self.done * (self.total - self.done)
+        self.stream.write(f"\r{self.label} {bar} {self.done}/{self.total}, {left:.0f} s left ")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        if self.shown and self.done:
+            self.stream.write("\n")
+            self.stream.flush()
 
 
 # Scikit-learn's callbacks where the installed version has them: the only place that asks.

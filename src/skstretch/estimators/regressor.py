@@ -19,8 +19,8 @@ from skstretch.estimators.parameters import (
     checked_weights,
 )
 from skstretch.estimators.partial import add_rows, has_rows, or_as_before
-from skstretch.estimators.progress import Size, planned
-from skstretch.solve import fit_model, interval_bounds, iteration_line
+from skstretch.estimators.progress import Size, iteration_line, planned
+from skstretch.solve import fit_model, interval_bounds
 
 
 class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):

@@ -26,6 +26,7 @@ from skstretch.estimators.parameters import checked_spec
 from skstretch.estimators.progress import (
     HAS_CALLBACKS,
     CallbackSupport,
+    Progress,
     Reporter,
     Size,
     fold_count,
@@ -41,7 +42,6 @@ from skstretch.search import (
     Outcome,
     Outcomes,
     Problem,
-    Progress,
     Scored,
     finished_model,
     judge,

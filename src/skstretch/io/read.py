@@ -26,6 +26,7 @@ from skstretch.io.header import (
     text_list,
 )
 from skstretch.io.write import CHOSEN, CLASSES
+from skstretch.solve.spec import SOLVERS
 
 # The arrays of a file, handed out once each and checked.
 
@@ -106,9 +107,6 @@ def _params(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 # From the header and arrays of a file to a fitted estimator, everything checked.
-
-
-SOLVERS = ("auto", "dual", "primal", "qr", "krylov")
 
 
 def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:

@@ -10,7 +10,6 @@ from skstretch.search.crossfit import finished_model as finished_model
 from skstretch.search.grid import STRENGTHS as STRENGTHS
 from skstretch.search.grid import Grid as Grid
 from skstretch.search.grid import Problem as Problem
-from skstretch.search.grid import Progress as Progress
 from skstretch.search.grid import outcomes as outcomes
 from skstretch.search.record import Outcomes as Outcomes
 from skstretch.search.record import kept_outcomes as kept_outcomes

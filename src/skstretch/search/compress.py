@@ -13,8 +13,9 @@ from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import SingularSystemError
 from skstretch.search.cells import FirstPass, Folds, Outcome, Unknowns, judged
-from skstretch.solve.choose import build_system, choose_space
+from skstretch.solve.choose import choose_space
 from skstretch.solve.direct import DualLU, PrimalLU
+from skstretch.solve.model import build_system
 from skstretch.solve.spec import Spec, System
 
 
@@ -133,7 +134,7 @@ class _SecondPass:
         system = dual_system(gram.rows(trained), lam, self.spec.intercept)
         solution = system.solve(self.y[trained])
         outputs = system.predict(gram, fold.tested, trained, solution)
-        return self.y[fold.tested] - outputs, system.factor.rcond
+        return self.y[fold.tested] - outputs, system.rcond
 
     def _from_rows(self, columns: Index, fold: Fold, trained: Index) -> tuple[Array, float]:
         kept = self.design.take(columns)

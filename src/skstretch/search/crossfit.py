@@ -11,13 +11,12 @@ from skstretch.designs.protocol import Design
 from skstretch.search.cells import Folds, Outcome
 from skstretch.search.grid import Grid, Problem, outcomes
 from skstretch.solve.choose import (
-    Solution,
     choose_space,
     crossfit_space,
     is_matrix_free,
     loses_digits,
 )
-from skstretch.solve.model import FittedModel, Pass, fit_model
+from skstretch.solve.model import FittedModel, Pass, Solution, fit_model
 from skstretch.solve.spec import Spec
 
 # From the outcome of a cell to its fitted model.

@@ -1,27 +1,53 @@
-"""From a design and targets to a fit: which system is solved is decided here, and recorded."""
+"""Every "auto" of a fit, decided once: which space, with or without the matrix, LU or QR.
+
+Nothing is built or solved here. Preparation, solve, plan, jackknife and search ask these
+functions, so that what is foretold, surveyed and done is one answer.
+"""
 
 import os
-import warnings
-from dataclasses import dataclass
 
 import numpy as np
 
-from skstretch.core.features import Features
-from skstretch.core.krylov import Report
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Fit
-from skstretch.designs.blocks import calm_blas, working_bytes
+from skstretch.designs.blocks import working_bytes
 from skstretch.designs.protocol import Design
-from skstretch.exceptions import IllConditionedWarning, NeedsInverseError, SingularSystemError
-from skstretch.solve.direct import DualLU, PrimalLU, TallQR, WideQR
-from skstretch.solve.krylov import krylov_system
-from skstretch.solve.spec import Space, Spec, System
-
-# What a direct solution may take of the machine.
-
+from skstretch.solve.spec import Space, Spec
 
 # square matrices of the side of the system that a direct fit holds at once
 DIRECT_COPIES = 3
+# the side of a system from which LU and the trace of the inverse (2 n**3) take longer than walks
+COSTLY_SIDE = 30_000
+# digits that LU may lose before the accurate solution takes over
+TOLERATED_ERROR = 1e-11
+# below this a solution carries no trustworthy digit: it is warned of, and wins no search
+POOR_RCOND = 1e-13
+
+
+def choose_space(
+    n_samples: int, n_features: int, intercept: Intercept, solver: str | None = None
+) -> Space:
+    """The form of a fit: as `solver` says, else the smaller system.
+
+    Dual for fewer samples than coefficients, primal otherwise. The free intercept takes one
+    sample away, the column adds one coefficient; so the chosen system is regular without a
+    penalty whenever one of the two is.
+    """
+    if solver in ("dual", "primal"):
+        return "dual" if solver == "dual" else "primal"
+    if intercept is Intercept.NONE:
+        return "dual" if n_samples < n_features else "primal"
+    return "dual" if n_samples < n_features + 1 else "primal"
+
+
+def crossfit_space(
+    n_samples: int, n_features: int, intercept: Intercept, solver: str | None = None
+) -> Space:
+    """The space in which samples are left out: that of a fit with one sample less.
+
+    Where samples and coefficients are equally many, a primal fit without one of the samples has
+    no unique solution as the penalty goes to zero; the dual form is regular with and without it.
+    """
+    return choose_space(n_samples - 1, n_features, intercept, solver)
 
 
 def direct_budget() -> int:
@@ -36,44 +62,6 @@ def direct_budget() -> int:
     return max(working_bytes(), physical // 2)
 
 
-def direct_bytes(side: int) -> int:
-    """Bytes that a direct fit takes for a system of this side."""
-    return DIRECT_COPIES * 8 * side**2
-
-
-# digits that LU may lose before the accurate solution takes over
-TOLERATED_ERROR = 1e-11
-
-
-# the side of a system from which LU and the trace of the inverse (2 n**3) take longer than walks
-COSTLY_SIDE = 30_000
-
-
-def choose_space(n_samples: int, n_features: int, intercept: Intercept) -> Space:
-    """The smaller system: dual for fewer samples than coefficients, primal otherwise.
-
-    The free intercept takes one sample away, the column adds one coefficient; so the chosen
-    system is regular without a penalty whenever one of the two is.
-    """
-    if intercept is Intercept.NONE:
-        return "dual" if n_samples < n_features else "primal"
-    return "dual" if n_samples < n_features + 1 else "primal"
-
-
-def crossfit_space(n_samples: int, n_features: int, intercept: Intercept) -> Space:
-    """The space in which samples are left out: that of a fit with one sample less.
-
-    Where samples and coefficients are equally many, a primal fit without one of the samples has
-    no unique solution as the penalty goes to zero; the dual form is regular with and without it.
-    """
-    return choose_space(n_samples - 1, n_features, intercept)
-
-
-def loses_digits(rcond: float) -> bool:
-    """Whether LU may lose more than the accurate solution would."""
-    return float(np.finfo(np.float64).eps) > TOLERATED_ERROR * rcond
-
-
 def is_large(n_samples: int, n_features: int) -> bool:
     """Whether K would be too large for the machine, or too slow to factor.
 
@@ -81,7 +69,16 @@ def is_large(n_samples: int, n_features: int) -> bool:
     than scikit-learn's working_memory), or that side exceeds `COSTLY_SIDE`.
     """
     side = min(n_samples, n_features)
-    return side > COSTLY_SIDE or direct_bytes(side) > direct_budget()
+    return side > COSTLY_SIDE or DIRECT_COPIES * 8 * side**2 > direct_budget()
+
+
+def may_be_matrix_free(solver: str | None, n_samples: int, n_features: int) -> bool:
+    """Whether a fit may do without K, as far as shapes tell: what a plan and a survey go by.
+
+    As asked, or by ``"auto"`` where K `is_large`. A search has no solver (None) and needs K,
+    however large.
+    """
+    return solver == "krylov" or (solver == "auto" and is_large(n_samples, n_features))
 
 
 def is_matrix_free(design: Design, spec: Spec) -> bool:
@@ -90,105 +87,11 @@ def is_matrix_free(design: Design, spec: Spec) -> bool:
     Elsewhere ``"auto"`` prefers the direct solution, which is exact and tells its condition, its
     degrees of freedom and its leave-one-out residuals; so it does where powers need scaled rows.
     """
-    if spec.solver != "auto":
-        return spec.solver == "krylov"
-    return is_large(*design.shape) and design.row_peaks(spec.r) is None
+    if not may_be_matrix_free(spec.solver, *design.shape):
+        return False
+    return spec.solver == "krylov" or design.row_peaks(spec.r) is None
 
 
-def check_invertible(design: Design, spec: Spec, what: str) -> None:
-    """Refuse what only a factorised system can tell."""
-    if is_matrix_free(design, spec):
-        raise NeedsInverseError(what)
-
-
-def build_system(
-    design: Design, weights: Array, spec: Spec, report: Report | None = None
-) -> System:
-    """Factor the model; ``solver="auto"`` goes on to QR where LU loses digits and Q fits.
-
-    A matrix-free system has nothing to factor; it tells its steps to `report`.
-    """
-    space = choose_space(*design.shape, spec.intercept)
-    if is_matrix_free(design, spec):
-        return krylov_system(design, weights, spec, space, report)
-    if spec.solver == "qr":
-        features = design.in_memory()
-        if features is None:
-            raise MemoryError(
-                f'solver="qr" needs four copies of the {design.shape} features in memory; use '
-                'solver="auto", or raise sklearn.set_config(working_memory=...).'
-            )
-        return _accurate(features, weights, spec, space)
-    if spec.solver == "dual" or spec.solver == "primal":
-        space = spec.solver
-    plain = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
-    if spec.solver == "auto" and loses_digits(plain.rcond):
-        return _better(plain, design.in_memory(), weights, spec)
-    return plain
-
-
-def _better(plain: System, features: Features | None, weights: Array, spec: Spec) -> System:
-    """The accurate system, unless it does not fit in memory or is singular."""
-    if features is None:
-        return plain
-    try:
-        accurate = _accurate(features, weights, spec, plain.space)
-        return accurate if accurate.rcond > 0.0 else plain
-    except SingularSystemError:
-        return plain
-
-
-def _accurate(features: Features, weights: Array, spec: Spec, space: Space) -> System:
-    return WideQR(features, weights, spec) if space == "dual" else TallQR(features, weights, spec)
-
-
-# below this a solution is reported as untrustworthy
-POOR_RCOND = 1e-13
-
-
-@dataclass(frozen=True)
-class Solution:
-    """A fit, and how it was found."""
-
-    fit: Fit
-    dof: float
-    space: Space
-    solver: str
-
-
-def fit_stretchy(
-    design: Design, Y: Array, weights: Array, spec: Spec, report: Report | None = None
-) -> Solution:
-    """Fit targets Y of shape (M, t) with positive weights of shape (M,)."""
-    if design.shape[1] == 0:
-        return _constant_solution(Y, weights, spec)
-    with calm_blas(min(design.shape)):
-        system = build_system(design, weights, spec, report)
-        fit, dof = system.fit(Y), system.dof
-    if not fit.is_finite():
-        raise FloatingPointError(
-            f"the coefficients at k={spec.k:g}, c={spec.c:g} leave the range of float64: use a "
-            "larger k, a smaller |a| or a smaller c."
-        )
-    if fit.rcond < POOR_RCOND:
-        warnings.warn(
-            f"the system at k={spec.k:g}, c={spec.c:g} is ill-conditioned (rcond="
-            f"{fit.rcond:.1e}): the coefficients may carry no correct digit. Use a smaller c or "
-            "a larger k.",
-            IllConditionedWarning,
-            stacklevel=2,
-        )
-    return Solution(fit, dof, system.space, system.solver)
-
-
-def _constant_solution(Y: Array, weights: Array, spec: Spec) -> Solution:
-    """No feature varies: only the intercept is left."""
-    total = weights.sum()
-    shrink = {
-        Intercept.FREE: 1.0,
-        Intercept.COLUMN: total / (total + spec.lam),
-        Intercept.NONE: 0.0,
-    }[spec.intercept]
-    level = shrink * (weights @ Y) / total
-    fit = Fit(np.zeros((0, Y.shape[1])), level, level, None, None, 1.0)
-    return Solution(fit, shrink, "primal", "primal")
+def loses_digits(rcond: float) -> bool:
+    """Whether LU may lose more than the accurate solution by QR would."""
+    return float(np.finfo(np.float64).eps) > TOLERATED_ERROR * rcond

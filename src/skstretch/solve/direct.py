@@ -1,8 +1,14 @@
-"""The closed forms by LU: one Gram-like matrix, one factorisation."""
+"""The closed forms, factored: by LU of one Gram-like matrix, or by sorted, pivoted QR.
 
+LU reads the data in blocks and sees only K or C. QR is slower, needs the features in memory, and
+is accurate where LU loses digits. Dual and primal kinds answer the same questions (`System`).
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -59,8 +65,82 @@ def primal_fit(
     return Fit(coef, constant + whole, constant, None, None, rcond)
 
 
+class Factored(Protocol):
+    """What every factorised system of `core` tells of itself."""
+
+    @property
+    def rcond(self) -> float: ...
+
+    @property
+    def dof(self) -> float: ...
+
+
+class Direct(ABC):
+    """A model that is factored once, when its `system` is first asked for."""
+
+    weights: Array
+    spec: Spec
+    space: Space
+    solver: str
+
+    @cached_property
+    @abstractmethod
+    def system(self) -> Factored: ...
+
+    @property
+    def rcond(self) -> float:
+        return self.system.rcond
+
+    @property
+    def dof(self) -> float:
+        return self.system.dof
+
+
+class Dual(Direct):
+    """The dual kinds: the spread follows from the solutions A for unit targets."""
+
+    @abstractmethod
+    def _unit_coefficients(self, unit: Array) -> Iterator[Array]:
+        """Blocks of the coefficients for targets `unit` (M, M)."""
+
+    def _spread(self) -> Iterator[Array]:
+        """Blocks of ``A W^-1/2``: one unit target per sample, in the scale of its noise."""
+        return self._unit_coefficients(np.diag(self.weights**-0.5))
+
+    def variance(self) -> Array:
+        return np.concatenate([np.square(A).sum(axis=1) for A in self._spread()])
+
+    def covariance(self) -> Array:
+        A = np.vstack([*self._spread()])
+        return np.asarray(A @ A.T)
+
+    def residual_norm(self) -> float:
+        return repeated_norm(self._residuals(), self.weights)
+
+    @abstractmethod
+    def _residuals(self) -> Array:
+        """``I - H``, (M, M)."""
+
+
+class Primal(Direct):
+    """The primal kinds: the spread is a matrix of the side of the features."""
+
+    @abstractmethod
+    def covariance(self) -> Array: ...
+
+    def variance(self) -> Array:
+        return self.covariance().diagonal().copy()
+
+    def residual_norm(self) -> float:
+        return float(self.weights.sum()) - 2.0 * self.dof + self._hat_norm()
+
+    @abstractmethod
+    def _hat_norm(self) -> float:
+        """``sum_ij w_i H_ij**2 / w_j``."""
+
+
 @dataclass(frozen=True)
-class DualLU:
+class DualLU(Dual):
     """``alpha = Q'(K + lam W^-1)^-1 y`` by LU of K."""
 
     design: Design
@@ -77,45 +157,25 @@ class DualLU:
         gram = self.design.gram([r], self.weights, log_rows, borders)[0]
         return dual_system(gram, self.spec.lam / self.weights, intercept)
 
-    @property
-    def rcond(self) -> float:
-        return self.system.factor.rcond
-
-    @property
-    def dof(self) -> float:
-        return self.system.dof
-
     def fit(self, Y: Array) -> Fit:
         frame, solution = self.system.gram.frame, self.system.solve(Y)
         return dual_fit(self.design, frame, solution, self.weights, self.spec.intercept, self.rcond)
 
-    def _coefficients(self, solution: DualSolution) -> Iterator[tuple[slice, Array]]:
-        beta, total = solution.beta, solution.total
-        return self.design.coefficients(self.system.gram.frame, beta, total, self.weights)
+    def _unit_coefficients(self, unit: Array) -> Iterator[Array]:
+        frame, solution = self.system.gram.frame, self.system.solve(unit)
+        blocks = self.design.coefficients(frame, solution.beta, solution.total, self.weights)
+        return (A for _, A in blocks)
 
-    @property
-    def _unit(self) -> DualSolution:
-        """The solutions for one unit target per sample, in the scale of its noise."""
-        return self.system.solve(np.diag(self.weights**-0.5))
-
-    def variance(self) -> Array:
-        blocks = self._coefficients(self._unit)
-        return np.concatenate([np.square(A).sum(axis=1) for _, A in blocks])
-
-    def covariance(self) -> Array:
-        A = np.vstack([A for _, A in self._coefficients(self._unit)])
-        return np.asarray(A @ A.T)
-
-    def residual_norm(self) -> float:
+    def _residuals(self) -> Array:
         gram = self.system.gram
         residuals = self.system.lam[:, None] * self.system.inverse
         if gram.log_rows is not None:
             residuals *= np.exp(gram.log_rows[:, None] - gram.log_rows)
-        return repeated_norm(residuals, self.weights)
+        return residuals
 
 
 @dataclass(frozen=True)
-class PrimalLU:
+class PrimalLU(Primal):
     """``alpha = (Q'WP + lam I)^-1 Q'W y`` by LU of C."""
 
     design: Design
@@ -129,14 +189,6 @@ class PrimalLU:
         gram = self.design.column_grams([self.spec.r], self.weights)[0]
         return primal_system(gram, self.spec.lam, self.spec.intercept)
 
-    @property
-    def rcond(self) -> float:
-        return self.system.factor.rcond
-
-    @property
-    def dof(self) -> float:
-        return self.system.dof
-
     def fit(self, Y: Array) -> Fit:
         gram = self.system.gram
         means = self.weights @ Y / gram.total_weight
@@ -148,23 +200,16 @@ class PrimalLU:
     def _stretched_gram(self) -> Array:
         return self.design.stretched_gram(self.system.gram, self.weights)
 
-    def variance(self) -> Array:
-        return self.covariance().diagonal().copy()
-
     def covariance(self) -> Array:
         return self.system.covariance(self._stretched_gram)
 
-    def residual_norm(self) -> float:
+    def _hat_norm(self) -> float:
         PP = self.design.column_grams([1.0], self.weights)[0].C
-        norm = self.system.hat_norm(self._stretched_gram, PP)
-        return float(self.weights.sum()) - 2.0 * self.dof + norm
-
-
-# The closed forms by sorted, pivoted QR: slower, and accurate where LU loses digits.
+        return self.system.hat_norm(self._stretched_gram, PP)
 
 
 @dataclass(frozen=True)
-class WideQR:
+class WideQR(Dual):
     """The dual form by sorted, pivoted QR of ``Q'``."""
 
     features: Features
@@ -178,33 +223,18 @@ class WideQR:
         lam = self.spec.lam / self.weights
         return wide_system(self.features, self.spec.r, lam, self.spec.intercept)
 
-    @property
-    def rcond(self) -> float:
-        return self.system.pivoted.factor.rcond
-
-    @property
-    def dof(self) -> float:
-        return self.system.dof
-
     def fit(self, Y: Array) -> Fit:
         return self.system.fit(Y)
 
-    def variance(self) -> Array:
-        return np.asarray(np.square(self._unit_coef()).sum(axis=1))
+    def _unit_coefficients(self, unit: Array) -> Iterator[Array]:
+        return iter([self.system.fit(unit).coef])
 
-    def covariance(self) -> Array:
-        A = self._unit_coef()
-        return np.asarray(A @ A.T)
-
-    def _unit_coef(self) -> Array:
-        return self.system.fit(np.diag(self.weights**-0.5)).coef
-
-    def residual_norm(self) -> float:
-        return repeated_norm(self.system.residuals, self.weights)
+    def _residuals(self) -> Array:
+        return self.system.residuals
 
 
 @dataclass(frozen=True)
-class TallQR:
+class TallQR(Primal):
     """The primal form by sorted, pivoted QR of Q."""
 
     features: Features
@@ -218,23 +248,11 @@ class TallQR:
         spec = self.spec
         return tall_system(self.features, spec.r, spec.lam, self.weights, spec.intercept)
 
-    @property
-    def rcond(self) -> float:
-        return self.system.pivoted.factor.rcond
-
-    @property
-    def dof(self) -> float:
-        return self.system.dof
-
     def fit(self, Y: Array) -> Fit:
         return self.system.fit(Y)
-
-    def variance(self) -> Array:
-        return self.system.covariance.diagonal().copy()
 
     def covariance(self) -> Array:
         return self.system.covariance
 
-    def residual_norm(self) -> float:
-        norm = self.system.hat_norm(self.features)
-        return float(self.weights.sum()) - 2.0 * self.dof + norm
+    def _hat_norm(self) -> float:
+        return self.system.hat_norm(self.features)

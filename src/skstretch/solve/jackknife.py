@@ -14,8 +14,9 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import IllConditionedWarning
-from skstretch.solve.choose import POOR_RCOND, check_invertible, crossfit_space
+from skstretch.solve.choose import POOR_RCOND, crossfit_space
 from skstretch.solve.direct import DualLU, PrimalLU, row_scales
+from skstretch.solve.krylov import check_invertible
 from skstretch.solve.spec import Spec
 
 
@@ -148,12 +149,10 @@ def make_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Jack
     if design.shape[1] == 0:
         return constant_jackknife(Y, weights, spec)
     check_invertible(design, spec, "a leave-one-out residual or interval")
-    space = spec.solver
-    if space not in ("dual", "primal"):
-        space = crossfit_space(*design.shape, spec.intercept)
+    space = crossfit_space(*design.shape, spec.intercept, spec.solver)
     make = dual_jackknife if space == "dual" else primal_jackknife
     jackknife = make(design, Y, weights, spec)
-    rcond = jackknife.system.factor.rcond
+    rcond = jackknife.system.rcond
     if rcond < POOR_RCOND:
         warnings.warn(
             f"the leave-one-out models at k={spec.k:g}, c={spec.c:g} are ill-conditioned (rcond="

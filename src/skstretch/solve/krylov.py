@@ -5,14 +5,11 @@ K is gone and the free intercept is that of the weighted mean of y. The other tw
 one right-hand side more, and one number that joins the two solutions.
 """
 
-import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -25,29 +22,17 @@ from skstretch.core.types import Array, Fit
 from skstretch.designs.blocks import working_bytes
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import NeedsInverseError
+from skstretch.solve.choose import is_matrix_free
 from skstretch.solve.spec import Space, Spec
-
-# How the matrix-free solvers iterate: preconditioner, stopping, and what is said about it.
-
 
 # the relative residual at which iteration stops
 TOLERANCE = 1e-10
-
-
 MAX_ITER = 1000
-
-
 # directions of the randomised preconditioner at most
 SKETCH_SIZE = 200
-
-
 # steps of GMRES between restarts, as far as there is room for the bases
 RESTART = 200
-
-
 SHORTEST_CYCLE = 20
-
-
 # solutions that are to be joined leave residuals that add up
 JOINED_TOLERANCE = TOLERANCE / 10
 
@@ -114,47 +99,6 @@ def warn_unless_solved(residual: float, n_iter: int, spec: Spec) -> None:
         ConvergenceWarning,
         stacklevel=2,
     )
-
-
-@contextmanager
-def iteration_line(verbose: object) -> Iterator[Report | None]:
-    """What to hand to a fit as its `report`: with `verbose`, a line on stderr."""
-    if not verbose:
-        yield None
-        return
-    line = IterationLine()
-    try:
-        yield line
-    finally:
-        line.close()
-
-
-class IterationLine:
-    """A line that follows the residual from step to step."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self.stream = sys.stderr if stream is None else stream
-        self.last, self.text = -np.inf, ""
-
-    def __call__(self, n_iter: int, residual: float) -> None:
-        self.text = f"\rkrylov: iteration {n_iter}, relative residual {residual:.1e} "
-        if time.monotonic() - self.last > 0.1:
-            self._draw()
-
-    def _draw(self) -> None:
-        self.last = time.monotonic()
-        self.stream.write(self.text)
-        self.stream.flush()
-
-    def close(self) -> None:
-        """Show the last step and end the line."""
-        if self.text:
-            self._draw()
-            self.stream.write("\n")
-            self.stream.flush()
-
-
-# Products with the centred features of a design, as many columns at a time as fit in memory.
 
 
 @dataclass(frozen=True)
@@ -233,6 +177,12 @@ def by_width(work: Callable[[Array], Array], V: Array, width: int) -> Array:
     return np.hstack([work(V[:, start : start + width]) for start in starts])
 
 
+def check_invertible(design: Design, spec: Spec, what: str) -> None:
+    """Refuse what only a factorised system can tell."""
+    if is_matrix_free(design, spec):
+        raise NeedsInverseError(what)
+
+
 @dataclass(frozen=True)
 class Krylov:
     """What the two spaces share. The condition number and the trace of G stay unknown (NaN)."""
@@ -262,14 +212,10 @@ class Krylov:
         warn_unless_solved(residual, n_iter, self.spec)
         return replace(fit, n_iter=n_iter, residual=residual)
 
-    def variance(self) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise NeedsInverseError("the spread of the coefficients")
 
-    def covariance(self) -> NoReturn:
-        raise NeedsInverseError("the spread of the coefficients")
-
-    def residual_norm(self) -> NoReturn:
-        raise NeedsInverseError("the spread of the coefficients")
+    variance = covariance = residual_norm = _refuse
 
 
 @dataclass(frozen=True)

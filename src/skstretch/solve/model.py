@@ -1,5 +1,11 @@
-"""A fitted model: one pass over all features, or a second pass over each target's own choice."""
+"""A fitted model: one pass over all features, or a second pass over each target's own choice.
 
+``build_system`` factors one model as `choose` says, ``fit_stretchy`` solves it for targets, and
+``fit_model`` adds the second pass. What else a fitted model tells (the spread of its coefficients,
+its path along k or c, its prediction intervals) follows below.
+"""
+
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,61 +15,111 @@ from joblib import Parallel, delayed
 
 from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.krylov import Report
-from skstretch.core.stretch import strongest
+from skstretch.core.stretch import Intercept, strongest
 from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import with_one_sum
+from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
-from skstretch.solve.choose import Solution, build_system, check_invertible, fit_stretchy
+from skstretch.exceptions import IllConditionedWarning, SingularSystemError
+from skstretch.solve.choose import POOR_RCOND, choose_space, is_matrix_free, loses_digits
+from skstretch.solve.direct import DualLU, PrimalLU, TallQR, WideQR
 from skstretch.solve.jackknife import Jackknife, make_jackknife
-from skstretch.solve.spec import Spec, System
+from skstretch.solve.krylov import check_invertible, krylov_system
+from skstretch.solve.spec import Space, Spec, System
 
-# Analysis of variance of a fitted model: noise, and the spread of the coefficients.
 
+def build_system(
+    design: Design, weights: Array, spec: Spec, report: Report | None = None
+) -> System:
+    """Factor the model; ``solver="auto"`` goes on to QR where LU loses digits and Q fits.
 
-def noise_variance(design: Design, fit: Fit, system: System, Y: Array, weights: Array) -> Array:
-    """``sum w e**2 / tr((I - H)'(I - H))`` of every target, shape (t,).
-
-    Weights count as repetitions, in the residuals and in the trace.
+    A matrix-free system has nothing to factor; it tells its steps to `report`.
     """
-    norm = system.residual_norm()
-    if norm <= 1e-9 * weights.sum():
-        raise ValueError(
-            "the fit interpolates the data, so the noise cannot be estimated from its residuals "
-            "(0/0): pass noise_variance=..."
+    space = choose_space(*design.shape, spec.intercept, spec.solver)
+    if is_matrix_free(design, spec):
+        return krylov_system(design, weights, spec, space, report)
+    if spec.solver == "qr":
+        accurate = _accurate(design, weights, spec, space)
+        if accurate is None:
+            raise MemoryError(
+                f'solver="qr" needs four copies of the {design.shape} features in memory; use '
+                'solver="auto", or raise sklearn.set_config(working_memory=...).'
+            )
+        return accurate
+    plain = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
+    if spec.solver == "auto" and loses_digits(plain.rcond):
+        return _better(plain, design, weights, spec)
+    return plain
+
+
+def _accurate(design: Design, weights: Array, spec: Spec, space: Space) -> System | None:
+    """The system by QR; None where it does not fit in memory."""
+    features = design.in_memory()
+    if features is None:
+        return None
+    return WideQR(features, weights, spec) if space == "dual" else TallQR(features, weights, spec)
+
+
+def _better(plain: System, design: Design, weights: Array, spec: Spec) -> System:
+    """The accurate system, unless it does not fit in memory or is singular."""
+    try:
+        accurate = _accurate(design, weights, spec, plain.space)
+        return accurate if accurate is not None and accurate.rcond > 0.0 else plain
+    except SingularSystemError:
+        return plain
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A fit, and how it was found."""
+
+    fit: Fit
+    dof: float
+    space: Space
+    solver: str
+
+
+def fit_stretchy(
+    design: Design, Y: Array, weights: Array, spec: Spec, report: Report | None = None
+) -> Solution:
+    """Fit targets Y of shape (M, t) with positive weights of shape (M,)."""
+    if design.shape[1] == 0:
+        return constant_solution(Y, weights, spec)
+    with calm_blas(min(design.shape)):
+        system = build_system(design, weights, spec, report)
+        fit, dof = system.fit(Y), system.dof
+    at = f"k={spec.k:g}, c={spec.c:g}"
+    check_fit(fit, at, f"the system at {at} is ill-conditioned", "Use a smaller c or a larger k.")
+    return Solution(fit, dof, system.space, system.solver)
+
+
+def check_fit(fit: Fit, at: str, trouble: str, advice: str) -> None:
+    """Refuse coefficients that are not finite, and warn of a solution without correct digits."""
+    if not (np.isfinite(fit.coef).all() and np.isfinite(fit.level).all()):
+        raise FloatingPointError(
+            f"the coefficients at {at} leave the range of float64: use a larger k, a smaller |a| "
+            "or a smaller c."
         )
-    residuals = Y - design.dot(fit.coef) - fit.level
-    return np.asarray(weights @ np.square(residuals) / norm)
+    if fit.rcond < POOR_RCOND:
+        warnings.warn(
+            f"{trouble} (rcond={fit.rcond:.1e}): the coefficients may carry no correct digit. "
+            f"{advice}",
+            IllConditionedWarning,
+            stacklevel=3,
+        )
 
 
-def coefficient_variance(
-    design: Design, Y: Array, weights: Array, spec: Spec, noise: Array | None
-) -> Array:
-    """The variance of every coefficient, shape (t, D), for noise of variance ``noise / w``."""
-    if design.shape[1] == 0:
-        return np.zeros((Y.shape[1], 0))
-    check_invertible(design, spec, "the spread of the coefficients")
-    system = build_system(design, weights, spec)
-    if noise is None:
-        noise = noise_variance(design, system.fit(Y), system, Y, weights)
-    return np.multiply.outer(noise, system.variance())
-
-
-def coefficient_covariance(
-    design: Design, Y: Array, weights: Array, spec: Spec, noise: Array | None
-) -> Array:
-    """The covariance of the coefficients of every target, shape (t, D, D)."""
-    if design.shape[1] == 0:
-        return np.zeros((Y.shape[1], 0, 0))
-    check_invertible(design, spec, "the spread of the coefficients")
-    system = build_system(design, weights, spec)
-    if noise is None:
-        noise = noise_variance(design, system.fit(Y), system, Y, weights)
-    return np.multiply.outer(noise, system.covariance())
-
-
-def dual_of_primal(design: Design, fit: Fit, Y: Array, weights: Array, lam: float) -> Array:
-    """``beta = W (y - P alpha - m) / lam``, shape (M, t): the dual coefficients of a primal fit."""
-    return np.asarray(weights[:, None] * (Y - design.dot(fit.coef) - fit.level) / lam)
+def constant_solution(Y: Array, weights: Array, spec: Spec) -> Solution:
+    """No feature varies: only the intercept is left."""
+    total = weights.sum()
+    shrink = {
+        Intercept.FREE: 1.0,
+        Intercept.COLUMN: total / (total + spec.lam),
+        Intercept.NONE: 0.0,
+    }[spec.intercept]
+    level = shrink * (weights @ Y) / total
+    fit = Fit(np.zeros((0, Y.shape[1])), level, level, None, None, 1.0)
+    return Solution(fit, shrink, "primal", "primal")
 
 
 @dataclass(frozen=True)
@@ -74,6 +130,24 @@ class Pass:
     columns: Index
     design: Design
     solution: Solution
+
+    def dual(self, Y: Array, weights: Array, spec: Spec) -> Array:
+        """Dual coefficients in the paper's scale, (M, t).
+
+        Of a primal fit ``beta = W (y - P alpha - m) / lam``.
+        """
+        fit = self.solution.fit
+        if fit.beta is not None and fit.log_beta is not None:
+            with np.errstate(over="ignore", divide="ignore"):
+                logs = np.log(np.abs(fit.beta)) - fit.log_beta[:, None]
+                return np.asarray(np.sign(fit.beta) * np.exp(logs))
+        if spec.lam == 0.0:
+            raise AttributeError(
+                "the primal form without regularisation (c=inf) has no dual coefficients; use a "
+                'finite c, or solver="dual" where there are fewer samples than features.'
+            )
+        residuals = Y - self.design.dot(fit.coef) - fit.level
+        return np.asarray(weights[:, None] * residuals / spec.lam)
 
 
 @dataclass(frozen=True)
@@ -115,7 +189,7 @@ class FittedModel:
     def dual(self) -> Array:
         """Dual coefficients in the paper's scale, shape (t, M)."""
         return np.vstack(
-            [_dual(p, self.Y[:, p.targets], self.weights, self.spec).T for p in self.passes]
+            [p.dual(self.Y[:, p.targets], self.weights, self.spec).T for p in self.passes]
         )
 
     @cached_property
@@ -139,29 +213,50 @@ class FittedModel:
         return {name: v for name, v in self.__dict__.items() if name != "jackknives"}
 
     def variance(self, noise: Array | None) -> Array:
-        """Variance of every coefficient given the kept columns, shape (t, D)."""
+        """Variance of every coefficient given the kept columns, shape (t, D).
+
+        The noise of a sample has the variance ``noise / w``; None estimates it.
+        """
         out = np.zeros((self.Y.shape[1], self.design.shape[1]))
-        for p, given in self._with_noise(noise):
-            parts = coefficient_variance(
-                p.design, self.Y[:, p.targets], self.weights, self.spec, given
-            )
-            out[np.ix_(p.targets, p.columns)] = parts
+        for p, system, given in self._spreads(noise):
+            out[np.ix_(p.targets, p.columns)] = np.multiply.outer(given, system.variance())
         return out
 
     def covariance(self, noise: Array | None) -> Array:
         """Covariance of the coefficients given the kept columns, shape (t, D, D)."""
         D = self.design.shape[1]
         out = np.zeros((self.Y.shape[1], D, D))
-        for p, given in self._with_noise(noise):
-            parts = coefficient_covariance(
-                p.design, self.Y[:, p.targets], self.weights, self.spec, given
-            )
+        for p, system, given in self._spreads(noise):
+            parts = np.multiply.outer(given, system.covariance())
             out[np.ix_(p.targets, p.columns, p.columns)] = parts
         return out
 
-    def _with_noise(self, noise: Array | None) -> Iterator[tuple[Pass, Array | None]]:
+    def _spreads(self, noise: Array | None) -> Iterator[tuple[Pass, System, Array]]:
+        """Every pass that kept a column, its system and the noise of its targets."""
         for p in self.passes:
-            yield p, None if noise is None else noise[p.targets]
+            if p.columns.size == 0:
+                continue
+            check_invertible(p.design, self.spec, "the spread of the coefficients")
+            system, Y = build_system(p.design, self.weights, self.spec), self.Y[:, p.targets]
+            if noise is None:
+                yield p, system, noise_variance(p.design, system, Y, self.weights)
+            else:
+                yield p, system, noise[p.targets]
+
+
+def noise_variance(design: Design, system: System, Y: Array, weights: Array) -> Array:
+    """``sum w e**2 / tr((I - H)'(I - H))`` of every target, shape (t,).
+
+    Weights count as repetitions, in the residuals and in the trace.
+    """
+    fit, norm = system.fit(Y), system.residual_norm()
+    if norm <= 1e-9 * weights.sum():
+        raise ValueError(
+            "the fit interpolates the data, so the noise cannot be estimated from its residuals "
+            "(0/0): pass noise_variance=..."
+        )
+    residuals = Y - design.dot(fit.coef) - fit.level
+    return np.asarray(weights @ np.square(residuals) / norm)
 
 
 def light_model(model: FittedModel) -> FittedModel:
@@ -204,23 +299,6 @@ def fit_model(
     return FittedModel(design, Y, weights, spec, passes)
 
 
-def _dual(p: Pass, Y: Array, weights: Array, spec: Spec) -> Array:
-    fit = p.solution.fit
-    if fit.beta is not None and fit.log_beta is not None:
-        with np.errstate(over="ignore", divide="ignore"):
-            logs = np.log(np.abs(fit.beta)) - fit.log_beta[:, None]
-            return np.asarray(np.sign(fit.beta) * np.exp(logs))
-    if spec.lam == 0.0:
-        raise AttributeError(
-            "the primal form without regularisation (c=inf) has no dual coefficients; use a "
-            'finite c, or solver="dual" where there are fewer samples than features.'
-        )
-    return dual_of_primal(p.design, fit, Y, weights, spec.lam)
-
-
-# Coefficients along k or c, from the design that a model was fitted on.
-
-
 def coefficient_path(model: FittedModel, along: str, values: Sequence[float], count: int) -> Array:
     """Coefficients of every target at every value of k or c, shape (n_values, t, D)."""
     paths = []
@@ -230,9 +308,6 @@ def coefficient_path(model: FittedModel, along: str, values: Sequence[float], co
         fitted = fit_model(model.design, model.Y, model.weights, spec, count)
         paths.append(fitted.coef)
     return np.stack(paths)
-
-
-# Prediction intervals of a fitted model.
 
 
 # predictions of all leave-one-out models that are held at a time

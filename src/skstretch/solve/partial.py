@@ -1,7 +1,5 @@
 """Models of rows that are seen once and not kept."""
 
-import warnings
-
 import numpy as np
 
 from skstretch.core.primal import primal_system
@@ -11,10 +9,9 @@ from skstretch.core.types import Array
 from skstretch.designs.absent import AbsentDesign
 from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
-from skstretch.exceptions import IllConditionedWarning, SingularSystemError
-from skstretch.solve.choose import POOR_RCOND, Solution, _constant_solution
+from skstretch.exceptions import SingularSystemError
 from skstretch.solve.direct import primal_fit
-from skstretch.solve.model import FittedModel, Pass
+from skstretch.solve.model import FittedModel, Pass, Solution, check_fit, constant_solution
 from skstretch.solve.spec import Spec
 
 FORGOTTEN = (
@@ -46,7 +43,7 @@ def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | No
     """
     D = totals.gram.n_features
     if D == 0:
-        return _constant_solution(totals.means[None], np.array([totals.gram.total_weight]), spec)
+        return constant_solution(totals.means[None], np.array([totals.gram.total_weight]), spec)
     unknowns = D if spec.intercept is Intercept.NONE else D + 1
     if spec.lam == 0.0 and n_rows < unknowns:
         return None
@@ -54,23 +51,17 @@ def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | No
         try:
             system = primal_system(totals.gram, spec.lam, spec.intercept)
             coef, constant = system.solve(totals.projected, totals.means)
-            fit = primal_fit(totals.gram, coef, constant, spec.intercept, system.factor.rcond)
+            fit = primal_fit(totals.gram, coef, constant, spec.intercept, system.rcond)
             dof = system.dof
         except SingularSystemError:
             return None
-    if not fit.is_finite():
-        raise FloatingPointError(
-            f"the coefficients at k={spec.k:g}, c={spec.c:g} leave the range of float64: use a "
-            "larger k, a smaller |a| or a smaller c."
-        )
-    if fit.rcond < POOR_RCOND:
-        warnings.warn(
-            f"the sums of {n_rows} rows at k={spec.k:g}, c={spec.c:g} make an ill-conditioned "
-            f"system (rcond={fit.rcond:.1e}): the coefficients may carry no correct digit. Use a "
-            "smaller c or a larger k, or `fit`, which has a more accurate solver.",
-            IllConditionedWarning,
-            stacklevel=2,
-        )
+    at = f"k={spec.k:g}, c={spec.c:g}"
+    check_fit(
+        fit,
+        at,
+        f"the sums of {n_rows} rows at {at} make an ill-conditioned system",
+        "Use a smaller c or a larger k, or `fit`, which has a more accurate solver.",
+    )
     return Solution(fit, dof, "primal", "primal")
 
 

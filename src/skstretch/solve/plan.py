@@ -102,9 +102,7 @@ class Setting:
     @property
     def space(self) -> Space:
         """The form of the fitted model."""
-        if self.solver in ("dual", "primal"):
-            return "dual" if self.solver == "dual" else "primal"
-        return choose_space(*self.shape, self.intercept)
+        return choose_space(*self.shape, self.intercept, self.solver)
 
     @property
     def held_out_space(self) -> Space:

@@ -1,14 +1,14 @@
 """What to fit and what comes out."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from skstretch.core.stretch import Intercept, penalty, stretch_exponent
 from skstretch.core.types import Array, Fit
 
 Space = Literal["dual", "primal"]
 Solver = Literal["auto", "dual", "primal", "qr", "krylov"]
-SOLVERS: tuple[Solver, ...] = ("auto", "dual", "primal", "qr", "krylov")
+SOLVERS: tuple[Solver, ...] = get_args(Solver)
 
 
 @dataclass(frozen=True)
