@@ -87,6 +87,12 @@ def relative_residual(R: Array, B: Array) -> float:
     return float(np.max(left / np.where(whole > 0, whole, 1.0), initial=0.0))
 
 
+def needs_more(found: Iterated, B: Array, R: Array, whole: Array) -> bool:
+    """Whether parts that are all solved leave too much when joined: R beside the `whole`."""
+    solved = relative_residual(found.R, B) <= JOINED_TOLERANCE
+    return solved and relative_residual(R, whole) > TOLERANCE
+
+
 def warn_unless_solved(residual: float, n_iter: int, spec: Spec) -> None:
     """Say so where iteration ended short of its tolerance."""
     if residual <= TOLERANCE:
@@ -258,19 +264,30 @@ class DualKrylov(Krylov):
         size = float(np.sqrt(self.weights.sum()))
         one = 1.0 if self.spec.intercept is Intercept.COLUMN else 0.0
         a = size * self._root * walks.forward(walks.q)
-        B = np.hstack([centred, a])
+        B, whole = np.hstack([centred, a]), self._root * Y
         found = iterate(self._product, *self._limits, B, self.report, JOINED_TOLERANCE)
         alphas = walks.back(self._root * found.X)
         b = size * (walks.p.T @ alphas)[0]
         d = self.spec.lam + size**2 * (float(np.vdot(walks.p, walks.q)) + one)
-        along = (size * means - b[:t]) / _regular(d - b[t], d)
+        pivot = _regular(d - b[t], d)
+        along = (size * means - b[:t]) / pivot
+        gamma = found.X[:, :t] - found.X[:, t:] * along
+        coef = alphas[:, :t] - alphas[:, t:] * along
+        R, n_iter = found.R[:, :t] - found.R[:, t:] * along, found.n_iter
+        if needs_more(found, B, R, whole):
+            # a is large beside y, and so is what it left: the same again for what is left
+            more = iterate(self._product, *self._limits, R, self.report, JOINED_TOLERANCE)
+            change = walks.back(self._root * more.X)
+            step = -size * (walks.p.T @ change)[0] / pivot
+            gamma += more.X - found.X[:, t:] * step
+            coef += change - alphas[:, t:] * step
+            along, n_iter = along + step, n_iter + more.n_iter
+            R = centred - a * along - self._product(gamma) - self.spec.lam * gamma
         total = size * along
-        beta = self._root * (found.X[:, :t] - found.X[:, t:] * along)
+        beta = self._root * gamma
         beta += self.weights[:, None] * (along / size)
-        coef = alphas[:, :t] - alphas[:, t:] * along + walks.q * total
-        fit = self._fit(coef, one * total, beta)
-        R = found.R[:, :t] - found.R[:, t:] * along
-        return self._recorded(fit, R, self._root * Y, found.n_iter)
+        fit = self._fit(coef + walks.q * total, one * total, beta)
+        return self._recorded(fit, R, whole, n_iter)
 
 
 @dataclass(frozen=True)
@@ -300,13 +317,21 @@ class PrimalKrylov(Krylov):
         B = np.hstack([projected, walks.q])
         found = iterate(self._product, rank, lam, B, self.report, JOINED_TOLERANCE)
         inner = (walks.p.T @ found.X)[0]
-        share = f * (means - inner[:t]) / _regular(1.0 + f * inner[t], 1.0)
+        pivot = _regular(1.0 + f * inner[t], 1.0)
+        share = f * (means - inner[:t]) / pivot
         coef = found.X[:, :t] + found.X[:, t:] * share
-        R = found.R[:, :t] + found.R[:, t:] * share
+        R, n_iter = found.R[:, :t] + found.R[:, t:] * share, found.n_iter
+        whole = projected + walks.q * (f * means)
+        if needs_more(found, B, R, whole):
+            # q is large beside the targets, and so is what it left: once more for what is left
+            more = iterate(self._product, rank, lam, R, self.report, JOINED_TOLERANCE)
+            step = -f * (walks.p.T @ more.X)[0] / pivot
+            coef += more.X + found.X[:, t:] * step
+            n_iter += more.n_iter
+            R = whole - self._product(coef) - lam * coef - walks.q * (f * (walks.p.T @ coef))
         missed = means - walks.p[:, 0] @ coef
         constant = missed * (total / (total + lam)) if column else np.zeros(t)
-        whole = projected + walks.q * (f * means)
-        return self._recorded(self._fit(coef, constant, None), R, whole, found.n_iter)
+        return self._recorded(self._fit(coef, constant, None), R, whole, n_iter)
 
 
 def _regular(pivot: float, size: float) -> float:
