@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-import skstretch.search.crossfit
+import skstretch.search.grid
 from skstretch import StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.search import STRENGTHS, Grid, Problem, folds_from_splits, leave_one_out, outcomes
@@ -163,7 +163,7 @@ def test_no_refit_where_all_features_stay(shape, monkeypatch):
 
     X, Y = data(shape)
     expected = StretchyRegressorCV(k_grid=(1.25, 2.0), rule="best").fit(X, Y[:, 0])
-    monkeypatch.setattr(skstretch.search.crossfit, "fit_model", refused)
+    monkeypatch.setattr(skstretch.search.grid, "fit_model", refused)
     model = StretchyRegressorCV(k_grid=(1.25, 2.0), rule="best").fit(X, Y[:, 0])
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     with pytest.raises(AssertionError, match="fits again"):

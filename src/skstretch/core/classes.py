@@ -1,4 +1,4 @@
-"""Classification as regression on +-1."""
+"""Classification as regression on +-1: targets, class weights, cuts and probabilities."""
 
 from collections.abc import Mapping
 
@@ -9,6 +9,9 @@ from scipy.special import logsumexp, softmax
 
 from skstretch.core.crossfit import paired_error
 from skstretch.core.types import Array, Index, Mask
+
+# parts of the samples in which a tuned cut is compared with zero
+N_PARTS = 10
 
 
 def signed_targets(codes: Index, n_classes: int) -> Array:
@@ -61,13 +64,6 @@ def class_weights(
             "class to weight."
         )
     return weights * balanced_weights(codes, classes.size, weights)[codes]
-
-
-# Cuts and probabilities from out-of-fold scores of a classifier.
-
-
-# parts of the samples in which a tuned cut is compared with zero
-N_PARTS = 10
 
 
 def settled(scores: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Exact out-of-fold residuals from one inverse: leave one out, or any set of samples.
+"""Held-out samples: exact residuals from one inverse, intervals and paired comparisons of these.
 
 Dual: with ``beta = G y`` the residuals of samples S by the model fitted without them solve
 ``G_SS r = beta_S``. The block-inverse proof never uses symmetry. Exact given the z-scores and a.
@@ -94,9 +94,6 @@ class RowSystem:
         return r, -(self.inverse @ (weighted @ r)), slack
 
 
-# Prediction intervals from leave-one-out models.
-
-
 def ranks(n: int, coverage: float) -> tuple[int, int]:
     """Which of n sorted values bound from below and above, counted from 1.
 
@@ -133,9 +130,6 @@ def residual_width(residuals: Array, coverage: float) -> float:
     n = residuals.size
     _, high = ranks(n, coverage)
     return float(np.sort(np.abs(residuals))[high - 1]) if high <= n else math.inf
-
-
-# Paired comparison of two models by their losses on the same samples.
 
 
 def paired_error(

@@ -1,4 +1,8 @@
-"""The dual form: ``alpha = Q' (K + diag(lam/w))^-1 y``, for three kinds of intercept."""
+"""The dual form: ``alpha = Q' (K + diag(lam/w))^-1 y``, for three kinds of intercept.
+
+`DualSystem` solves one penalty; the inverses below it give the parts of ``G`` that exact
+cross-validation asks for: by LU, or at k = 2 from one spectrum for all penalties.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -160,9 +164,6 @@ def _scaled_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> Array:
         above = log_rows - log_rows.min()
         A[:M, M], A[M, :M] = np.exp(-above), np.exp(-gram.r * above)
     return A
-
-
-# Parts of ``G = (K + diag(lam))^-1`` without forming all of it.
 
 
 class Inverse(Protocol):

@@ -1,4 +1,4 @@
-"""The closed forms on one array P as given, without intercept or weights."""
+"""The closed forms on one array P as given, without intercept or weights, and their variance."""
 
 import numpy as np
 
@@ -111,9 +111,6 @@ def _checked(
     if not np.isfinite(Y).all():
         raise ValueError("y has entries that are not finite.")
     return features, r, lam, Y.reshape(features.shape[0], -1)
-
-
-# Analysis of variance of the estimator: its expectation and its covariance.
 
 
 def expected_coef(P: ArrayLike, alpha: ArrayLike, k: float, c: float) -> Array:

@@ -1,4 +1,8 @@
-"""Linear systems seen only through products: preconditioned GMRES for several right-hand sides."""
+"""Linear systems seen only through products: GMRES for several right-hand sides in step.
+
+The preconditioner is a randomised sketch: a few products with K tell what K does where it does
+most.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,11 +12,17 @@ from scipy.linalg import lu_factor, lu_solve
 
 from skstretch.core.types import Array
 
-# One cycle of GMRES: Krylov bases of several right-hand sides that grow in step.
-
+Product = Callable[[Array], Array]
+Report = Callable[[int, float], None]
 
 # what is left of a direction by projection below this is rounding
 EXHAUSTED = 1e-14
+# a cycle that leaves more than this share of the residual has met the limit of rounding
+STALLED = 0.5
+# random directions that are tried at a time
+BLOCK = 20
+# a block that holds nothing larger than this many times the rest is the last one
+OUTSTANDING = 10.0
 
 
 class Cycle:
@@ -85,16 +95,6 @@ class Cycle:
         return out
 
 
-Product = Callable[[Array], Array]
-
-
-Report = Callable[[int, float], None]
-
-
-# a cycle that leaves more than this share of the residual has met the limit of rounding
-STALLED = 0.5
-
-
 @dataclass(frozen=True)
 class Iterated:
     """Solutions X (n, t) of ``A X = B``, the residual ``R = B - A X`` and the steps it took."""
@@ -140,17 +140,6 @@ def gmres(
         X, R = np.where(better, tried, X), np.where(better, remaining, R)
         residuals = np.where(better, norms, residuals)
     return Iterated(X, R, n_iter)
-
-
-# A randomised preconditioner: a few products with K tell what K does where it does most.
-
-
-# random directions that are tried at a time
-BLOCK = 20
-
-
-# a block that holds nothing larger than this many times the rest is the last one
-OUTSTANDING = 10.0
 
 
 @dataclass(frozen=True)

@@ -162,9 +162,6 @@ def tall_pivoted(P: Array, Q: Array, lam: Array) -> TallPivoted:
     return TallPivoted(P, V, unstretch, peaks, shrink, factorise(V.T @ P + shrink))
 
 
-# The pivoted solutions applied to features, with weights and three kinds of intercept.
-
-
 @dataclass(frozen=True)
 class WideSystem:
     """Dual form through the pivoted QR of ``Q'``.

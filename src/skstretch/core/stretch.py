@@ -1,4 +1,4 @@
-"""The stretch exponent, the penalty, and when powers are safe in float64."""
+"""What a model is made of: stretch exponent, penalty, intercept, density; and safe powers."""
 
 import math
 import numbers
@@ -11,16 +11,10 @@ from skstretch.core.types import Array, Index
 
 # exp(+-300) squared and summed over any number of features that fits in memory stays in float64
 SAFE_EXPONENT = 300.0
-
-
 # entries of K within a factor of exp(10) of each other: centring costs at most four digits
 SIMILAR_ROWS = 10.0
-
-
 # beyond this a penalty is indistinguishable from infinity beside entries of order one
 LARGEST_LOG = 575.0
-
-
 # times a mean of stretched features it still is a float64
 LARGEST_PENALTY = 1e250
 
@@ -97,9 +91,6 @@ def rows_for_penalty(log_rows: Array, lam: Array, r: float) -> Array:
     return np.maximum(log_rows, least) if capped else log_rows
 
 
-# The three kinds of intercept.
-
-
 class Intercept(Enum):
     """Free (not penalised), the paper's column of ones (stretched and penalised), or none."""
 
@@ -119,9 +110,6 @@ class Intercept(Enum):
             f"fit_intercept={fit_intercept!r} is not known: use True (free, not penalised), "
             '"column" (a penalised column of ones, as in the paper) or False.'
         )
-
-
-# Two-pass compression: which features a second pass keeps.
 
 
 def keep_count(density: float, n_features: int) -> int:

@@ -3,13 +3,13 @@
 from skstretch.search.cells import Cell as Cell
 from skstretch.search.cells import Folds as Folds
 from skstretch.search.cells import Outcome as Outcome
+from skstretch.search.cells import Problem as Problem
 from skstretch.search.cells import folds_from_splits as folds_from_splits
 from skstretch.search.cells import leave_one_out as leave_one_out
-from skstretch.search.crossfit import crossfit as crossfit
-from skstretch.search.crossfit import finished_model as finished_model
 from skstretch.search.grid import STRENGTHS as STRENGTHS
 from skstretch.search.grid import Grid as Grid
-from skstretch.search.grid import Problem as Problem
+from skstretch.search.grid import crossfit as crossfit
+from skstretch.search.grid import finished_model as finished_model
 from skstretch.search.grid import outcomes as outcomes
 from skstretch.search.record import Outcomes as Outcomes
 from skstretch.search.record import kept_outcomes as kept_outcomes

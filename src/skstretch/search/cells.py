@@ -1,19 +1,27 @@
-"""Cells of the grid: where they stand, and what they gave."""
+"""Cells of the grid: where they stand, and what each gives.
 
-from collections.abc import Callable, Iterable, Sequence
+All penalties of one (a, k) share a Gram matrix. From the inverse of each follow the exact
+out-of-fold residuals, the condition and, when asked for, the fit and the coefficients of every
+fold. Dual and primal forms give the same `Outcome`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skstretch.core.crossfit import Fold
-from skstretch.core.dual import DualSolution
-from skstretch.core.dual_gram import Frame
+from skstretch.core.crossfit import Fold, RowSystem, out_of_fold, without
+from skstretch.core.dual import DualSolution, Inverse, lu_inverse, spectrum
+from skstretch.core.dual_gram import DualGram, Frame
+from skstretch.core.primal import PrimalSystem, primal_system
+from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs.protocol import Design
-
-# below this a cell's predictions carry no trustworthy digit, and it cannot win
-USABLE_RCOND = 1e-13
+from skstretch.solve.choose import POOR_RCOND
+from skstretch.solve.direct import dual_fit, primal_fit
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,69 @@ class Cell:
     c: float
     strength: float
     density: float
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Leave one out (`folds` is None), or a list of folds over the samples in use.
+
+    `tested` names the tested sample of every out-of-fold prediction, fold after fold.
+    """
+
+    folds: Sequence[Fold] | None
+    tested: Index
+
+    def mean(self, values: Array, n_samples: int) -> Array:
+        """Average predictions (or losses) of each sample over its folds; NaN where it has none."""
+        sums = np.zeros((n_samples, *values.shape[1:]))
+        np.add.at(sums, self.tested, values)
+        counts = np.bincount(self.tested, minlength=n_samples).astype(float)
+        counts[counts == 0] = np.nan
+        return sums / counts.reshape(-1, *([1] * (values.ndim - 1)))
+
+
+def leave_one_out(n_samples: int) -> Folds:
+    """Every sample on its own."""
+    return Folds(None, np.arange(n_samples))
+
+
+def folds_from_splits(splits: Iterable[tuple[Any, Any]], used: Index, n_samples: int) -> Folds:
+    """Folds over the samples `used` (those of positive weight) from (train, test) pairs.
+
+    What is not trained on is held out, whether it is tested or not; so any splitter is exact.
+    """
+    place = np.full(n_samples, -1)
+    place[used] = np.arange(used.size)
+    folds = []
+    for train, test in splits:
+        training = np.zeros(n_samples, dtype=bool)
+        training[train] = True
+        test = np.asarray(test)
+        if test.dtype == bool:
+            test = np.flatnonzero(test)
+        overlap = np.flatnonzero(training[test])
+        if overlap.size:
+            raise ValueError(
+                f"sample {test[overlap[0]]} is in the training and the test part of one split."
+            )
+        if not training[used].any():
+            raise ValueError("a split has no training sample of positive weight.")
+        held = place[np.flatnonzero(~training)]
+        tested = place[test]
+        folds.append(Fold(held[held >= 0], tested[tested >= 0]))
+    if not folds:
+        raise ValueError("cv gives no split.")
+    return Folds(folds, np.concatenate([fold.tested for fold in folds]))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Targets, weights, intercept and folds: what all cells share."""
+
+    Y: Array
+    weights: Array
+    intercept: Intercept
+    folds: Folds
 
 
 @dataclass(frozen=True)
@@ -121,64 +192,171 @@ def failed(n_tested: int, n_targets: int, n_features: float, reason: str) -> Out
 
 def judged(residuals: Array, rcond: float) -> str:
     """Why a cell must not win; empty where it may."""
-    if not rcond >= USABLE_RCOND:
-        return f"ill-conditioned: rcond {rcond:.0e} is below {USABLE_RCOND:.0e}"
+    if not rcond >= POOR_RCOND:
+        return f"ill-conditioned: rcond {rcond:.0e} is below {POOR_RCOND:.0e}"
     if not np.isfinite(residuals).all():
         return "predictions are not finite"
     return ""
 
 
-# Splits of the samples, as sets that are held out.
+def dual_inverses(
+    gram: DualGram, weights: Array, intercept: Intercept, lams: Sequence[float]
+) -> Iterator[Inverse]:
+    """The inverse of every penalty: one spectrum where K is symmetric, else LU each."""
+    if gram.r == 1.0 and gram.log_rows is None:
+        decomposed = spectrum(gram, weights, intercept)
+        for lam in lams:
+            yield decomposed.cell(lam)
+    else:
+        for lam in lams:
+            yield lu_inverse(gram, lam / weights, intercept)
 
 
-@dataclass(frozen=True)
-class Folds:
-    """Leave one out (`folds` is None), or a list of folds over the samples in use.
+def dual_outcomes(
+    design: Design, gram: DualGram, problem: Problem, lams: Sequence[float]
+) -> Iterator[Outcome]:
+    """Exact out-of-fold residuals of every penalty."""
+    n_features = float(design.shape[1])
+    Y, weights, intercept, folds = problem.Y, problem.weights, problem.intercept, problem.folds
+    for inverse in dual_inverses(gram, weights, intercept, lams):
+        if inverse.rcond == 0.0:
+            yield failed(folds.tested.size, Y.shape[1], n_features, "singular")
+            continue
+        frame, solution = inverse.frame, inverse.solve(Y)
+        try:
+            residuals = out_of_fold(inverse, solution, folds.folds)
+        except np.linalg.LinAlgError:
+            yield failed(folds.tested.size, Y.shape[1], n_features, "a fold is singular")
+            continue
+        if frame.log_rows is not None:
+            residuals = residuals * np.exp(frame.log_rows)[folds.tested, None]
+        yield Outcome(
+            residuals,
+            inverse.rcond,
+            inverse.dof,
+            n_features,
+            judged(residuals, inverse.rcond),
+            partial(dual_fit, design, frame, solution, weights, intercept, inverse.rcond),
+            partial(_dual_first_pass, design, inverse, solution, weights, folds),
+            (Unknowns(solution, frame),),
+        )
 
-    `tested` names the tested sample of every out-of-fold prediction, fold after fold.
-    """
 
-    folds: Sequence[Fold] | None
-    tested: Index
-
-    def mean(self, values: Array, n_samples: int) -> Array:
-        """Average predictions (or losses) of each sample over its folds; NaN where it has none."""
-        sums = np.zeros((n_samples, *values.shape[1:]))
-        np.add.at(sums, self.tested, values)
-        counts = np.bincount(self.tested, minlength=n_samples).astype(float)
-        counts[counts == 0] = np.nan
-        return sums / counts.reshape(-1, *([1] * (values.ndim - 1)))
-
-
-def leave_one_out(n_samples: int) -> Folds:
-    """Every sample on its own."""
-    return Folds(None, np.arange(n_samples))
+def _dual_first_pass(
+    design: Design, inverse: Inverse, solution: DualSolution, weights: Array, folds: Folds
+) -> FirstPass:
+    """Coefficients of all samples and of every fold, in one walk over the data."""
+    assert folds.folds is not None
+    betas = [solution.beta, *(without(inverse, solution, fold.held) for fold in folds.folds)]
+    beta = np.hstack(betas)
+    total = np.zeros(beta.shape[1])
+    if solution.total.any():
+        total = beta.sum(axis=0)
+    blocks = design.coefficients(inverse.frame, beta, total, weights)
+    coef = np.vstack([alpha for _, alpha in blocks])
+    parts = np.split(coef, len(betas), axis=1)
+    return FirstPass(parts[0], parts[1:])
 
 
-def folds_from_splits(splits: Iterable[tuple[Any, Any]], used: Index, n_samples: int) -> Folds:
-    """Folds over the samples `used` (those of positive weight) from (train, test) pairs.
+class PrimalCell:
+    """One penalty: its unknowns x, and the system that takes samples out again."""
 
-    What is not trained on is held out, whether it is tested or not; so any splitter is exact.
-    """
-    place = np.full(n_samples, -1)
-    place[used] = np.arange(used.size)
-    folds = []
-    for train, test in splits:
-        training = np.zeros(n_samples, dtype=bool)
-        training[train] = True
-        test = np.asarray(test)
-        if test.dtype == bool:
-            test = np.flatnonzero(test)
-        overlap = np.flatnonzero(training[test])
-        if overlap.size:
-            raise ValueError(
-                f"sample {test[overlap[0]]} is in the training and the test part of one split."
-            )
-        if not training[used].any():
-            raise ValueError("a split has no training sample of positive weight.")
-        held = place[np.flatnonzero(~training)]
-        tested = place[test]
-        folds.append(Fold(held[held >= 0], tested[tested >= 0]))
-    if not folds:
-        raise ValueError("cv gives no split.")
-    return Folds(folds, np.concatenate([fold.tested for fold in folds]))
+    def __init__(self, system: PrimalSystem, projected: Array, means: Array) -> None:
+        self.system = system
+        self.coef, self.constant = system.solve(projected, means)
+        self.rows: RowSystem = system.row_system()
+        self.x = np.vstack([self.coef, self.constant])
+        self.slack = 1.0
+
+    @property
+    def rcond(self) -> float:
+        """The condition of the cell and of its folds so far."""
+        return self.system.rcond * self.slack
+
+    def residuals(self, left: Array, Y: Array) -> Array:
+        return np.asarray(Y - left @ self.x)
+
+
+def primal_cells(
+    design: Design, gram: PrimalGram, problem: Problem, lams: Sequence[float]
+) -> list[PrimalCell | None]:
+    """The solved cells; None where the system is singular."""
+    Y, weights = problem.Y, problem.weights
+    means = weights @ Y / gram.total_weight
+    projected = design.project(gram, weights[:, None] * (Y - means))
+    cells: list[PrimalCell | None] = []
+    for lam in lams:
+        system = primal_system(gram, lam, problem.intercept)
+        singular = system.rcond == 0.0
+        cells.append(None if singular else PrimalCell(system, projected, means))
+    return cells
+
+
+def primal_outcomes(
+    design: Design, gram: PrimalGram, problem: Problem, lams: Sequence[float]
+) -> Iterator[Outcome]:
+    """Exact out-of-fold residuals of every penalty, in one walk over the rows."""
+    Y, weights, intercept, folds = problem.Y, problem.weights, problem.intercept, problem.folds
+    cells = primal_cells(design, gram, problem, lams)
+    residuals = [np.full((folds.tested.size, Y.shape[1]), np.nan) for _ in cells]
+    start = 0
+    for held, positions in _row_sets(design, folds):
+        P, Q = gram.pair(design.row_features(held))
+        stop = start + (held.size if positions is None else positions.size)
+        for cell, out in zip(cells, residuals, strict=True):
+            if cell is not None:
+                r = _held(cell, P, Q, Y[held], weights[held], positions is None)
+                out[start:stop] = r if positions is None else r[positions]
+        start = stop
+    n_features = float(design.shape[1])
+    for cell, out in zip(cells, residuals, strict=True):
+        if cell is None:
+            yield failed(*out.shape, n_features, "singular")
+            continue
+        rcond = cell.system.rcond
+        finish = partial(primal_fit, gram, cell.coef, cell.constant, intercept, rcond)
+        reason, dof = judged(out, cell.rcond), cell.system.dof
+        first_pass = partial(_primal_first_pass, design, cell, Y, weights, folds)
+        known = (Unknowns(cell.coef),)
+        yield Outcome(out, cell.rcond, dof, n_features, reason, finish, first_pass, known)
+
+
+def _primal_first_pass(
+    design: Design, cell: PrimalCell, Y: Array, weights: Array, folds: Folds
+) -> FirstPass:
+    """Coefficients of all samples and of every fold."""
+    assert folds.folds is not None
+    by_fold = []
+    for fold in folds.folds:
+        P, Q = cell.system.gram.pair(design.row_features(fold.held))
+        left, right = cell.system.left(P), cell.system.right(Q)
+        residuals = cell.residuals(left, Y[fold.held])
+        _, change, _ = cell.rows.held_residuals(left, right, weights[fold.held], residuals)
+        by_fold.append(cell.coef + change[: cell.coef.shape[0]])
+    return FirstPass(cell.coef, by_fold)
+
+
+def _row_sets(design: Design, folds: Folds) -> Iterator[tuple[Index, Index | None]]:
+    """Sets of rows to take out: for leave one out, blocks in which each row goes alone (None)."""
+    if folds.folds is None:
+        for rows in design.row_slices():
+            yield np.arange(rows.start, rows.stop), None
+    else:
+        for fold in folds.folds:
+            yield fold.held, fold.positions
+
+
+def _held(cell: PrimalCell, P: Array, Q: Array, Y: Array, weights: Array, alone: bool) -> Array:
+    left, right = cell.system.left(P), cell.system.right(Q)
+    residuals = cell.residuals(left, Y)
+    if alone:
+        rest = 1.0 - cell.rows.leverages(left, right, weights)
+        cell.slack = min(cell.slack, float(np.abs(rest).min()))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(residuals / rest[:, None])
+    try:
+        r, _, slack = cell.rows.held_residuals(left, right, weights, residuals)
+    except np.linalg.LinAlgError:
+        r, slack = np.full_like(residuals, np.nan), 0.0
+    cell.slack = min(cell.slack, slack)
+    return r

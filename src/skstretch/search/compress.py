@@ -12,7 +12,7 @@ from skstretch.core.stretch import strongest
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import SingularSystemError
-from skstretch.search.cells import FirstPass, Folds, Outcome, Unknowns, judged
+from skstretch.search.cells import FirstPass, Outcome, Problem, Unknowns, judged
 from skstretch.solve.choose import choose_space
 from skstretch.solve.direct import DualLU, PrimalLU
 from skstretch.solve.model import build_system
@@ -53,15 +53,10 @@ class SupportGram:
 
 
 def compressed_outcomes(
-    design: Design,
-    first: FirstPass,
-    Y: Array,
-    weights: Array,
-    spec: Spec,
-    counts: Sequence[int],
-    folds: Folds,
+    design: Design, first: FirstPass, problem: Problem, spec: Spec, counts: Sequence[int]
 ) -> Iterator[Outcome]:
     """Out-of-fold residuals of one cell at increasing numbers of kept features."""
+    Y, weights, folds = problem.Y, problem.weights, problem.folds
     assert folds.folds is not None
     supports = [SupportGram(design, spec.r, weights) for _ in range(Y.shape[1])]
     for count in counts:

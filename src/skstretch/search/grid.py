@@ -1,4 +1,4 @@
-"""The whole grid: cells in, outcomes and scores out."""
+"""The whole grid, cells in and outcomes out; and one cell of it, with its fitted model."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,15 +6,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skstretch.core.dual_gram import DualGram
+from skstretch.core.krylov import Report
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept, penalty, stretch_exponent
 from skstretch.core.types import Array
+from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
-from skstretch.search.cells import Cell, Folds, Outcome, failed
+from skstretch.search.cells import (
+    Cell,
+    Folds,
+    Outcome,
+    Problem,
+    dual_outcomes,
+    failed,
+    primal_outcomes,
+)
 from skstretch.search.compress import compressed_outcomes
-from skstretch.search.penalties import dual_outcomes, primal_outcomes
-from skstretch.solve.choose import crossfit_space
+from skstretch.solve.choose import choose_space, crossfit_space, is_matrix_free, loses_digits
 from skstretch.solve.direct import row_scales
+from skstretch.solve.model import FittedModel, Pass, Solution, fit_model
 from skstretch.solve.spec import Spec
 
 # relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
@@ -44,16 +54,6 @@ class Grid:
     def n_cells(self) -> int:
         n_c = len(self.strengths) if self.c is None else len(self.c)
         return sum(len(self.ks(a)) for a in self.a) * n_c * len(self.densities)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Targets, weights, intercept and folds: what all cells share."""
-
-    Y: Array
-    weights: Array
-    intercept: Intercept
-    folds: Folds
 
 
 def outcomes(
@@ -111,11 +111,10 @@ def _row(
         cs, lams = list(grid.c), [penalty(c, k) for c in grid.c]
         strengths = [lam / scale if scale > 0 else np.nan for lam in lams]
     solve = dual_outcomes if isinstance(gram, DualGram) else primal_outcomes
-    arguments = (problem.Y, problem.weights, problem.intercept, lams, problem.folds)
     if not np.isfinite(lams).all():
         results: Iterator[Outcome] = iter([_overflow(design, problem)] * len(cs))
     else:
-        results = solve(design, gram, *arguments)  # type: ignore[arg-type]
+        results = solve(design, gram, problem, lams)  # type: ignore[arg-type]
     for c, strength, outcome in zip(cs, strengths, results, strict=True):
         cell = Cell(a, k, c, strength, 1.0)
         yield from _densities(grid, cell, design, outcome, problem)
@@ -131,9 +130,7 @@ def _densities(
     if small and outcome.first_pass is not None and outcome.usable:
         spec = Spec(cell.k, cell.c, problem.intercept, "auto")
         counts = [grid.counts[i] for i in small]
-        second = compressed_outcomes(
-            design, outcome.first_pass(), problem.Y, problem.weights, spec, counts, problem.folds
-        )
+        second = compressed_outcomes(design, outcome.first_pass(), problem, spec, counts)
         for i, compressed in zip(small, second, strict=True):
             # a selection is no better than the first pass that it rests on
             rcond = min(outcome.rcond, compressed.rcond)
@@ -176,3 +173,81 @@ def gram_scale(gram: DualGram | PrimalGram, weights: Array) -> float:
         if gram.log_rows is not None:
             diagonal = diagonal * np.exp((1.0 + gram.r) * gram.log_rows)
         return float(abs(weights @ diagonal) / weights.sum())
+
+
+def finished_model(
+    outcome: Outcome,
+    design: Design,
+    Y: Array,
+    weights: Array,
+    spec: Spec,
+    count: int,
+    n_jobs: int | None = None,
+) -> FittedModel:
+    """The model of one cell: from what the search knows, or fitted where that is not enough.
+
+    Fitted again: a second pass over selected features, and cells in which LU loses digits that
+    the accurate solution keeps.
+    """
+    D = design.shape[1]
+    known = outcome.finish is not None and count >= D and spec.solver == "auto"
+    space = choose_space(*design.shape, spec.intercept)
+    known &= space == crossfit_space(*design.shape, spec.intercept)
+    if not known or outcome.finish is None or loses_digits(outcome.rcond):
+        return fit_model(design, Y, weights, spec, count, n_jobs)
+    solution = Solution(outcome.finish(), outcome.dof, space, space)
+    whole = Pass(np.arange(Y.shape[1]), np.arange(D), design, solution)
+    return FittedModel(design, Y, weights, spec, [whole])
+
+
+@dataclass(frozen=True)
+class Crossfitted:
+    """A fitted model with its out-of-fold outputs, (n_tested, t)."""
+
+    model: FittedModel
+    outputs: Array
+
+
+def crossfit(
+    design: Design,
+    Y: Array,
+    weights: Array,
+    spec: Spec,
+    count: int,
+    folds: Folds,
+    n_jobs: int | None = None,
+    report: Report | None = None,
+) -> Crossfitted:
+    """Fit one cell and predict every tested sample by the model that has not seen it.
+
+    Exact, from one inverse. Without an inverse (Krylov) the folds are fitted one by one, which is
+    as exact; leaving out one sample at a time is too many fits, and the outputs are then NaN.
+    """
+    if design.shape[1] == 0:
+        model = fit_model(design, Y, weights, spec, count, n_jobs)
+        return Crossfitted(model, np.broadcast_to(model.level, Y.shape)[folds.tested])
+    if is_matrix_free(design, spec):
+        model = fit_model(design, Y, weights, spec, count, n_jobs, report)
+        return Crossfitted(model, _refitted(design, Y, weights, spec, count, folds))
+    grid = Grid(a=(1.0,), k=(spec.k,), c=(spec.c,), densities=(1.0,), counts=(count,))
+    problem = Problem(Y, weights, spec.intercept, folds)
+    with calm_blas(min(design.shape)):
+        [(_, outcome)] = outcomes(grid, lambda a: design, problem)
+        model = finished_model(outcome, design, Y, weights, spec, count, n_jobs)
+    return Crossfitted(model, Y[folds.tested] - outcome.residuals)
+
+
+def _refitted(
+    design: Design, Y: Array, weights: Array, spec: Spec, count: int, folds: Folds
+) -> Array:
+    """Outputs of the tested samples by one fit for every fold; NaN for leave one out."""
+    outputs = np.full((folds.tested.size, Y.shape[1]), np.nan)
+    start = 0
+    for fold in folds.folds or ():
+        trained = np.setdiff1d(np.arange(weights.size), fold.held, assume_unique=True)
+        part = design.take_rows(trained)
+        model = fit_model(part, Y[trained], weights[trained], spec, count)
+        stop = start + fold.tested.size
+        outputs[start:stop] = design.take_rows(fold.tested).dot(model.coef.T) + model.level
+        start = stop
+    return outputs

@@ -11,8 +11,7 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import with_one_sum
 from skstretch.designs.protocol import Design
-from skstretch.search.cells import Cell, Outcome, Unknowns
-from skstretch.search.grid import Problem
+from skstretch.search.cells import Cell, Outcome, Problem, Unknowns
 from skstretch.solve.jackknife import held_out_bounds
 from skstretch.solve.spec import Spec
 

@@ -1,4 +1,7 @@
-"""Which cell wins: the best, a guarded best, or the simplest within one standard error."""
+"""Which cell wins: scores of out-of-fold outputs, the rule that compares them, and their table.
+
+A score judges a cell; the losses of single samples behind it tell how sure a difference is.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +18,11 @@ from skstretch.core.crossfit import paired_error
 from skstretch.core.types import Array, Index, Mask
 from skstretch.search.cells import Cell, Outcome
 
-# Scores of out-of-fold outputs, and the losses of single samples behind them.
+RULES = ("guarded", "best", "1se")
+# the guarded rule: cells nearer than this many standard errors are told apart by smooth losses ...
+NEAR = 0.25
+# ... and another a must beat the linear limit by this many
+GUARD = 2.0
 
 
 @dataclass(frozen=True)
@@ -185,17 +192,6 @@ def scorer_named(scoring: Any) -> tuple[Callable[..., float], str]:
     return get_scorer(scoring), str(scoring)
 
 
-RULES = ("guarded", "best", "1se")
-
-
-# the guarded rule: cells nearer than this many standard errors are told apart by smooth losses ...
-NEAR = 0.25
-
-
-# ... and another a must beat the linear limit by this many
-GUARD = 2.0
-
-
 @dataclass(frozen=True)
 class Verdict:
     """The chosen cell, the best one, and the cells within one standard error of it."""
@@ -289,16 +285,13 @@ def _guarded(
     return safe
 
 
-# The results of a search as a dict of arrays, like scikit-learn's ``cv_results_``.
-
-
 def results_table(
     cells: Sequence[Cell],
     outcomes: Sequence[Outcome],
     scores: Sequence[Scored],
     verdict: Verdict,
 ) -> dict[str, Any]:
-    """One row a cell; unusable cells have a NaN score and say why."""
+    """One row a cell, as in scikit-learn's ``cv_results_``; unusable cells have no score."""
     usable = np.array([outcome.usable for outcome in outcomes])
     score = np.array(
         [s.score if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
