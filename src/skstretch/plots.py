@@ -1,4 +1,8 @@
-"""Displays: objects that hold numbers of a fitted estimator and draw them with matplotlib."""
+"""Displays: objects that hold numbers of a fitted estimator and draw them with matplotlib.
+
+As with the displays of scikit-learn, `from_estimator` draws, `plot` draws again on other axes, and
+`ax_` and `figure_` hold what was drawn last.
+"""
 
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -68,9 +72,9 @@ class StretchyGridDisplay:
     def from_estimator(
         cls, estimator: Any, *, density: Any = None, ax: Any = None
     ) -> "StretchyGridDisplay":
-        """From a fitted search estimator, at one density (the chosen one by default).
+        """Draw a fitted search estimator at one density (the chosen one by default).
 
-        Draws when `ax` is passed; else call `plot`.
+        On `ax`, or on a new figure.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "cv_results_"):
@@ -102,8 +106,7 @@ class StretchyGridDisplay:
             chosen = at if row == estimator.best_index_ else chosen
         label = "relative strength of the penalty, s" if name == "s" else "c"
         scoring = estimator.scoring if isinstance(estimator.scoring, str) else "score"
-        display = cls(scores, pairs, strengths, label, within, chosen, scoring)
-        return display if ax is None else display.plot(ax)
+        return cls(scores, pairs, strengths, label, within, chosen, scoring).plot(ax)
 
     def plot(self, ax: Any = None) -> "StretchyGridDisplay":
         """Draw on `ax`, or on a new figure."""
@@ -199,10 +202,10 @@ class CoefficientPathDisplay:
         top: int = 8,
         ax: Any = None,
     ) -> "CoefficientPathDisplay":
-        """From a fitted estimator, on the data that it was fitted on.
+        """Draw a fitted estimator, on the data that it was fitted on.
 
         `positions` may be ``"names"`` where the feature names are numbers, such as wavelengths.
-        Draws when `ax` is passed; else call `plot`.
+        On `ax`, or on a new figure.
         """
         check_is_fitted(estimator)
         values, effects = estimator.effect_path(along=along, values=values)
@@ -212,8 +215,7 @@ class CoefficientPathDisplay:
         names = [f"x{j}" for j in range(effects.shape[1])] if names is None else list(names)
         if isinstance(positions, str):
             positions = np.array([float(name) for name in names])
-        display = cls(values, effects, names, along, positions, top)
-        return display if ax is None else display.plot(ax)
+        return cls(values, effects, names, along, positions, top).plot(ax)
 
     def plot(self, ax: Any = None) -> "CoefficientPathDisplay":
         """Draw on `ax`, or on a new figure."""
@@ -312,9 +314,9 @@ class PredictionIntervalDisplay:
         target: int = 0,
         ax: Any = None,
     ) -> "PredictionIntervalDisplay":
-        """From a fitted regressor and data that it has not seen.
+        """Draw a fitted regressor and data that it has not seen.
 
-        Draws when `ax` is passed; else call `plot`.
+        On `ax`, or on a new figure.
         """
         check_is_fitted(estimator)
         predicted = estimator.predict(X)
@@ -322,8 +324,7 @@ class PredictionIntervalDisplay:
         y = np.asarray(y)
         if predicted.ndim == 2:
             y, predicted, lower, upper = (v[:, target] for v in (y, predicted, lower, upper))
-        display = cls(y, predicted, lower, upper, coverage)
-        return display if ax is None else display.plot(ax)
+        return cls(y, predicted, lower, upper, coverage).plot(ax)
 
     @property
     def covered(self) -> float:
@@ -366,6 +367,14 @@ class PredictionIntervalDisplay:
             ylabel=f"predicted, with {self.coverage:.0%} interval",
             title=f"{self.covered:.1%} of {self.observed.size} observations inside",
         )
-        ax.legend(frameon=False, loc="upper left")
+        ax.title.set_fontsize("medium")
+        # below the axes: bars and points leave no corner free
+        ax.legend(
+            frameon=False,
+            fontsize="small",
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.12),
+            ncols=3,
+        )
         self.ax_, self.figure_ = ax, ax.figure
         return self

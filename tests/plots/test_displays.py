@@ -26,6 +26,46 @@ def curved(n_samples=40, n_features=30):
     return X, np.exp(0.4 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(n_samples)
 
 
+@pytest.fixture(scope="module")
+def searched():
+    X, y = curved(60)
+    grid = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0, 1e3)}
+    return StretchyRegressorCV(**grid).fit(X[:40], y[:40]), X[40:], y[40:]
+
+
+DRAWN = {
+    StretchyGridDisplay: lambda model, X, y, **on: StretchyGridDisplay.from_estimator(model, **on),
+    CoefficientPathDisplay: lambda model, X, y, **on: CoefficientPathDisplay.from_estimator(
+        model, **on
+    ),
+    PredictionIntervalDisplay: PredictionIntervalDisplay.from_estimator,
+}
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_from_estimator_draws(kind, searched):
+    display = DRAWN[kind](*searched)
+    assert isinstance(display, kind)
+    assert display.figure_ is pyplot.gcf()
+    assert display.ax_.has_data()
+    buffer, size = display.figure_.canvas.print_to_buffer()
+    pixels = np.frombuffer(buffer, np.uint8).reshape(*size[::-1], 4)[..., :3]
+    assert (pixels != 255).any(axis=-1).mean() > 0.02, "the picture is blank"
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_given_axes_are_drawn_on_and_no_others(kind, searched):
+    _, (one, two) = pyplot.subplots(1, 2)
+    display = DRAWN[kind](*searched, ax=one)
+    assert (display.ax_, display.figure_) == (one, one.figure)
+    assert one.has_data()
+    assert not two.has_data()
+    assert len(pyplot.get_fignums()) == 1
+    assert display.plot(ax=two).ax_ is two
+    assert two.has_data()
+    assert display.plot().ax_ not in (one, two)
+
+
 def rectangles(ax):
     return [patch for patch in ax.patches if isinstance(patch, Rectangle)]
 
@@ -53,7 +93,7 @@ def test_grid_frames_the_chosen_cell_and_hatches_unusable_ones():
         X, y
     )
     assert not model.cv_results_["usable"].all()
-    display = StretchyGridDisplay.from_estimator(model).plot()
+    display = StretchyGridDisplay.from_estimator(model)
     row, column = display.chosen
     frames = [r for r in rectangles(display.ax_) if not r.get_hatch()]
     assert {frame.get_xy() for frame in frames} == {(column, row)}
@@ -96,7 +136,7 @@ def test_path_is_what_fits_give(along, values):
 def test_path_names_the_largest_effects():
     X, y = curved()
     model = StretchyRegressor().fit(X, y)
-    display = CoefficientPathDisplay.from_estimator(model, along="k", top=3).plot()
+    display = CoefficientPathDisplay.from_estimator(model, along="k", top=3)
     named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     largest = np.argsort(-np.abs(display.effects).max(axis=0))[:3]
     assert named == [f"x{j}" for j in largest]
@@ -109,7 +149,7 @@ def test_path_along_wavelengths():
     model = StretchyRegressor().fit(pandas.DataFrame(X, columns=names), y)
     display = CoefficientPathDisplay.from_estimator(
         model, along="k", values=[1.5, 2.0], positions="names"
-    ).plot()
+    )
     profiles = [line for line in display.ax_.lines if len(line.get_xdata()) == X.shape[1]]
     assert len(profiles) == 2
     np.testing.assert_array_equal(profiles[0].get_xdata(), 1100 + 2 * np.arange(X.shape[1]))
@@ -127,7 +167,7 @@ def test_path_errors_name_the_way_out():
 def test_interval_counts_what_is_inside():
     X, y = curved(80)
     model = StretchyRegressor(c=1.0).fit(X[:50], y[:50])
-    display = PredictionIntervalDisplay.from_estimator(model, X[50:], y[50:], coverage=0.8).plot()
+    display = PredictionIntervalDisplay.from_estimator(model, X[50:], y[50:], coverage=0.8)
     lower, upper = model.predict_interval(X[50:], coverage=0.8)
     inside = int(((lower <= y[50:]) & (y[50:] <= upper)).sum())
     assert display.covered == pytest.approx(inside / 30)
