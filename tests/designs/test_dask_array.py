@@ -14,7 +14,6 @@ from skstretch.designs import dask_plan, is_dask, tidy
 from skstretch.designs.dask.array import (
     FAN_IN,
     cut,
-    krylov_plan,
     tree,
     tree_depth,
     tree_size,
@@ -137,14 +136,6 @@ def test_the_plan_counts_tasks_traffic_and_memory():
     expected = (250 * 2**20 + 2 * chunk + sub + each + 9 * each) / 0.8
     assert plan.worker_bytes == worker_bytes(array, each, 1) == int(expected)
     assert str(plan).startswith("25 tasks and at most 12 MB between workers in a walk, workers of ")
-
-
-def test_the_plan_of_products_with_vectors_moves_no_square():
-    array = cut(as_dask(wide(shape=(100, 10_000)), (-1, 500)))
-    plan = krylov_plan(array, width=3)
-    assert plan.bytes_moved == 8 * 3 * ((20 + 4) * 100 + 10_000)
-    assert plan.n_tasks == dask_plan(array).n_tasks
-    assert plan.worker_bytes < dask_plan(array).worker_bytes
 
 
 def test_a_pickled_array_leaves_the_optimised_graph_behind():

@@ -2,6 +2,8 @@
 
 import io
 
+import dask
+import dask.array as da
 import numpy as np
 import pytest
 
@@ -36,7 +38,7 @@ def test_bar(search, capfd):
     assert out == ""
     plan, err = err.split("\n", 1)
     assert plan.startswith("skstretch: ")
-    assert "primal form by LU" in plan
+    assert "primal form by LU or QR" in plan
     assert "6 cells" in plan
     assert err.startswith("\r")
     assert err.endswith("\n")
@@ -96,11 +98,10 @@ def plan_of(capfd, model, X, y):
 def test_plan_of_a_single_fit(capfd):
     X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
     plan = plan_of(capfd, StretchyRegressor(), X, y)
-    assert plan.startswith(
-        "skstretch: 12 x 40 float64, in memory; dual form by LU, a 12 x 12 system"
+    assert plan == (
+        "skstretch: 12 x 40 float64, in memory, 4 kB a walk; dual form by LU or QR, "
+        "a 12 x 12 system (3 kB), 1 cell\n"
     )
-    assert "1 cell; 3 walks over the data, 12 kB; about " in plan
-    assert plan.endswith(" of memory and less than a second\n")
 
 
 def test_plan_and_meter_of_data_read_in_blocks(capfd, tmp_path, monkeypatch):
@@ -109,11 +110,23 @@ def test_plan_and_meter_of_data_read_in_blocks(capfd, tmp_path, monkeypatch):
     times = iter(range(0, 10_000, 20))
     monkeypatch.setattr(skstretch.designs.source.time, "monotonic", lambda: float(next(times)))
     shown = plan_of(capfd, StretchyRegressor(), np.load(tmp_path / "X.npy", mmap_mode="r"), y)
-    plan, bar = shown.split("\n", 1)
-    assert "read in blocks" in plan
-    assert "2 walks over the data, 8 kB" in plan
-    assert bar.count("read 0.00 of about 0.00 GB") == bar.count("\n") == 2
-    assert "\r" not in bar
+    plan, *lines = shown.splitlines()
+    assert ", read in blocks, 4 kB a walk; " in plan
+    assert lines == [f"read 0.00 GB, {walks} walks over the data" for walks in ("1.0", "2.0")]
+
+
+def test_meter_of_blocks_of_dask(capfd, monkeypatch):
+    times = iter(range(0, 100_000, 20))
+    monkeypatch.setattr(skstretch.designs.source.time, "monotonic", lambda: float(next(times)))
+    X = np.random.default_rng(0).standard_normal((24, 70))
+    model = StretchyRegressor()
+    with dask.config.set(scheduler="threads", num_workers=2):
+        shown = plan_of(capfd, model, da.from_array(X, chunks=(-1, 10)), X[:, 0])
+    # two walks over seven blocks
+    assert len(shown.splitlines()) == 1 + 14
+    assert shown.endswith("read 0.00 GB, 2.0 walks over the data\n")
+    model.predict_interval(X[:3])
+    assert capfd.readouterr().err == ""
 
 
 def test_meter_on_a_terminal(monkeypatch):
@@ -128,5 +141,5 @@ def test_meter_on_a_terminal(monkeypatch):
     meter.add(1_000_000_000)
     meter.add(1_000_000_000)
     meter.close()
-    shown = ["read 1.00 of about 4.00 GB, 3 s left ", "read 2.00 of about 4.00 GB, 2 s left \n"]
+    shown = ["read 1.00 GB, 0.2 walks over the data ", "read 2.00 GB, 0.5 walks over the data \n"]
     assert screen.getvalue() == "".join("\r" + line for line in shown)

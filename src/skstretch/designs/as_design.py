@@ -23,7 +23,6 @@ from skstretch.designs.local import (
 )
 from skstretch.designs.protocol import Design, Ready
 from skstretch.designs.source import Source, is_dask, is_source
-from skstretch.designs.sparse import EXP_COST, SPARSE_COST
 
 
 def tidy(X: Any, names: Any = None) -> Any:
@@ -93,36 +92,27 @@ class Storage:
 
     Attributes
     ----------
-    kind : {"in memory", "sparse", "read in blocks"}
+    kind : {"in memory", "sparse", "read in blocks", "... blocks of Dask"}
     shape : (int, int)
     dtype : str
     nbytes : int
         What one walk over the data reads.
-    products : float
-        Multiplications of BLAS that one K (all rows by all rows) is worth.
     """
 
     kind: str
     shape: tuple[int, int]
     dtype: str
     nbytes: int
-    products: float
 
 
 def storage_of(X: Any) -> Storage:
     """Describe validated X."""
-    n_rows, n_columns = int(X.shape[0]), int(X.shape[1])
-    side, other = min(n_rows, n_columns), max(n_rows, n_columns)
-    dense = float(side) * other * (side + EXP_COST)
-    nbytes, kind = n_rows * n_columns * np.dtype(X.dtype).itemsize, "in memory"
+    shape = int(X.shape[0]), int(X.shape[1])
+    nbytes, kind = shape[0] * shape[1] * np.dtype(X.dtype).itemsize, "in memory"
     if sparse.issparse(X):
         nbytes, kind = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes, "sparse"
-        counts = np.diff(X.indptr).astype(float)
-        if n_rows <= n_columns:
-            by_blas = float(n_rows) * (n_rows + EXP_COST)
-            dense = float(np.minimum(SPARSE_COST * np.square(counts), by_blas).sum())
-        else:
-            dense = min(dense, SPARSE_COST * float(X.nnz) ** 2 / n_rows)
+    elif isinstance(X, DaskArray):
+        kind = f"{len(X.blocks):,} blocks of Dask"
     elif is_source(X):
         kind = "read in blocks"
-    return Storage(kind, (n_rows, n_columns), str(X.dtype), int(nbytes), dense)
+    return Storage(kind, shape, str(X.dtype), int(nbytes))

@@ -144,10 +144,13 @@ class ChunkReader:
 
 
 class Meter:
-    """A line on stderr that tells how much of the data was read; threads may share it."""
+    """A line on stderr that tells how much of the data was read; threads may share it.
 
-    def __init__(self, total: int, stream: TextIO | None = None) -> None:
-        self.total, self.done = max(1, total), 0
+    `walk` is what one walk over the data reads.
+    """
+
+    def __init__(self, walk: int, stream: TextIO | None = None) -> None:
+        self.walk, self.done = max(1, walk), 0
         self.stream = sys.stderr if stream is None else stream
         # a log file gets a line now and then, a terminal one line that moves
         self.moving = self.stream.isatty()
@@ -165,12 +168,10 @@ class Meter:
             now = time.monotonic()
             if now - self.last > self.interval:
                 self.last = now
-                self._draw(now)
+                self._draw()
 
-    def _draw(self, now: float) -> None:
-        share = min(1.0, self.done / self.total)
-        left = (now - self.start) * (1.0 / share - 1.0) if share else 0.0
-        line = f"read {self.done / 1e9:.2f} of about {self.total / 1e9:.2f} GB, {left:.0f} s left"
+    def _draw(self) -> None:
+        line = f"read {self.done / 1e9:.2f} GB, {self.done / self.walk:.1f} walks over the data"
         self.stream.write(f"\r{line} " if self.moving else f"{line}\n")
         self.stream.flush()
 

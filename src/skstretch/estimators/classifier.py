@@ -26,7 +26,7 @@ from skstretch.estimators.base import StretchyModel, whole_or_nothing
 from skstretch.estimators.inputs import Targets, checked_X_y, make_folds, prepare
 from skstretch.estimators.parameters import checked_spec, checked_weights
 from skstretch.estimators.partial import add_rows, has_rows, or_as_before
-from skstretch.estimators.progress import Size, fold_count, iteration_line, planned
+from skstretch.estimators.progress import iteration_line, planned
 from skstretch.estimators.state import Decision
 from skstretch.search import crossfit
 
@@ -214,8 +214,23 @@ class StretchyClassifier(Classification):
 
     Parameters
     ----------
-    k, c, a, b, quadrant, density, fit_intercept, solver, n_jobs, verbose
-        As in `StretchyRegressor`; k is 1.25 by default.
+    k : float, default=1.25
+        Stretching power, ``1 < k < inf``; (1, 2] is the useful range.
+    c : float, default=100.0
+        Inverse strength of regularisation, ``np.inf`` for none.
+    a : float, default=-0.2
+        Slope of the transform ``exp(a z + b)``; ``a = 0`` is the linear limit, k ignored.
+    b : float or array of shape (n_features,), default=0.0
+        Shift of the transform ``exp(a z + b)``, for all features or for each.
+    quadrant : {"exp", "identity"}, default="exp"
+        ``"exp"`` standardises and maps to ``exp(a z + b)``; ``"identity"`` takes non-negative data
+        as it is.
+    density : float or int, default=1.0
+        Share (float) or number (int) of features kept by a second pass, for every class its own.
+    fit_intercept : {True, "column", False}, default=True
+        Free (not penalised), the paper's penalised column of ones, or none.
+    solver : {"auto", "dual", "primal", "qr", "krylov"}, default="auto"
+        As in `StretchyRegressor`, where it is told when ``"auto"`` takes which.
     class_weight : None, "balanced" or dict, default=None
         Weights of the classes, times the sample weights. ``"balanced"`` gives all classes the
         same total weight.
@@ -230,6 +245,10 @@ class StretchyClassifier(Classification):
         is fitted on its own.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How scores become probabilities; isotonic for two classes only.
+    n_jobs : int or None, default=None
+        Threads for the second passes of several classes.
+    verbose : int, default=0
+        With 1 or more, the plan of the fit and the progress of reading on stderr.
 
     Attributes
     ----------
@@ -290,14 +309,9 @@ class StretchyClassifier(Classification):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyClassifier":
         """Fit to X of shape (n_samples, n_features) and labels y of shape (n_samples,)."""
         X, targets = self._read(X, y, sample_weight)
-        count, n_targets = keep_count(self.density, X.shape[1]), targets.Y.shape[1]
-        n_folds = fold_count(self.cv) if count < X.shape[1] else 0
-        n_selections = n_targets * (count < X.shape[1])
-        size = Size(n_selections=n_selections, n_folds=n_folds, held_out=True, n_targets=n_targets)
-        with (
-            planned(self, X, size, targets.weights) as X,
-            iteration_line(self.verbose) as report,
-        ):
+        count = keep_count(self.density, X.shape[1])
+        plan = planned(self, X, targets.weights, [self.density])
+        with plan as X, iteration_line(self.verbose) as report:
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)

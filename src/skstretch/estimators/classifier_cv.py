@@ -11,8 +11,26 @@ class StretchyClassifierCV(Classification, StretchySearch):
 
     Parameters
     ----------
-    a_grid, k_grid, c_grid, density_grid, b, quadrant, fit_intercept, cv, n_jobs, verbose
-        As in `StretchyRegressorCV`; an int `cv` is stratified.
+    a_grid : sequence of float, default=(-0.2, 0.0)
+        Transforms ``exp(a z)`` to try; 0 is the linear limit.
+    k_grid : sequence of float, default=(1.1, 1.25, 1.5, 1.75, 2.0)
+        Stretching powers to try; at a = 0, which does not depend on k, there is one cell for all.
+    c_grid : "auto" or sequence of float, default="auto"
+        Inverse strengths of regularisation; ``"auto"`` ties them to the scale of the data, as in
+        `StretchyRegressorCV`.
+    density_grid : sequence of float or int, default=(1.0,)
+        Shares or numbers of features to keep. Below all of them, every fold selects its own and
+        fits again.
+    b : float or array of shape (n_features,), default=0.0
+        Shift of the transform ``exp(a z + b)``, for all features or for each.
+    quadrant : {"exp", "identity"}, default="exp"
+        ``"exp"`` standardises and maps to ``exp(a z + b)``; ``"identity"`` takes non-negative data
+        as it is, and a_grid is not used.
+    fit_intercept : {True, "column", False}, default=True
+        Free (not penalised), the paper's penalised column of ones, or none.
+    cv : None, int, splitter or list of splits, default=None
+        None is leave one out, or ten folds where features are selected; an int is stratified.
+        Groups go to the splitter as ``fit(..., groups=...)``.
     scoring : None, str or callable, default=None
         None is minus the balanced error rate, ties broken by the squared error of the scores.
     rule : {"guarded", "best", "1se"}, default="guarded"
@@ -20,10 +38,17 @@ class StretchyClassifierCV(Classification, StretchySearch):
         scoring) as paired loss. ``"guarded"`` with the default scoring lets the squared error of
         the scores decide among cells within a quarter of a standard error of the best.
     class_weight : None, "balanced" or dict, default="balanced"
-        As in `StretchyClassifier`.
-    threshold, calibration
-        As in `StretchyClassifier`. Cells are compared at a cut of zero; the cut is learned for
-        the chosen cell.
+        Weights of the classes, times the sample weights; ``"balanced"`` gives all classes the same
+        total weight.
+    threshold : {"auto", "zero", "balanced"}, default="auto"
+        Where scores are cut, as in `StretchyClassifier`. Cells are compared at a cut of zero; the
+        cut is learned for the chosen cell.
+    calibration : {"sigmoid", "isotonic"}, default="sigmoid"
+        How the scores of the chosen cell become probabilities; isotonic for two classes only.
+    n_jobs : int or None, default=None
+        Threads for the second passes of several classes, where the chosen cell has them.
+    verbose : int, default=0
+        With 1 or more, the plan of the search and a bar on stderr.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ from skstretch.estimators.parameters import (
     checked_weights,
 )
 from skstretch.estimators.partial import add_rows, has_rows, or_as_before
-from skstretch.estimators.progress import Size, iteration_line, planned
+from skstretch.estimators.progress import iteration_line, planned
 from skstretch.solve import fit_model, interval_bounds
 
 
@@ -144,9 +144,11 @@ class StretchyRegressor(Regression):
         Stretching power, ``1 < k < inf``; (1, 2] is the useful range.
     c : float, default=100.0
         Inverse strength of regularisation, ``np.inf`` for none.
-    a, b : float, default=-0.2 and 0.0
-        The transform ``exp(a z + b)``; b may be an array with one number per feature. ``a = 0``
-        is the linear limit: ridge regression on z with penalty ``1/(2c)``, k ignored.
+    a : float, default=-0.2
+        Slope of the transform ``exp(a z + b)``. ``a = 0`` is the linear limit: ridge regression on
+        z with penalty ``1/(2c)``, k ignored.
+    b : float or array of shape (n_features,), default=0.0
+        Shift of the transform, for all features or for each.
     quadrant : {"exp", "identity"}, default="exp"
         ``"identity"`` takes non-negative data as it is. Columns that are constant take no part;
         with ``"identity"`` and ``fit_intercept=False`` they do.
@@ -254,12 +256,9 @@ class StretchyRegressor(Regression):
         A `sample_weight` of w counts as w repetitions of the sample; zero leaves it out.
         """
         X, targets = self._read(X, y, sample_weight)
-        count, n_targets = keep_count(self.density, X.shape[1]), targets.Y.shape[1]
-        size = Size(n_selections=n_targets * (count < X.shape[1]), n_targets=n_targets)
-        with (
-            planned(self, X, size, targets.weights) as X,
-            iteration_line(self.verbose) as report,
-        ):
+        count = keep_count(self.density, X.shape[1])
+        plan = planned(self, X, targets.weights, [self.density])
+        with plan as X, iteration_line(self.verbose) as report:
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)

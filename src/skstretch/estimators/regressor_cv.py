@@ -18,14 +18,20 @@ class StretchyRegressorCV(Regression, StretchySearch):
     a_grid : sequence of float, default=(-0.2, 0.0)
         Transforms ``exp(a z)`` to try; 0 is the linear limit, ridge regression on z.
     k_grid : sequence of float, default=(1.1, 1.25, 1.5, 1.75, 2.0)
+        Stretching powers to try; at a = 0, which does not depend on k, there is one cell for all.
     c_grid : "auto" or sequence of float, default="auto"
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
         strengths s from 1e-12 to 1e2, so that the same grid serves every a and k.
     density_grid : sequence of float or int, default=(1.0,)
         Shares or numbers of features to keep. Below all of them, every fold selects its own and
         fits again.
-    b, quadrant, fit_intercept, n_jobs
-        As in `StretchyRegressor`. With ``quadrant="identity"`` a_grid is not used.
+    b : float or array of shape (n_features,), default=0.0
+        Shift of the transform ``exp(a z + b)``, for all features or for each.
+    quadrant : {"exp", "identity"}, default="exp"
+        ``"exp"`` standardises and maps to ``exp(a z + b)``; ``"identity"`` takes non-negative data
+        as it is, and a_grid is not used.
+    fit_intercept : {True, "column", False}, default=True
+        Free (not penalised), the paper's penalised column of ones, or none.
     cv : None, int, splitter or list of splits, default=None
         None is leave one out; where features are selected it is ten folds, since leaving one out
         would cost a second pass per sample. Groups go to the splitter as ``fit(..., groups=...)``.
@@ -39,8 +45,10 @@ class StretchyRegressorCV(Regression, StretchySearch):
         errors. ``"1se"`` takes, among the cells whose paired losses are at most one standard
         error worse than the best, a = 0 before others, then the fewest features, then the fewest
         degrees of freedom.
+    n_jobs : int or None, default=None
+        Threads for the second passes of several targets, where the chosen cell has them.
     verbose : int, default=0
-        1 shows a bar on stderr.
+        With 1 or more, the plan of the search and a bar on stderr.
 
     Attributes
     ----------

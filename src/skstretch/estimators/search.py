@@ -28,8 +28,6 @@ from skstretch.estimators.progress import (
     CallbackSupport,
     Progress,
     Reporter,
-    Size,
-    fold_count,
     planned,
     with_callbacks,
 )
@@ -112,29 +110,38 @@ class StretchySearch(CallbackSupport, StretchyModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Search and fit; `params` such as groups are routed to the splitter."""
         X, targets = self._read(X, y, sample_weight)
-        with self._planned(X, targets.weights, targets.Y.shape[1]) as X:
+        grid = self._checked_grid(X.shape[1])
+        powers = [(a, grid.ks(a)) for a in grid.a]
+        n_transforms = sum(len(ks) for _, ks in powers)
+        weights = targets.weights
+        with planned(self, X, weights, grid.densities, n_transforms, grid.n_cells) as X:
             split_params = route(self, sample_weight, params)
-            prepared = prepare(self, X, targets.weights, self._powers(X.shape[1]))
+            prepared = prepare(self, X, weights, powers)
             folds = make_folds(
                 self.cv,
                 X,
                 targets.y,
                 prepared.rows,
                 classifier=targets.classes is not None,
-                compressed=self._compresses(X.shape[1]),
+                compressed=selects(grid.densities, X.shape[1]),
                 **split_params,
             )
             scoring = scoring_of(
                 self.scoring, targets, prepared.rows, folds, weighted=sample_weight is not None
             )
-            self._search(prepared, targets, folds, scoring, split_params.get("groups"))
+            self._search(grid, prepared, targets, folds, scoring, split_params.get("groups"))
         return self
 
     def _search(
-        self, prepared: Prepared, targets: Targets, folds: Folds, scoring: Scoring, groups: Any
+        self,
+        grid: Grid,
+        prepared: Prepared,
+        targets: Targets,
+        folds: Folds,
+        scoring: Scoring,
+        groups: Any,
     ) -> None:
         """Evaluate the grid, choose a cell, store its model."""
-        grid = self._checked_grid(prepared.X.shape[1])
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
         views = {a: prepared.at(a) for a in grid.a}
@@ -190,31 +197,6 @@ class StretchySearch(CallbackSupport, StretchyModel):
             progress.close()
         reporter.close()
         return cells, results, scores
-
-    def _compresses(self, n_features: int) -> bool:
-        """Whether some density keeps fewer than all features."""
-        return selects(_values("density_grid", self.density_grid), n_features)
-
-    def _planned(self, X: Any, weights: Array, n_targets: int) -> Any:
-        """The plan of the search, and X with a meter."""
-        n_features = X.shape[1]
-        grid = self._checked_grid(n_features)
-        small = sum(count < n_features for count in grid.counts)
-        size = Size(
-            n_maps=len(grid.a),
-            n_transforms=sum(len(grid.ks(a)) for a in grid.a),
-            n_cells=grid.n_cells,
-            n_selections=n_targets * grid.n_cells * small // len(grid.counts),
-            n_folds=fold_count(self.cv) if small else 0,
-            held_out=True,
-            n_targets=n_targets,
-        )
-        return planned(self, X, size, weights)
-
-    def _powers(self, n_features: int) -> list[tuple[Any, Any]]:
-        """Every a with the k that the search will ask for."""
-        grid = self._checked_grid(n_features)
-        return [(a, grid.ks(a)) for a in grid.a]
 
     def _checked_grid(self, n_features: int) -> Grid:
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)

@@ -62,6 +62,11 @@ def direct_budget() -> int:
     return max(working_bytes(), physical // 2)
 
 
+def direct_bytes(side: int) -> int:
+    """Bytes that a direct fit takes for the matrices of a system of this side."""
+    return DIRECT_COPIES * 8 * side**2
+
+
 def is_large(n_samples: int, n_features: int) -> bool:
     """Whether K would be too large for the machine, or too slow to factor.
 
@@ -69,7 +74,7 @@ def is_large(n_samples: int, n_features: int) -> bool:
     than scikit-learn's working_memory), or that side exceeds `COSTLY_SIDE`.
     """
     side = min(n_samples, n_features)
-    return side > COSTLY_SIDE or DIRECT_COPIES * 8 * side**2 > direct_budget()
+    return side > COSTLY_SIDE or direct_bytes(side) > direct_budget()
 
 
 def may_be_matrix_free(solver: str | None, n_samples: int, n_features: int) -> bool:

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skstretch.core.dual_gram import Frame
 from skstretch.core.factors import SingularMatrixError
-from skstretch.core.krylov import BLOCK, Iterated, Product, Report, gmres, sketch
+from skstretch.core.krylov import Iterated, Product, Report, gmres, sketch
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs.blocks import working_bytes
@@ -68,17 +68,6 @@ def _lengths(n: int, t: int, rank: int) -> tuple[int, int]:
     room = working_bytes() // (8 * n)
     size = max(1, min(SKETCH_SIZE, room // 4, rank // 4))
     return size, max(SHORTEST_CYCLE, min(RESTART, room // t))
-
-
-def first_directions(n: int, rank: int) -> int:
-    """Directions of the preconditioner that are always tried."""
-    return min(BLOCK, _lengths(n, 1, rank)[0])
-
-
-def bytes_of_iteration(n: int, t: int) -> int:
-    """The most that `iterate` holds for t systems of side n: two sketches, and the bases."""
-    size, restart = _lengths(n, t, n)
-    return 8 * n * (2 * size + t * (restart + 1))
 
 
 def relative_residual(R: Array, B: Array) -> float:

@@ -251,21 +251,17 @@ class DaskPlan:
     ----------
     n_blocks : int
     n_tasks : int
-        Tasks of the walk that sums the Gram matrices (Krylov: of any walk), without those that
-        read the data.
+        Tasks of the walk that sums the Gram matrices, without those that read the data.
     bytes_moved : int
         Upper bound of what that walk moves between workers: every part, once.
     worker_bytes : int
         The memory limit that a worker with one thread needs.
-    n_workers : int
-        Threads that work at the same time.
     """
 
     n_blocks: int
     n_tasks: int
     bytes_moved: int
     worker_bytes: int
-    n_workers: int = 1
 
     def __str__(self) -> str:
         unit, scale = ("MB", 1e6) if self.bytes_moved >= 1e6 else ("kB", 1e3)
@@ -275,7 +271,7 @@ class DaskPlan:
         )
 
 
-def dask_plan(array: DaskArray, n_transforms: int = 1, n_workers: int = 1) -> DaskPlan:
+def dask_plan(array: DaskArray, n_transforms: int = 1) -> DaskPlan:
     """The plan of the walk that sums the Gram matrices of `n_transforms` pairs of a and k."""
     n_blocks, sums = len(array.blocks), gram_bytes(array, n_transforms)
     inner = tree_size(n_blocks)
@@ -283,20 +279,7 @@ def dask_plan(array: DaskArray, n_transforms: int = 1, n_workers: int = 1) -> Da
     small_parts = 7 * 8 * array.shape[1] * tree_depth(n_blocks) if array.is_wide else 0
     moved = (n_blocks + inner - 1) * sums + small_parts
     tasks = n_blocks + inner + 1
-    return DaskPlan(n_blocks, tasks, moved, worker_bytes(array, sums, 1), n_workers)
-
-
-def krylov_plan(array: DaskArray, width: int, n_workers: int = 1) -> DaskPlan:
-    """The plan of a walk in which `width` vectors pass through the blocks.
-
-    Vectors of the shorter side go to or come from every block and climb the tree; those of the
-    longer side travel once.
-    """
-    n_blocks, inner = len(array.blocks), tree_size(len(array.blocks))
-    short, long = (8 * width * side for side in sorted(array.shape))
-    moved = (n_blocks + inner) * short + long
-    need = worker_bytes(array, short, 1)
-    return DaskPlan(n_blocks, n_blocks + inner + 1, moved, need, n_workers)
+    return DaskPlan(n_blocks, tasks, moved, worker_bytes(array, sums, 1))
 
 
 def gram_bytes(array: DaskArray, n_transforms: int) -> int:

@@ -295,11 +295,3 @@ def _workers(client: Any) -> dict[str, Any]:
         info = client.scheduler_info()
     workers: dict[str, Any] = info["workers"]
     return workers
-
-
-def worker_threads(array: DaskArray) -> int:
-    """Threads of the workers that a walk over the array would use now; 1 for this process."""
-    client = current_client(array.parts[:1])
-    if client is None:
-        return 1
-    return max(1, sum(int(worker["nthreads"]) for worker in _workers(client).values()))
