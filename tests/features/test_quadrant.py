@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-from skstretch import FirstQuadrant
+from skstretch import FirstQuadrant, StretchyRegressor
 
 
 def data(M=30, D=4, seed=0):
@@ -121,7 +121,7 @@ def test_nothing_is_written():
         ({"a": 0.0}, "a=0.0", "not zero"),
         ({"a": np.nan}, "a=nan", "finite"),
         ({"a": np.inf}, "a=inf", "finite"),
-        ({"b": [1.0, 2.0]}, "[1.0, 2.0]", "one for each of the 4 features"),
+        ({"b": [1.0, 2.0]}, "b has shape (2,)", "one for each of the 4 features"),
         ({"b": np.nan}, "nan", "finite number"),
     ],
 )
@@ -131,10 +131,21 @@ def test_parameters(params, seen, way_out):
     assert way_out in str(caught.value)
 
 
-@pytest.mark.parametrize("weights", [-np.ones(30), np.zeros(30), np.ones(29), np.full(30, np.nan)])
-def test_bad_weights(weights):
-    with pytest.raises(ValueError, match="sample_weight needs 30 non-negative numbers"):
-        FirstQuadrant().fit(data(), sample_weight=weights)
+@pytest.mark.parametrize(
+    ("weights", "seen"),
+    [
+        (-np.ones(30), "negative entry (-1)"),
+        (np.zeros(30), "zero for every sample"),
+        (np.ones(29), "[30, 29]"),
+        (np.ones((30, 1)), "shape (30, 1)"),
+        (np.full(30, np.nan), "contains NaN"),
+    ],
+)
+def test_bad_weights(weights, seen):
+    """They are refused as those of the estimators are."""
+    for model in (FirstQuadrant(), StretchyRegressor()):
+        with pytest.raises(ValueError, match=re.escape(seen)):
+            model.fit(data(), np.arange(30.0), sample_weight=weights)
 
 
 def test_overflow_is_an_error():

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,8 @@ from skstretch.core.features import (
     tile_of,
 )
 from skstretch.core.moments import LARGEST_LOG_FEATURE, Columns, Kind, Moments
-from skstretch.core.stretch import is_safe
-from skstretch.core.types import Array
+from skstretch.core.stretch import Intercept, checked_number, is_safe
+from skstretch.core.types import Array, Index
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,73 @@ class Quadrant:
 
 
 # Features about their weighted means, made a few rows at a time.
+
+
+def checked_quadrant(quadrant: Any, a: Any, b: Any, moments: Moments) -> Quadrant:
+    """The transform that the parameters stand for."""
+    n_features = moments.mean.size
+    if quadrant not in ("exp", "identity"):
+        raise ValueError(
+            f'quadrant={quadrant!r} is not known: use "exp" (z-score, then exp(a z + b)) or '
+            '"identity" for data that is already non-negative.'
+        )
+    a = checked_number("a", a, "pass a finite number; the paper's is -0.2, 0 is the linear limit.")
+    if not np.isfinite(a):
+        raise ValueError(f"a={a!r} must be finite; the paper's is -0.2, 0 is the linear limit.")
+    offsets = checked_offsets(b, n_features)
+    kind: Kind = "identity" if quadrant == "identity" else "linear" if a == 0 else "exp"
+    return Quadrant(kind, moments, a, np.broadcast_to(offsets, (n_features,)).copy())
+
+
+def checked_offsets(b: Any, n_features: int) -> Array:
+    """A finite number, or one for each feature."""
+    hint = f"pass a finite number, or one for each of the {n_features} features."
+    offsets = np.asarray(b)
+    if offsets.dtype.kind not in "iuf":
+        raise TypeError(f"b={b!r} is not a number: {hint}")
+    if offsets.shape not in ((), (n_features,)):
+        raise ValueError(f"b has shape {offsets.shape}: {hint}")
+    if not np.isfinite(offsets).all():
+        raise ValueError(f"b has an entry {offsets[~np.isfinite(offsets)].flat[0]}: {hint}")
+    return offsets.astype(np.float64)
+
+
+def active_columns(quadrant: Quadrant, intercept: Intercept) -> Index:
+    """The columns that take part: those that vary.
+
+    Without intercept, raw non-negative columns may be constant: one of them may be the
+    intercept.
+    """
+    if quadrant.kind == "identity" and intercept is Intercept.NONE:
+        return np.arange(quadrant.b.size)
+    return np.flatnonzero(~quadrant.moments.constant)
+
+
+def check_range(quadrant: Quadrant, names: Any, first: int = 0) -> None:
+    """Refuse negative data for ``quadrant="identity"``, and transforms that overflow.
+
+    `first` is the number of the first column that the quadrant transforms.
+    """
+    smallest = quadrant.moments.smallest
+    if quadrant.kind == "identity" and smallest.min(initial=0.0) < 0:
+        column = int(np.argmin(smallest))
+        raise ValueError(
+            f"column {_name(names, first + column)} has a negative value ({smallest[column]:g}), "
+            'and quadrant="identity" needs non-negative data. Use quadrant="exp", or shift the '
+            "column."
+        )
+    overflowing = quadrant.overflowing()
+    if overflowing is not None:
+        column, peak = overflowing
+        raise ValueError(
+            f"exp(a z + b) reaches exp({peak:.0f}) in column {_name(names, first + column)} at "
+            f"a={quadrant.a:g}, beyond the range of float64. Use a smaller |a|, or look at the "
+            "outlying values of that column."
+        )
+
+
+def _name(names: Any, column: int) -> str:
+    return str(column) if names is None else f"{column} ({names[column]!r})"
 
 
 class Rows(Protocol):

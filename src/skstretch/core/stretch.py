@@ -4,6 +4,7 @@ import math
 import numbers
 from collections.abc import Iterable
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,15 @@ SIMILAR_ROWS = 10.0
 LARGEST_LOG = 575.0
 # times a mean of stretched features it still is a float64
 LARGEST_PENALTY = 1e250
+
+
+def checked_number(name: str, value: Any, hint: str) -> float:
+    """A real number, not NaN."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is not a number: {hint}")
+    if np.isnan(float(value)):
+        raise ValueError(f"{name}=nan is not a number: {hint}")
+    return float(value)
 
 
 def stretch_exponent(k: float) -> float:

@@ -1,6 +1,7 @@
 """How P is stored: the only room that touches big data."""
 
 from skstretch.designs.as_design import as_design as as_design
+from skstretch.designs.as_design import checked_weights as checked_weights
 from skstretch.designs.as_design import measure as measure
 from skstretch.designs.as_design import rows_in_memory as rows_in_memory
 from skstretch.designs.as_design import storage_of as storage_of

@@ -1,11 +1,13 @@
 """From whatever X is to a design: the only place that asks what X is."""
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length
 
 from skstretch.core.moments import Moments
 from skstretch.core.quadrant import Quadrant
@@ -32,6 +34,28 @@ def tidy(X: Any, names: Any = None) -> Any:
     if is_source(X):
         return X if isinstance(X, Source) else Source(X, names)
     return by_columns(X) if sparse.issparse(X) else X
+
+
+def checked_weights(sample_weight: Any, X: Any) -> Array:
+    """Weights as float64: one number per sample, not negative, not all zero."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(X.shape[0], float(sample_weight))
+    weights: Array = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight has shape {weights.shape}; it must be 1D.")
+    check_consistent_length(X, weights)
+    if weights.min() < 0:
+        raise ValueError(
+            f"sample_weight has a negative entry ({weights.min():g}): weights count repetitions; "
+            "use 0 to leave a sample out."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every sample: there is nothing to fit.")
+    return weights
 
 
 def measure(X: Any, weights: Array) -> Moments:

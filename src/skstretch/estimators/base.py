@@ -1,11 +1,8 @@
 """What all estimators share: from a fitted model to attributes and outputs."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.dual_gram import Frame
@@ -14,8 +11,7 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import Design, WideDesign, as_design, is_dask, lazy_outputs
 from skstretch.designs.dask.run import check_at_hand
 from skstretch.estimators.inputs import Targets, checked_X
-from skstretch.estimators.parameters import check_outputs
-from skstretch.estimators.state import Decision, State
+from skstretch.estimators.state import Decision, Learner
 from skstretch.solve import FittedModel, coefficient_path
 
 # Coefficients that stay where the data is.
@@ -37,70 +33,16 @@ def lazy_coefficients(model: FittedModel) -> Any:
     return only.design.lazy_coefficients(frame, fit.beta, total, model.weights)
 
 
-# what a fit stores beside its public attributes: what it has learned, what a search
-# found out about other cells, and the sums of batches
-PRIVATE = frozenset(["_state", "_outcomes", "_seen"])
-
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def whole_or_nothing(fit: Method) -> Method:
-    """Make a fit that fails or is interrupted leave an unfitted estimator, whatever it was."""
-
-    @wraps(fit)
-    def guarded(self: Any, *args: Any, **keywords: Any) -> Any:
-        self._unfit()
-        try:
-            return fit(self, *args, **keywords)
-        except BaseException:
-            self._unfit()
-            raise
-
-    return cast(Method, guarded)
-
-
-class StretchyModel(BaseEstimator):
-    """Base of the estimators: stores what a fit has learned, predicts with it."""
-
-    _state: State
-    n_features_in_: int
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_state")
-
-    def _unfit(self) -> None:
-        """Forget all that a fit has learned."""
-        for name in list(vars(self)):
-            if name in PRIVATE or (name.endswith("_") and not name.startswith("_")):
-                delattr(self, name)
+class StretchyModel(Learner):
+    """Base of the estimators: predicts with what was learned."""
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
         """Checked training data, and y as numbers to fit."""
         raise NotImplementedError
 
     def _decide(self, outputs: Array, targets: Targets, tested: Index) -> Decision | None:
-        """What classifiers learn from out-of-fold outputs (n_tested, t)."""
-        return None
-
-    def _store(self, state: State) -> None:
-        """Set every fitted attribute, at the very end of a fit."""
-        self.coef_ = state.shaped(state.coef.astype(state.dtype))
-        self.support_ = state.shaped(state.support)
-        self.intercept_ = state.shaped(state.model.intercept.astype(state.dtype))
-        solutions = [p.solution for p in state.model.passes]
-        self.space_ = solutions[0].space
-        self.solver_ = _common([s.solver for s in solutions])
-        self.rcond_ = _common([s.fit.rcond for s in solutions])
-        self.dof_ = _common([s.dof for s in solutions])
-        self.n_iter_ = _common([s.fit.n_iter for s in solutions])
-        self.residual_ = _common([s.fit.residual for s in solutions])
-        self._state = state
+        """What is learned from out-of-fold outputs (n_tested, t) beside the model."""
+        raise NotImplementedError
 
     def _outputs(self, X: Any) -> Array:
         """Linear outputs of shape (n, t) for new data."""
@@ -144,12 +86,6 @@ class StretchyModel(BaseEstimator):
             )
         return self._state.shaped(coef.astype(self.coef_.dtype).T)
 
-    @property
-    def slope_(self) -> Array:
-        """Effect of one unit of each raw feature at its mean, in the shape of ``coef_``."""
-        check_is_fitted(self)
-        return self._state.quadrant.slope(self.coef_).astype(self.coef_.dtype, copy=False)
-
     def effect_path(self, *, along: str = "c", values: Any = None) -> tuple[Array, Array]:
         """Effect of one standard deviation of every feature along k or c.
 
@@ -179,13 +115,13 @@ class StretchyModel(BaseEstimator):
         effects = state.quadrant.slope(coef) * state.quadrant.moments.scale
         return np.asarray(values, dtype=float), effects[:, 0] if state.single else effects
 
-    @property
-    def dual_coef_(self) -> Array:
-        """Dual coefficients beta, ``alpha = Q' beta``: (n_samples,) or (n_targets, n_samples)."""
-        check_is_fitted(self)
-        return self._state.shaped(self._state.dual)
 
-
-def _common(values: list[Any]) -> Any:
-    """One value where all passes agree or there is one, else an array with one for each target."""
-    return values[0] if len(values) == 1 or len(set(values)) == 1 else np.array(values)
+def check_outputs(outputs: Array, first_row: int = 0) -> None:
+    """Refuse to hand out predictions that are not finite; their rows count from `first_row`."""
+    finite = np.isfinite(outputs).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0]) + first_row
+        raise ValueError(
+            f"the prediction for row {row} is beyond the range of float64: its features lie far "
+            "outside the training data. Use a smaller |a|, or look at that row."
+        )

@@ -1,5 +1,6 @@
 """Stretchy classification: what the two classifiers share, and the one for given a, k, c."""
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, cast
 
@@ -21,14 +22,14 @@ from skstretch.core.classes import (
 )
 from skstretch.core.stretch import keep_count
 from skstretch.core.types import Array, Index
-from skstretch.designs import lazily
-from skstretch.estimators.base import StretchyModel, whole_or_nothing
+from skstretch.designs import checked_weights, lazily
+from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import Targets, checked_X_y, make_folds, prepare
-from skstretch.estimators.parameters import checked_spec, checked_weights
-from skstretch.estimators.partial import add_rows, has_rows, or_as_before
-from skstretch.estimators.progress import iteration_line, planned
-from skstretch.estimators.state import Decision
+from skstretch.estimators.partial import add_rows, has_rows
+from skstretch.estimators.progress import told
+from skstretch.estimators.state import Decision, or_as_before, whole_or_nothing
 from skstretch.search import crossfit
+from skstretch.solve import checked_spec
 
 THRESHOLDS = ("zero", "balanced", "auto")
 
@@ -310,8 +311,9 @@ class StretchyClassifier(Classification):
         """Fit to X of shape (n_samples, n_features) and labels y of shape (n_samples,)."""
         X, targets = self._read(X, y, sample_weight)
         count = keep_count(self.density, X.shape[1])
-        plan = planned(self, X, targets.weights, [self.density])
-        with plan as X, iteration_line(self.verbose) as report:
+        silent = nullcontext((X, None))
+        telling = told(self, X, targets.weights, [self.density]) if self.verbose else silent
+        with telling as (X, report):
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)

@@ -10,7 +10,13 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from skstretch.core.moments import Moments
-from skstretch.core.quadrant import Quadrant
+from skstretch.core.quadrant import (
+    Quadrant,
+    active_columns,
+    check_range,
+    checked_offsets,
+    checked_quadrant,
+)
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import (
@@ -25,16 +31,9 @@ from skstretch.designs import (
     survey,
     tidy,
 )
-from skstretch.estimators.parameters import (
-    active_columns,
-    check_range,
-    checked_offsets,
-    checked_quadrant,
-    checked_spec,
-)
 from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.search import Folds, folds_from_splits, leave_one_out
-from skstretch.solve import FittedModel, light_model
+from skstretch.solve import FittedModel, checked_spec, light_model
 from skstretch.solve.choose import crossfit_space, may_be_matrix_free
 
 SPARSE_FORMATS = ("csc", "csr")

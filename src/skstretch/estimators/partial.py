@@ -1,10 +1,8 @@
 """Fits that grow batch by batch: rows are summed up and forgotten."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
@@ -12,21 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.moments import Moments, awakened, fixed_moments, widened
 from skstretch.core.primal_gram import PrimalTotals
-from skstretch.core.quadrant import Quadrant
+from skstretch.core.quadrant import Quadrant, active_columns, check_range, checked_quadrant
 from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import as_design, measure
 from skstretch.estimators.inputs import Targets
-from skstretch.estimators.parameters import (
-    active_columns,
-    check_range,
-    checked_quadrant,
-    checked_spec,
-)
 from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.features import FirstQuadrant
-from skstretch.solve import FittedModel, Spec
+from skstretch.solve import FittedModel, Spec, checked_spec
 from skstretch.solve.partial import forgetful_model, totals_of
 
 # Moments that the user gives: a fitted transformer, or a pair of arrays.
@@ -94,9 +86,6 @@ def _of_pair(moments: Any) -> tuple[Array, Array]:
         ) from None
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
 # what stays known of rows that do not determine a model yet
 LASTING = ("n_features_in_", "feature_names_in_", "classes_", "n_samples_seen_", "_seen")
 
@@ -118,22 +107,6 @@ class Seen:
         """What the rows have taught, of which none is kept."""
         none = np.zeros(0, dtype=bool)
         return State(model, self.quadrant, self.columns, none, self.dtype, self.single, decision)
-
-
-def or_as_before(method: Method) -> Method:
-    """Make a call that fails or is interrupted leave the estimator as it was before the call."""
-
-    @wraps(method)
-    def guarded(self: Any, *args: Any, **keywords: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return method(self, *args, **keywords)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return cast(Method, guarded)
 
 
 def has_rows(estimator: Any) -> bool:

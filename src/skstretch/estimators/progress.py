@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, TextIO, TypeVar
 
@@ -17,21 +17,19 @@ from skstretch.solve.plan import Plan
 
 
 @contextmanager
-def planned(
+def told(
     estimator: Any,
     X: Any,
     weights: Array,
     densities: Sequence[float],
     n_transforms: int = 1,
     n_cells: int = 1,
-) -> Iterator[Any]:
-    """With ``verbose``, print the plan of a fit; the X to use instead shows what is read.
+) -> Iterator[tuple[Any, Report]]:
+    """Print the plan of a fit; hands out the X to use, which shows what is read, and a report.
 
-    `n_transforms` is the number of pairs of a and k, `n_cells` that of the cells of a grid.
+    The report follows a matrix-free fit. `n_transforms` is the number of pairs of a and k,
+    `n_cells` that of the cells of a grid.
     """
-    if not estimator.verbose:
-        yield X
-        return
     storage, n_used = storage_of(X), int(np.count_nonzero(weights))
     intercept, solver = Intercept.of(estimator.fit_intercept), getattr(estimator, "solver", None)
     second = selects(densities, X.shape[1])
@@ -39,27 +37,8 @@ def planned(
     if isinstance(X, DaskArray) and not plan.matrix_free:
         plan = replace(plan, traffic=f", {dask_plan(X, n_transforms)}")
     print("skstretch:", plan, file=sys.stderr, flush=True)
-    if not isinstance(X, Source | DaskArray):
-        yield X
-        return
-    meter = Meter(storage.nbytes)
-    try:
-        yield replace(X, meter=meter)
-    finally:
-        meter.close()
-
-
-@contextmanager
-def iteration_line(verbose: object) -> Iterator[Report | None]:
-    """What to hand to a fit as its `report`: with `verbose`, a line on stderr."""
-    if not verbose:
-        yield None
-        return
-    line = IterationLine()
-    try:
-        yield line
-    finally:
-        line.close()
+    with closing(Meter(storage.nbytes)) as meter, closing(IterationLine()) as line:
+        yield replace(X, meter=meter) if isinstance(X, Source | DaskArray) else X, line
 
 
 class IterationLine:

@@ -1,5 +1,6 @@
 """Stretchy regression: what the two regressors share, and the one for given a, k, c, density."""
 
+from contextlib import nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -7,20 +8,15 @@ from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skstretch.core.stretch import keep_count
-from skstretch.core.types import Array
-from skstretch.designs import computed_rows, is_dask
-from skstretch.estimators.base import StretchyModel, whole_or_nothing
+from skstretch.core.stretch import checked_number, keep_count
+from skstretch.core.types import Array, Index
+from skstretch.designs import checked_weights, computed_rows, is_dask
+from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, prepare
-from skstretch.estimators.parameters import (
-    checked_noise,
-    checked_number,
-    checked_spec,
-    checked_weights,
-)
-from skstretch.estimators.partial import add_rows, has_rows, or_as_before
-from skstretch.estimators.progress import iteration_line, planned
-from skstretch.solve import fit_model, interval_bounds
+from skstretch.estimators.partial import add_rows, has_rows
+from skstretch.estimators.progress import told
+from skstretch.estimators.state import or_as_before, whole_or_nothing
+from skstretch.solve import checked_spec, fit_model, interval_bounds
 
 
 class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
@@ -34,6 +30,9 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         weights = checked_weights(sample_weight, X)
         Y = np.asarray(y, dtype=np.float64).reshape(y.shape[0], -1)
         return X, Targets(y, Y, weights, weights, single=y.ndim == 1)
+
+    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> None:
+        """Nothing: what is predicted are the outputs."""
 
     def predict(self, X: Any) -> Array:
         """Predictions of shape (n_samples,) or (n_samples, n_targets); lazy for a Dask array."""
@@ -124,6 +123,19 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             state.model.covariance(noise)
         )
         return cast(Array, state.shaped(covariance))
+
+
+def checked_noise(noise_variance: Any, n_targets: int) -> Array | None:
+    """The variance of the noise of every target, or None to estimate it."""
+    if noise_variance is None:
+        return None
+    noise = np.asarray(noise_variance, dtype=np.float64)
+    if noise.shape not in ((), (n_targets,)) or not (noise >= 0).all():
+        raise ValueError(
+            f"noise_variance={noise_variance!r} must be a non-negative number, or one for each of "
+            f"the {n_targets} targets."
+        )
+    return np.broadcast_to(noise, (n_targets,))
 
 
 class StretchyRegressor(Regression):
@@ -257,8 +269,9 @@ class StretchyRegressor(Regression):
         """
         X, targets = self._read(X, y, sample_weight)
         count = keep_count(self.density, X.shape[1])
-        plan = planned(self, X, targets.weights, [self.density])
-        with plan as X, iteration_line(self.verbose) as report:
+        silent = nullcontext((X, None))
+        telling = told(self, X, targets.weights, [self.density]) if self.verbose else silent
+        with telling as (X, report):
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)

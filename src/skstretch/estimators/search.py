@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -20,17 +21,17 @@ from skstretch.core.stretch import keep_count, selects
 from skstretch.core.types import Array, Index
 from skstretch.designs import rows_in_memory
 from skstretch.designs.blocks import calm_blas
-from skstretch.estimators.base import StretchyModel, whole_or_nothing
+from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import Prepared, Targets, View, make_folds, prepare
-from skstretch.estimators.parameters import checked_spec
 from skstretch.estimators.progress import (
     HAS_CALLBACKS,
     CallbackSupport,
     Progress,
     Reporter,
-    planned,
+    told,
     with_callbacks,
 )
+from skstretch.estimators.state import whole_or_nothing
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.search import (
     RULES,
@@ -59,6 +60,7 @@ from skstretch.search.rule import (
     ZeroOne,
     scorer_named,
 )
+from skstretch.solve import checked_spec
 
 # What of ``fit``'s keywords goes to the splitter.
 
@@ -112,9 +114,12 @@ class StretchySearch(CallbackSupport, StretchyModel):
         X, targets = self._read(X, y, sample_weight)
         grid = self._checked_grid(X.shape[1])
         powers = [(a, grid.ks(a)) for a in grid.a]
-        n_transforms = sum(len(ks) for _, ks in powers)
         weights = targets.weights
-        with planned(self, X, weights, grid.densities, n_transforms, grid.n_cells) as X:
+        telling: AbstractContextManager[tuple[Any, Any]] = nullcontext((X, None))
+        if self.verbose:
+            n_transforms = sum(len(ks) for _, ks in powers)
+            telling = told(self, X, weights, grid.densities, n_transforms, grid.n_cells)
+        with telling as (X, _):
             split_params = route(self, sample_weight, params)
             prepared = prepare(self, X, weights, powers)
             folds = make_folds(

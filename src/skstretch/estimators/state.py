@@ -1,17 +1,24 @@
-"""What a fit has learned: stored by estimators; read by files, batches, reports and graphs."""
+"""What a fit has learned: one object, stored whole or not at all, and the attributes that show it.
 
+Files, batches, reports and graphs read the same object.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.quadrant import Quadrant
-from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Fit, Index, Mask
-from skstretch.designs import Design
-from skstretch.estimators.parameters import active_columns
-from skstretch.solve import FittedModel, Solution, Spec
-from skstretch.solve.model import Pass
+from skstretch.core.types import Array, Index, Mask
+from skstretch.solve import FittedModel
+
+# what a fit stores beside its public attributes: what it has learned, what a search
+# found out about other cells, and the sums of batches
+PRIVATE = frozenset(["_state", "_outcomes", "_seen"])
 
 
 @dataclass(frozen=True)
@@ -109,128 +116,87 @@ def learned_dtype(X: Any) -> Any:
     return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
 
-@dataclass(frozen=True)
-class Parts:
-    """A state in plain arrays and without its training data, as it is written to files.
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-    For t targets, D columns of X, n samples of which M have a positive weight, and p passes: one,
-    or one for each target.
-    """
 
-    k: float
-    c: float
-    intercept_kind: str
-    solver: str
-    quadrant: Quadrant
-    dtype: str  # of the coefficients
-    used: Mask  # (n,), samples of positive weight
-    coef: Array  # (t, D)
-    support: Mask  # (t, D)
-    level: Array  # (t,)
-    intercept: Array  # (t,)
-    rcond: Array  # (p,)
-    dof: Array  # (p,)
-    spaces: list[str]  # p
-    solvers: list[str]  # p
-    has_dual: list[bool]  # p
-    beta: Array  # (M, t), zeros where a pass has none
-    log_beta: Array  # (p, M)
-    iterations: list[int | None]  # p, None for a direct solver
-    residuals: list[float | None]  # p
+def whole_or_nothing(fit: Method) -> Method:
+    """Make a fit that fails or is interrupted leave an unfitted estimator, whatever it was."""
+
+    @wraps(fit)
+    def guarded(self: Any, *args: Any, **keywords: Any) -> Any:
+        self._unfit()
+        try:
+            return fit(self, *args, **keywords)
+        except BaseException:
+            self._unfit()
+            raise
+
+    return cast(Method, guarded)
+
+
+def or_as_before(method: Method) -> Method:
+    """Make a call that fails or is interrupted leave the estimator as it was before the call."""
+
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **keywords: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **keywords)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(Method, guarded)
+
+
+class Learner(BaseEstimator):
+    """An estimator that stores a state, shows it as attributes, and forgets it."""
+
+    _state: State
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_state")
+
+    def _unfit(self) -> None:
+        """Forget all that a fit has learned."""
+        for name in list(vars(self)):
+            if name in PRIVATE or (name.endswith("_") and not name.startswith("_")):
+                delattr(self, name)
+
+    def _store(self, state: State) -> None:
+        """Set every fitted attribute, at the very end of a fit."""
+        self.coef_ = state.shaped(state.coef.astype(state.dtype))
+        self.support_ = state.shaped(state.support)
+        self.intercept_ = state.shaped(state.model.intercept.astype(state.dtype))
+        solutions = [p.solution for p in state.model.passes]
+        self.space_ = solutions[0].space
+        self.solver_ = _common([s.solver for s in solutions])
+        self.rcond_ = _common([s.fit.rcond for s in solutions])
+        self.dof_ = _common([s.dof for s in solutions])
+        self.n_iter_ = _common([s.fit.n_iter for s in solutions])
+        self.residual_ = _common([s.fit.residual for s in solutions])
+        self._state = state
 
     @property
-    def spec(self) -> Spec:
-        return Spec(self.k, self.c, Intercept(self.intercept_kind), cast(Any, self.solver))
+    def slope_(self) -> Array:
+        """Effect of one unit of each raw feature at its mean, in the shape of ``coef_``."""
+        check_is_fitted(self)
+        return self._state.quadrant.slope(self.coef_).astype(self.coef_.dtype, copy=False)
 
     @property
-    def columns(self) -> Index:
-        """The columns of X that take part in a fit."""
-        return active_columns(self.quadrant, self.spec.intercept)
-
-    @property
-    def kept(self) -> Index:
-        """The columns of X that some target keeps."""
-        return np.flatnonzero(self.support.any(axis=0))
-
-    def targets(self, number: int) -> Index:
-        """The targets of a pass."""
-        return np.arange(self.level.size) if len(self.spaces) == 1 else np.array([number])
-
-    def own(self, number: int) -> Index:
-        """The columns of X that a pass keeps."""
-        return np.flatnonzero(self.support[self.targets(number)[0]])
+    def dual_coef_(self) -> Array:
+        """Dual coefficients beta, ``alpha = Q' beta``: (n_samples,) or (n_targets, n_samples)."""
+        check_is_fitted(self)
+        return self._state.shaped(self._state.dual)
 
 
-def take_apart(state: State) -> Parts:
-    """The parts of a state."""
-    model = state.model
-    solutions = [p.solution for p in model.passes]
-    fits = [solution.fit for solution in solutions]
-    # a model of batches has rows that it does not keep
-    M = int(state.used.sum())
-    beta, log_beta = np.zeros((M, state.n_targets)), np.zeros((len(fits), M))
-    has_dual = [fit.beta is not None and fit.log_beta is not None for fit in fits]
-    for i in np.flatnonzero(has_dual):
-        beta[:, model.passes[i].targets], log_beta[i] = fits[i].beta, fits[i].log_beta
-    return Parts(
-        k=float(model.spec.k),
-        c=float(model.spec.c),
-        intercept_kind=model.spec.intercept.value,
-        solver=model.spec.solver,
-        quadrant=state.quadrant,
-        dtype=state.dtype.name,
-        used=state.used,
-        coef=state.coef,
-        support=state.support,
-        level=model.level,
-        intercept=model.intercept,
-        rcond=np.array([fit.rcond for fit in fits], dtype=float),
-        dof=np.array([solution.dof for solution in solutions], dtype=float),
-        spaces=[solution.space for solution in solutions],
-        solvers=[solution.solver for solution in solutions],
-        has_dual=has_dual,
-        beta=beta,
-        log_beta=log_beta,
-        iterations=[fit.n_iter for fit in fits],
-        residuals=[fit.residual for fit in fits],
-    )
-
-
-def put_together(
-    parts: Parts,
-    whole: Design,
-    kept: Design,
-    Y: Array,
-    weights: Array,
-    single: bool,
-    decision: Decision | None = None,
-) -> State:
-    """The state of parts and designs of its training features.
-
-    `whole` has the columns that take part in a fit, `kept` those that some target keeps. Either
-    may be a design that only knows its shape.
-    """
-    passes = [_pass(parts, number, kept) for number in range(len(parts.spaces))]
-    model = FittedModel(whole, Y, weights, parts.spec, passes)
-    dtype = np.dtype(parts.dtype)
-    return State(model, parts.quadrant, parts.columns, parts.used, dtype, single, decision)
-
-
-def _pass(parts: Parts, number: int, kept: Design) -> Pass:
-    targets, own = parts.targets(number), parts.own(number)
-    dual = parts.has_dual[number]
-    fit = Fit(
-        parts.coef[np.ix_(targets, own)].T,
-        parts.level[targets],
-        parts.intercept[targets],
-        parts.beta[:, targets] if dual else None,
-        parts.log_beta[number] if dual else None,
-        float(parts.rcond[number]),
-        parts.iterations[number],
-        parts.residuals[number],
-    )
-    space, solver = cast(Any, parts.spaces[number]), parts.solvers[number]
-    solution = Solution(fit, float(parts.dof[number]), space, solver)
-    if own.size < kept.shape[1]:
-        kept = kept.take(np.searchsorted(parts.kept, own))
-    return Pass(targets, np.searchsorted(parts.columns, own), kept, solution)
+def _common(values: list[Any]) -> Any:
+    """One value where all passes agree or there is one, else an array with one for each target."""
+    return values[0] if len(values) == 1 or len(set(values)) == 1 else np.array(values)

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skstretch.core.quadrant import Quadrant
+from skstretch.core.quadrant import Quadrant, checked_offsets
 from skstretch.core.types import Array
-from skstretch.designs import is_dask
+from skstretch.designs import checked_weights, is_dask
 from skstretch.features.lazy import by_blocks, checked, moments_of
 
 
@@ -51,10 +51,12 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "FirstQuadrant":
         """Learn mean, scale and range of every column; y is ignored."""
         X = checked(self, X, reset=True)
-        weights = _checked_weights(sample_weight, X.shape[0])
-        a, b = _checked_map(self.a, self.b, X.shape[1])
+        weights = checked_weights(sample_weight, X)
+        a, offsets = _checked_slope(self.a), checked_offsets(self.b, X.shape[1])
         moments = moments_of(X, weights)
-        self._quadrant = Quadrant("exp", moments, a, b)
+        self._quadrant = Quadrant(
+            "exp", moments, a, np.broadcast_to(offsets, moments.mean.shape).copy()
+        )
         self.mean_, self.scale_ = moments.mean, moments.scale
         return self
 
@@ -97,24 +99,7 @@ def _restored(quadrant: Quadrant, X: Any, rows: slice, columns: slice) -> Array:
     return quadrant.take(columns).inverse(X).astype(X.dtype, copy=False)
 
 
-def _checked_weights(sample_weight: Any, n_samples: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n_samples)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_samples,) or not (weights >= 0).all() or not weights.any():
-        raise ValueError(
-            f"sample_weight needs {n_samples} non-negative numbers that are not all zero; its "
-            f"shape is {weights.shape}."
-        )
-    return weights
-
-
-def _checked_map(a: Any, b: Any, n_features: int) -> tuple[float, Array]:
+def _checked_slope(a: Any) -> float:
     if not isinstance(a, Real) or not np.isfinite(float(a)) or a == 0:
         raise ValueError(f"a={a!r} must be finite and not zero: exp(0 z + b) is constant.")
-    offsets = np.asarray(b, dtype=np.float64)
-    if offsets.shape not in ((), (n_features,)) or not np.isfinite(offsets).all():
-        raise ValueError(
-            f"b={b!r} must be a finite number, or one for each of the {n_features} features."
-        )
-    return float(a), np.broadcast_to(offsets, (n_features,)).copy()
+    return float(a)

@@ -13,7 +13,7 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.designs import Design, as_design
 from skstretch.designs.absent import AbsentDesign
-from skstretch.estimators.state import Decision, Parts, State, put_together
+from skstretch.estimators.state import Decision, State
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Archive, read_array, read_entry, refusing
 from skstretch.io.header import (
@@ -25,6 +25,7 @@ from skstretch.io.header import (
     stored_facts,
     text_list,
 )
+from skstretch.io.parts import Parts, put_together
 from skstretch.io.write import CHOSEN, CLASSES
 from skstretch.solve.spec import SOLVERS
 

@@ -13,7 +13,7 @@ from skstretch import estimators
 from skstretch.core.features import ExpFeatures, Features, PlainFeatures
 from skstretch.core.moments import Moments
 from skstretch.core.types import Array
-from skstretch.estimators.state import Decision, Parts, State, take_apart
+from skstretch.estimators.state import Decision, State
 from skstretch.io.archive import write_array
 from skstretch.io.files import replacing
 from skstretch.io.header import (
@@ -28,6 +28,7 @@ from skstretch.io.header import (
     text_arrays,
     versions,
 )
+from skstretch.io.parts import Parts, take_apart
 
 # What of a fitted estimator goes into a file: fields of the header, and arrays.
 

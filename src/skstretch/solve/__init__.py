@@ -16,3 +16,4 @@ from skstretch.solve.model import light_model as light_model
 from skstretch.solve.spec import SOLVERS as SOLVERS
 from skstretch.solve.spec import Solver as Solver
 from skstretch.solve.spec import Spec as Spec
+from skstretch.solve.spec import checked_spec as checked_spec

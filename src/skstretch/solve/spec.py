@@ -1,9 +1,9 @@
 """What to fit and what comes out."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
-from skstretch.core.stretch import Intercept, penalty, stretch_exponent
+from skstretch.core.stretch import Intercept, checked_number, penalty, stretch_exponent
 from skstretch.core.types import Array, Fit
 
 Space = Literal["dual", "primal"]
@@ -27,6 +27,17 @@ class Spec:
     @property
     def lam(self) -> float:
         return penalty(self.c, self.k)
+
+
+def checked_spec(k: Any, c: Any, a: float, fit_intercept: Any, solver: Any) -> Spec:
+    """The model that the parameters stand for; ``a = 0`` is the linear limit with ``k = 2``."""
+    k = checked_number("k", k, "pass the stretching power, 1 < k < inf; (1, 2] compresses.")
+    c = checked_number("c", c, "pass a positive number, or np.inf for no regularisation.")
+    stretch_exponent(k)
+    penalty(c, k)
+    if solver not in SOLVERS:
+        raise ValueError(f"solver={solver!r} is not known: use one of {', '.join(SOLVERS)}.")
+    return Spec(2.0 if a == 0 else k, c, Intercept.of(fit_intercept), solver)
 
 
 class System(Protocol):
