@@ -1,7 +1,6 @@
 """The zoo: one set of numbers in every container, shape and dtype that a design may have."""
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 SHAPES = {"wide": (24, 70), "tall": (60, 11)}
@@ -55,11 +54,13 @@ def contained(name, X, folder):
         np.save(path.with_suffix(".npy"), X)
         return np.load(path.with_suffix(".npy"), mmap_mode="r")
     if name == "zarr":
-        zarr = pytest.importorskip("zarr", reason="zarr is not installed: pip install zarr")
+        import zarr
+
         array = zarr.create_array(path, shape=X.shape, chunks=(X.shape[0], 7), dtype=X.dtype)
         array[:] = X
         return array
-    h5py = pytest.importorskip("h5py", reason="h5py is not installed: pip install h5py")
+    import h5py
+
     return h5py.File(path.with_suffix(".h5"), "w").create_dataset("X", data=X, chunks=(5, 7))
 
 

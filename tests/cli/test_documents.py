@@ -21,7 +21,6 @@ def commands(page: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", ["docs/cli.md", "README.md"])
 def test_commands(page, tmp_path):
-    pytest.importorskip("skstretch.report")
     listed = commands(page)
     if page == "docs/cli.md":
         assert {words[0] for words in listed} == {"datasets", "fit", "predict", "report"}

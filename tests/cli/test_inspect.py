@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
+import pandas as pd
 
 import skstretch
 from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, tumours
-
-pd = pytest.importorskip("pandas", reason="names of columns come from a frame")
 
 
 def saved(names=NAMES, **keywords):

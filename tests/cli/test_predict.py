@@ -13,7 +13,8 @@ from tests.cli.samples import NAMES, diabetes, floats, read_csv, tumours, write_
 @pytest.fixture
 def regressor(folder):
     """A model of the diabetes data, fitted by the API, in m.stretchy."""
-    pd = pytest.importorskip("pandas", reason="names of columns come from a frame")
+    import pandas as pd
+
     X, y = diabetes()
     model = skstretch.StretchyRegressorCV().fit(pd.DataFrame(X, columns=NAMES), y)
     skstretch.save(model, "m.stretchy")
@@ -23,7 +24,8 @@ def regressor(folder):
 
 @pytest.fixture
 def frame():
-    pd = pytest.importorskip("pandas", reason="names of columns come from a frame")
+    import pandas as pd
+
     return pd.DataFrame(diabetes(200)[0][120:], columns=NAMES)
 
 
@@ -132,7 +134,8 @@ def test_missing_columns_are_named(call, folder, regressor, frame):
 
 def test_columns_without_weight_may_be_missing(call, folder, frame):
     X, y = diabetes()
-    pd = pytest.importorskip("pandas", reason="names of columns come from a frame")
+    import pandas as pd
+
     model = skstretch.StretchyRegressor(density=3).fit(pd.DataFrame(X, columns=NAMES), y)
     skstretch.save(model, "m.stretchy", intervals=True)
     kept = [name for name, keep in zip(NAMES, model.support_, strict=True) if keep]

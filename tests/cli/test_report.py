@@ -6,10 +6,9 @@ import pytest
 import skstretch
 from skstretch.cli.data.files import Form
 from skstretch.io import about
+from skstretch.report import write_report
 from tests.cli.program import run
 from tests.cli.samples import diabetes, tumours
-
-write_report = pytest.importorskip("skstretch.report").write_report
 
 
 @pytest.fixture

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from skstretch.datasets import fetch_gaze, gaze
 from skstretch.datasets.registry import DATASETS
 from skstretch.exceptions import ChecksumError
-
-Image = pytest.importorskip("PIL.Image", reason="needs Pillow to make photographs")
 
 # subject, pose, vertical, horizontal
 SHOTS = [(1, 0, 0, -15), (1, -15, 0, 10), (2, 30, 10, 5), (12, 0, 0, 0)]

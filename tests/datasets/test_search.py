@@ -138,7 +138,6 @@ def test_digest_is_that_of_the_values():
 
 
 def test_download(tmp_path):
-    pytest.importorskip("pooch", reason="downloads need the extra `data`")
     with serving({"small.data": TEXT}) as url:
         dataset = small_set(f"{url}/small.data")
         np.testing.assert_array_equal(load(dataset, tmp_path).X, X)
@@ -150,7 +149,6 @@ def test_download(tmp_path):
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("fault", ["truncated", "tampered", "missing"])
 def test_bad_download(tmp_path, known, fault):
-    pytest.importorskip("pooch", reason="downloads need the extra `data`")
     files = {"small.data": TEXT.replace(b"50", b"51") if fault == "tampered" else TEXT}
     cut = frozenset(files if fault == "truncated" else ())
     message = {
@@ -167,7 +165,6 @@ def test_bad_download(tmp_path, known, fault):
 
 
 def test_next_source_is_asked(tmp_path, closed_port):
-    pytest.importorskip("pooch", reason="downloads need the extra `data`")
     with serving({"small.data": TEXT}) as url:
         first, second = (small_set(f"{at}/small.data").forms[0] for at in (closed_port, url))
         dataset = replace(small_set(), forms=(first, second))
@@ -175,7 +172,6 @@ def test_next_source_is_asked(tmp_path, closed_port):
 
 
 def test_no_network(tmp_path, monkeypatch, closed_port):
-    pytest.importorskip("pooch", reason="downloads need the extra `data`")
     (tmp_path / "named").mkdir()
     monkeypatch.setenv("SKSTRETCH_DATA", str(tmp_path / "named"))
     with pytest.raises(DatasetNotFoundError) as caught:

@@ -227,7 +227,8 @@ def test_repeated_fits_are_bitwise_equal_whichever_scheduler(case, scheduler):
 
 
 def test_data_read_from_files(tmp_path):
-    zarr = pytest.importorskip("zarr")
+    import zarr
+
     X, _, y, _ = data("dense", "wide")
     expected = StretchyRegressor().fit(X, y)
     store = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, dtype="f8", chunks=(30, 37))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import dask
 import dask.array as da
+import distributed
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -19,8 +20,6 @@ from skstretch.designs.dask import run as dask_run
 from skstretch.designs.dask.array import cut, gram_bytes, worker_bytes
 from skstretch.exceptions import BlockError, InterruptedWalkError, LostDataError
 from tests.dask_arrays import tall
-
-distributed = pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 SHAPE, WIDTH = (40, 1200), 100

@@ -133,14 +133,17 @@ def contained(kind, X, path):
         np.save(f"{path}.npy", X)
         return np.load(f"{path}.npy", mmap_mode="r")
     if kind == "h5py":
-        h5py = pytest.importorskip("h5py", reason="h5py is not installed: pip install h5py")
+        import h5py
+
         return h5py.File(f"{path}.h5", "w").create_dataset("X", data=X)
     if kind == "zarr":
-        zarr = pytest.importorskip("zarr", reason="zarr is not installed: pip install zarr")
+        import zarr
+
         array = zarr.create_array(f"{path}.zarr", shape=X.shape, chunks=(5, 3), dtype=X.dtype)
         array[:] = X
         return array
-    pd = pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
+    import pandas as pd
+
     return pd.DataFrame(X, columns=list("abcdefg"))
 
 

@@ -5,17 +5,13 @@ import subprocess
 import sys
 
 import numpy as np
+import onnxruntime as runtime
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 import skstretch
 from tests.io.samples import CLASSIFIERS, NEW, REGRESSORS, X, Y, fitted
-
-onnx = pytest.importorskip("onnx", reason="needs the package onnx; install the extra onnx")
-runtime = pytest.importorskip(
-    "onnxruntime", reason="needs the package onnxruntime; install the dependency group test"
-)
 
 
 def run(graph, data):

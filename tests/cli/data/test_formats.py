@@ -64,7 +64,8 @@ def test_compressed_text(data, suffix):
 
 
 def test_zstandard(data):
-    pa = pytest.importorskip("pyarrow", reason=".zst files are read by pyarrow")
+    import pyarrow as pa
+
     folder, X, y, path = data
     (folder / "d.csv.zst").write_bytes(pa.compress(path.read_bytes(), "zstd", asbytes=True))
     same(read(folder / "d.csv.zst"), X, y)
@@ -183,8 +184,8 @@ def test_memory_of_wide_text_is_that_of_the_result(tmp_path):
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 def test_columnar(data, kind):
-    pd = pytest.importorskip("pandas", reason="writes the file")
-    pytest.importorskip("pyarrow", reason="reads the file")
+    import pandas as pd
+
     folder, X, y, _ = data
     frame = pd.DataFrame(X, columns=NAMES).assign(y=y)
     path = folder / f"d.{kind}"

@@ -30,8 +30,8 @@ def as_feather(path):
 
 
 def frame():
-    pd = pytest.importorskip("pandas", reason="writes the file")
-    pytest.importorskip("pyarrow", reason="reads the file")
+    import pandas as pd
+
     return pd.DataFrame(np.column_stack([X, Y]), columns=[*NAMES, "y"])
 
 
