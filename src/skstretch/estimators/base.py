@@ -1,4 +1,4 @@
-"""What all estimators share: from a fitted model to attributes and outputs."""
+"""What all estimators share once they are fitted: outputs for new data, and paths of effects."""
 
 from typing import Any
 
@@ -13,8 +13,6 @@ from skstretch.designs.dask.run import check_at_hand
 from skstretch.estimators.inputs import Targets, checked_X
 from skstretch.estimators.state import Decision, Learner
 from skstretch.solve import FittedModel, coefficient_path
-
-# Coefficients that stay where the data is.
 
 
 def lazy_coefficients(model: FittedModel) -> Any:

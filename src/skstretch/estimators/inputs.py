@@ -1,4 +1,4 @@
-"""X and y as users pass them: checked once, never copied without need."""
+"""X and y as users pass them, checked once and never copied without need; views of X, and folds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +37,10 @@ from skstretch.solve import FittedModel, checked_spec, light_model
 from skstretch.solve.choose import crossfit_space, may_be_matrix_free
 
 SPARSE_FORMATS = ("csc", "csr")
+# leave one out with a second pass would cost one second pass per sample
+N_FOLDS = 10
+# pairs of an a and the k that will be asked for there
+Powers = Sequence[tuple[Any, Sequence[Any]]]
 
 
 @dataclass(frozen=True)
@@ -144,13 +148,6 @@ def _targets(X: Any, y: Any, multi_output: bool, y_numeric: bool) -> Any:
     return y
 
 
-# Checked data, ready to be seen through any transform.
-
-
-# pairs of an a and the k that will be asked for there
-Powers = Sequence[tuple[Any, Sequence[Any]]]
-
-
 @dataclass(frozen=True)
 class View:
     """The design at one a, and the columns of X that it uses."""
@@ -252,13 +249,6 @@ class Transform:
         return quadrant, active_columns(quadrant, self.intercept)
 
 
-# From ``cv`` to folds.
-
-
-# leave one out with a second pass would cost one second pass per sample
-N_FOLDS = 10
-
-
 def make_folds(
     cv: Any, X: Any, y: Any, rows: Index, *, classifier: bool, compressed: bool, **groups: Any
 ) -> Folds:
@@ -266,20 +256,18 @@ def make_folds(
 
     ``cv=None`` is leave one out, or ten folds where features are selected in every fold.
     """
-    if cv is None and not compressed:
-        if rows.size < 2:
-            raise ValueError(
-                f"n_samples={rows.size} of positive weight: leave one out needs at least two."
-            )
-        return leave_one_out(rows.size)
-    splitter = (
-        _default(y[rows], classifier) if cv is None else check_cv(cv, y, classifier=classifier)
-    )
-    if cv is None:
-        splits = [(rows[train], rows[test]) for train, test in splitter.split(y[rows], y[rows])]
-    else:
-        splits = splitter.split(X, y, **groups)
-    return folds_from_splits(splits, rows, X.shape[0])
+    if cv is not None:
+        splits = check_cv(cv, y, classifier=classifier).split(X, y, **groups)
+        return folds_from_splits(splits, rows, X.shape[0])
+    if compressed:
+        own = _default(y[rows], classifier).split(y[rows], y[rows])
+        splits = [(rows[train], rows[test]) for train, test in own]
+        return folds_from_splits(splits, rows, X.shape[0])
+    if rows.size < 2:
+        raise ValueError(
+            f"n_samples={rows.size} of positive weight: leave one out needs at least two."
+        )
+    return leave_one_out(rows.size)
 
 
 def _default(y: Any, classifier: bool) -> Any:

@@ -21,9 +21,6 @@ from skstretch.features import FirstQuadrant
 from skstretch.solve import FittedModel, Spec, checked_spec
 from skstretch.solve.partial import forgetful_model, totals_of
 
-# Moments that the user gives: a fitted transformer, or a pair of arrays.
-
-
 HINT = (
     "pass a fitted sklearn.preprocessing.StandardScaler, a fitted skstretch.FirstQuadrant, or a "
     "pair (mean, scale) with one number for each feature; a scale of 0 marks a constant column"

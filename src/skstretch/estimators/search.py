@@ -62,8 +62,6 @@ from skstretch.search.rule import (
 )
 from skstretch.solve import checked_spec
 
-# What of ``fit``'s keywords goes to the splitter.
-
 
 def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Keywords for ``splitter.split``: by metadata routing where enabled, else groups alone."""
@@ -122,18 +120,14 @@ class StretchySearch(CallbackSupport, StretchyModel):
         with telling as (X, _):
             split_params = route(self, sample_weight, params)
             prepared = prepare(self, X, weights, powers)
-            folds = make_folds(
-                self.cv,
-                X,
-                targets.y,
-                prepared.rows,
-                classifier=targets.classes is not None,
-                compressed=selects(grid.densities, X.shape[1]),
-                **split_params,
-            )
-            scoring = scoring_of(
-                self.scoring, targets, prepared.rows, folds, weighted=sample_weight is not None
-            )
+            rows, y = prepared.rows, targets.y
+            kind = {
+                "classifier": targets.classes is not None,
+                "compressed": selects(grid.densities, X.shape[1]),
+            }
+            folds = make_folds(self.cv, X, y, rows, **kind, **split_params)
+            given = sample_weight is not None
+            scoring = scoring_of(self.scoring, targets, rows, folds, weighted=given)
             self._search(grid, prepared, targets, folds, scoring, split_params.get("groups"))
         return self
 
