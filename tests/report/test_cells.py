@@ -110,11 +110,10 @@ def counted(monkeypatch):
     for what, module, owner, name in (
         ("searches", "estimators.search", "StretchySearch", "_search"),
         ("fits", "estimators.regressor", "StretchyRegressor", "fit"),
-        ("fits", "search.crossfit", None, "fit_model"),
-        ("systems", "solve.choose", None, "build_system"),
+        ("fits", "search.grid", None, "fit_model"),
+        ("systems", "solve.model", None, "build_system"),
         ("systems", "search.compress", None, "build_system"),
     ):
-        # by its full name: `search.crossfit` is a function as well
         found = importlib.import_module(f"skstretch.{module}")
         owner = found if owner is None else getattr(found, owner)
         monkeypatch.setattr(owner, name, counting(what, getattr(owner, name)))
