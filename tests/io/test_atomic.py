@@ -1,7 +1,9 @@
-"""A file appears complete or not at all."""
+"""A file appears complete or not at all; what is not a regular file stays what it is."""
 
 import os
+import signal
 import stat
+import subprocess
 import sys
 import threading
 
@@ -102,3 +104,148 @@ def test_equal_models_give_equal_files(tmp_path):
     skstretch.save(MODEL, first)
     skstretch.save(fitted(REGRESSORS["tall"])[0], str(second))
     assert first.read_bytes() == second.read_bytes()
+
+
+@UNIX
+def test_a_full_disk_leaves_nothing(tmp_path):
+    """A limit on the size of files: unlike a patched function, it also fails at closing."""
+    resource = pytest.importorskip("resource", reason="needs limits of Unix")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for _ in range(3):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+        try:
+            with pytest.raises(OSError, match="too large"):
+                skstretch.save(MODEL, tmp_path / "model.stretchy")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+STOPPED = """
+import sys, time
+from skstretch.io.files import replacing
+with replacing(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+@UNIX
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("older", [b"older", None])
+def test_a_signal_leaves_nothing(number, older, tmp_path):
+    path = tmp_path / "model.stretchy"
+    if older is not None:
+        path.write_bytes(older)
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout.readline() == b"writing\n"
+        assert len(list(tmp_path.iterdir())) == 1 + (older is not None)
+        process.send_signal(number)
+        process.wait(timeout=60)
+    assert process.returncode == -number, "it ends as it would have without a file open"
+    assert [p.name for p in tmp_path.iterdir()] == (["model.stretchy"] if older else [])
+    assert older is None or path.read_bytes() == older
+
+
+@UNIX
+def test_handlers_of_the_program_are_left_alone(tmp_path):
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+    try:
+        with atomic.replacing(tmp_path / "file") as file:
+            assert signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL
+            os.kill(os.getpid(), signal.SIGTERM)
+            file.write(b"whole")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == [signal.SIGTERM]
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    assert (tmp_path / "file").read_bytes() == b"whole"
+
+
+def test_files_are_written_in_other_threads_too(tmp_path):
+    writer = threading.Thread(target=skstretch.save, args=(MODEL, tmp_path / "m.stretchy"))
+    writer.start()
+    writer.join()
+    assert (skstretch.load(tmp_path / "m.stretchy").predict(NEW) == MODEL.predict(NEW)).all()
+
+
+@UNIX
+@pytest.mark.parametrize("linked", [False, True])
+def test_pipes_are_written_through(linked, tmp_path):
+    skstretch.save(MODEL, tmp_path / "plain.stretchy")
+    pipe, name = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    name.symlink_to(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    skstretch.save(MODEL, name if linked else pipe)
+    reader.join(timeout=60)
+    assert received == [(tmp_path / "plain.stretchy").read_bytes()]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert not list(tmp_path.glob(".*"))
+
+
+def device(folder, minor):
+    """A device of one's own: a fault in what is tested must not cost the machine its /dev/null."""
+    path = folder / "device"
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+        os.close(os.open(path, os.O_WRONLY))
+    except OSError as error:
+        pytest.skip(f"a device cannot be made here ({error}); root on a plain Linux lifts this")
+    return path
+
+
+@UNIX
+def test_devices_are_written_through(tmp_path):
+    null = device(tmp_path, 3)
+    skstretch.save(MODEL, null)
+    assert stat.S_ISCHR(null.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [null]
+
+
+@UNIX
+def test_a_full_device_is_an_error(tmp_path):
+    full_device = device(tmp_path, 7)
+    with pytest.raises(OSError, match="No space left"):
+        skstretch.save(MODEL, full_device)
+    assert stat.S_ISCHR(full_device.stat().st_mode)
+
+
+THROUGH = """
+import sys
+from skstretch.io.files import replacing
+print("before", flush=True)
+for word in (b"one ", b"two\\n"):
+    with replacing(sys.argv[1]) as file:
+        file.write(word)
+print("after")
+"""
+
+
+@UNIX
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+@pytest.mark.parametrize("regular", [False, True])
+def test_standard_output_is_written_where_it_stands(name, regular, tmp_path):
+    """A file that stdout is sent to keeps what else is written there."""
+    with open(tmp_path / "out", "wb") as file:
+        out = file if regular else subprocess.PIPE
+        done = subprocess.run([sys.executable, "-c", THROUGH, name], stdout=out, check=True)
+    written = (tmp_path / "out").read_bytes() if regular else done.stdout
+    assert written == b"before\none two\nafter\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+@UNIX
+def test_an_error_writes_nothing_through(tmp_path):
+    code = THROUGH.replace("file.write(word)", "file.write(word); raise SystemExit(3)")
+    done = subprocess.run([sys.executable, "-c", code, "/dev/stdout"], stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (3, b"before\n")
