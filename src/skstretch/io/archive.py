@@ -1,4 +1,7 @@
-"""The zip container of a model file, read with bounds on everything it claims."""
+"""The zip container of a model file and its arrays, read with bounds on everything they claim.
+
+Arrays are members in numpy's ``.npy`` format, hashed, and never pickled.
+"""
 
 import contextlib
 import hashlib
@@ -18,16 +21,15 @@ from numpy.lib import format as npy_format
 from skstretch.exceptions import ModelFileError
 
 MEMBER_NAME = re.compile(r"header\.json|[a-z][a-z0-9_]{0,63}\.npy")
-
-
 MAX_MEMBERS = 200
-
-
 # a directory entry is 46 bytes, a name of at most 68 and an extra field
 MAX_DIRECTORY = 1 << 15
-
-
 END, LOCATOR, END64 = b"PK\x05\x06", b"PK\x06\x07", b"PK\x06\x06"
+
+DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|c8|c16|[US][1-9]\d{0,5}|[mM]8(\[\w{1,12}\])?)")
+MAX_DIMENSIONS = 3
+MAX_NPY_HEADER = 4096
+CHUNK = 1 << 20
 
 
 @contextlib.contextmanager
@@ -35,14 +37,21 @@ def refusing(what: str) -> Iterator[None]:
     """Turn whatever a parser raises at bytes that make no sense into `ModelFileError`.
 
     There is no list of it: `zipfile`, `json` and numpy let errors of their own helpers through.
+    A machine that is too small for a sound file says so itself.
     """
     try:
         yield
-    except ModelFileError:
+    except (ModelFileError, MemoryError):
         raise
     except Exception as error:
         reason = str(error)[:200] or type(error).__name__
         raise ModelFileError(f"{what}: {reason}") from error
+
+
+def unsound(name: str, error: ModelFileError) -> ModelFileError:
+    """The error with the name of the file, without characters that a terminal would act upon."""
+    reason = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in str(error))
+    return ModelFileError(f"{name!r} is not a sound model file: {reason}")
 
 
 class Archive:
@@ -126,21 +135,6 @@ def _check_directory(count: int, directory: int) -> None:
             f"its directory claims {count} members in {directory} bytes; a model file has at most "
             f"{MAX_MEMBERS} in {MAX_DIRECTORY}."
         )
-
-
-# Single arrays as members of a model file: `.npy`, hashed, never pickled.
-
-
-DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|c8|c16|[US][1-9]\d{0,5}|[mM]8(\[\w{1,12}\])?)")
-
-
-MAX_DIMENSIONS = 3
-
-
-MAX_NPY_HEADER = 4096
-
-
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)

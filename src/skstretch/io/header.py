@@ -1,4 +1,4 @@
-"""The JSON header of a model file."""
+"""The JSON header of a model file: its fields, Python values in it, and facts of the origin."""
 
 import json
 import math
@@ -6,24 +6,31 @@ import os
 import re
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from skstretch.exceptions import ModelFileError
-from skstretch.io.archive import Archive, refusing
+from skstretch.io.archive import Archive, refusing, unsound
 
 SCHEMA = 1
-
-
 FORMAT = "stretchy model"
-
-
 NAME = "header.json"
-
-
 # parsed JSON takes some twenty times its length at worst
 MAX_BYTES = 1 << 20
+
+# how deep values may be nested, and the types of numpy that they may have
+MAX_DEPTH = 6
+NUMBERS = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64",
+)  # fmt: skip
+TEXT = re.compile(r"(<U|\|S)([1-9]\d{0,5})")
+
+# facts that are kept with a model
+MAX_FACTS = 50
+LONGEST = 10_000
+PLAIN = (str, int, float, bool)
 
 
 def versions() -> dict[str, str]:
@@ -58,7 +65,10 @@ def read_header(archive: Archive) -> dict[str, Any]:
         data = member.read(MAX_BYTES + 1)
     with refusing("its header is not sound JSON"):
         header = json.loads(
-            data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_distinct
+            data.decode("utf-8"),
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            object_pairs_hook=_distinct,
         )
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError("its header is not that of a stretchy model.")
@@ -95,8 +105,13 @@ def field_list(header: dict[str, Any], name: str, kind: type) -> list[Any]:
     return values
 
 
-def _no_constant(name: str) -> None:
+def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    return value if math.isfinite(value) else _no_constant(digits[:40])
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -104,21 +119,6 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         raise ValueError("a field occurs twice")
     return fields
-
-
-# Python values as JSON and back: only plain ones, exactly.
-
-
-MAX_DEPTH = 6
-
-
-NUMBERS = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64",
-)  # fmt: skip
-
-
-TEXT = re.compile(r"<U[1-9]\d{0,5}|\|S[1-9]\d{0,5}")
 
 
 class NotStorableError(TypeError):
@@ -135,7 +135,7 @@ def encode(value: Any, depth: int = 0) -> Any:
         return value if abs(value) < 2**63 else {"$int": str(value)}
     if type(value) is float:
         return value if math.isfinite(value) else {"$float": str(value)}
-    if isinstance(value, np.generic) and _is_known(_type_name(value)):
+    if isinstance(value, np.generic) and _has_known_type(value):
         return {"$numpy": [_type_name(value), encode(_plain(value))]}
     if type(value) is list:
         return [encode(item, depth + 1) for item in value]
@@ -165,25 +165,41 @@ def decode(data: Any) -> Any:
         return tuple(decode(content))
     if tag == "$dict":
         return {key: value for key, value in decode(content)}
-    if tag in ("$numpy", "$array"):
-        name, inner = content
-        if not isinstance(name, str) or not _is_known(name):
-            raise ValueError(f"an unknown type {str(name)[:40]!r}")
-        return _array(name, decode(inner))[() if tag == "$numpy" else slice(None)]
+    if tag == "$numpy":
+        return _scalar(*content)
+    if tag == "$array":
+        return _vector(*content)
     raise ValueError(f"an unknown kind of value {tag[:40]!r}")
 
 
-def _array(name: str, values: Any) -> Any:
-    kind = np.dtype(name).kind
-    if kind == "S":
-        values = values.encode("latin-1")
-    array = np.asarray(values)
-    if array.size and array.dtype.kind not in ("biuf" if kind in "biuf" else kind):
+def _vector(name: Any, values: Any) -> Any:
+    """An array of numbers, which takes no more than their text does."""
+    if name not in NUMBERS or type(values) is not list:
+        raise ValueError(f"an array of an unknown type {str(name)[:40]!r}")
+    return _as_numbers(name, [decode(value) for value in values])
+
+
+def _scalar(name: Any, value: Any) -> Any:
+    """A number or a text of numpy; a text has the length that the name of its type claims."""
+    if name in NUMBERS:
+        return _as_numbers(name, [decode(value)])[0]
+    found = TEXT.fullmatch(name) if isinstance(name, str) else None
+    if found is None:
+        raise ValueError(f"an unknown type {str(name)[:40]!r}")
+    if type(value) is not str or int(found[2]) != max(1, len(value)):
+        raise ValueError(f"a value that is not of the type {name}")
+    return np.asarray(value if found[1] == "<U" else value.encode("latin-1")).astype(name)[()]
+
+
+def _as_numbers(name: str, values: list[Any]) -> Any:
+    # before numpy looks at them: of one long text among many short ones it would make a huge array
+    if not all(type(value) in (bool, int, float) for value in values):
         raise ValueError(f"values that are not of the type {name}")
-    return array.astype(name)
+    return np.asarray(values).astype(name)
 
 
-def _is_known(name: str) -> bool:
+def _has_known_type(value: np.generic) -> bool:
+    name = _type_name(value)
     return name in NUMBERS or TEXT.fullmatch(name) is not None
 
 
@@ -193,9 +209,6 @@ def _type_name(value: np.generic) -> str:
 
 def _plain(value: np.generic) -> Any:
     return value.decode("latin-1") if isinstance(value, bytes) else value.item()
-
-
-# Lists of strings as two arrays, for lists too long for the header.
 
 
 def text_arrays(strings: Sequence[str]) -> tuple[Any, Any]:
@@ -214,18 +227,6 @@ def text_list(characters: Any, ends: Any) -> list[str]:
     raw = characters.tobytes()
     pairs = zip(starts.tolist(), ends.tolist(), strict=True)
     return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
-
-
-# What a model file says of its origin: plain words and numbers that no prediction depends on.
-
-
-MAX_FACTS = 50
-
-
-LONGEST = 10_000
-
-
-PLAIN = (str, int, float, bool)
 
 
 def about(path: Any) -> dict[str, Any]:
@@ -250,7 +251,7 @@ def about(path: Any) -> dict[str, Any]:
         with open(name, "rb") as file:
             return stored_facts(read_header(Archive(file)))
     except ModelFileError as error:
-        raise ModelFileError(f"{name!r} is not a sound model file: {error}") from error
+        raise unsound(name, error) from error
 
 
 def stored_facts(header: dict[str, Any]) -> dict[str, Any]:
