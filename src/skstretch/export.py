@@ -9,15 +9,16 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch.core.quadrant import Quadrant
 from skstretch.estimators.base import StretchyModel
 
-# An ONNX graph that grows node by node.
-
-
 # supported by every runtime since early 2022
 OPSET, IR_VERSION = 17, 8
+DTYPES = ("float64", "float32")
 
 
 class Graph:
-    """Nodes and constants; `dtype` is the type of the numbers."""
+    """A graph that grows node by node.
+
+    Nodes and constants; `dtype` is the type of the numbers.
+    """
 
     def __init__(self, onnx: Any, dtype: Any) -> None:
         self.onnx, self.dtype = onnx, np.dtype(dtype)
@@ -59,9 +60,6 @@ class Graph:
         made = self.onnx.shape_inference.infer_shapes(made, strict_mode=True)
         self.onnx.checker.check_model(made, full_check=True)
         return made
-
-
-DTYPES = ("float64", "float32")
 
 
 def to_onnx(model: Any, dtype: str = "float64") -> Any:

@@ -247,3 +247,57 @@ def _check_bits(array: Any, name: str) -> None:
         points = np.ascontiguousarray(array).view(np.dtype("u4").newbyteorder(array.dtype.str[0]))
         if points.max() > 0x10FFFF:
             raise ModelFileError(f"its array {name!r} has entries that are not text.")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What an array must be; None leaves it open."""
+
+    shape: tuple[int, ...] | None = None
+    kinds: str = "f"
+    ndim: int | None = None
+    itemsize: int | None = 8  # of numbers; masks have one byte
+    finite: bool = False
+    known: bool = False  # infinite perhaps, but no NaN
+
+    def allows_type(self, array: Any) -> bool:
+        """Whether type and shape are as they must be."""
+        kind, item = array.dtype.kind, array.dtype.itemsize
+        sized = len(self.kinds) > 1 or kind == "b" or self.itemsize in (None, item)
+        shaped = self.shape in (None, array.shape) and self.ndim in (None, array.ndim)
+        return kind in self.kinds and sized and shaped
+
+    def fault(self, array: Any) -> str:
+        """What entries of the array break the rule."""
+        if self.finite and not np.isfinite(array).all():
+            return "has entries that are not finite"
+        return "has entries that are NaN" if self.known and np.isnan(array).any() else ""
+
+
+class Arrays:
+    """Arrays by name, each to be taken once."""
+
+    def __init__(self, arrays: dict[str, Any]) -> None:
+        self._left = dict(arrays)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def take(self, name: str, rule: Rule) -> Any:
+        """An array that keeps the rule."""
+        if name not in self._left:
+            raise ModelFileError(f"its array {name[:80]!r} is missing.")
+        array = self._left.pop(name)
+        if not rule.allows_type(array):
+            raise ModelFileError(
+                f"its array {name[:80]!r} is {array.dtype} of shape {array.shape}, which does not "
+                "fit the others."
+            )
+        if fault := rule.fault(array):
+            raise ModelFileError(f"its array {name[:80]!r} {fault}.")
+        return array
+
+    def check_all_taken(self) -> None:
+        """Refuse arrays that no model has."""
+        if self._left:
+            raise ModelFileError(f"it has an array {min(self._left)[:80]!r} of no known use.")

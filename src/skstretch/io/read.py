@@ -1,8 +1,7 @@
-"""From a file to a fitted model."""
+"""From a file to a fitted model: every field and array is checked before it is used."""
 
 import inspect
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from skstretch.designs import Design, as_design
 from skstretch.designs.absent import AbsentDesign
 from skstretch.estimators.state import Decision, State
 from skstretch.exceptions import ModelFileError
-from skstretch.io.archive import Archive, read_array, read_entry, refusing
+from skstretch.io.archive import Archive, Arrays, Rule, read_array, read_entry, refusing, unsound
 from skstretch.io.header import (
     NAME,
     decode,
@@ -26,88 +25,58 @@ from skstretch.io.header import (
     text_list,
 )
 from skstretch.io.parts import Parts, put_together
-from skstretch.io.write import CHOSEN, CLASSES
+from skstretch.io.write import CHOSEN, CLASSES, task_of
 from skstretch.solve.spec import SOLVERS
 
-# The arrays of a file, handed out once each and checked.
+NOT_STORED = (
+    "this needs the training features, and the model was loaded from a file that does not hold all "
+    "of them. Save it with skstretch.save(model, path, intervals=True), which stores those of the "
+    'kept columns; predict_interval(X, method="residual") works without; anything else needs a new '
+    "fit."
+)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """What an array must be; None leaves it open."""
+def load(path: Any) -> Any:
+    """Read a model that `save` wrote.
 
-    shape: tuple[int, ...] | None = None
-    kinds: str = "f"
-    ndim: int | None = None
-    itemsize: int | None = 8  # of numbers; masks have one byte
-    finite: bool = False
+    Parameters
+    ----------
+    path : str or path-like
 
-    def allows_type(self, array: Any) -> bool:
-        """Whether type and shape are as they must be."""
-        kind, item = array.dtype.kind, array.dtype.itemsize
-        sized = len(self.kinds) > 1 or kind == "b" or self.itemsize in (None, item)
-        shaped = self.shape in (None, array.shape) and self.ndim in (None, array.ndim)
-        return kind in self.kinds and sized and shaped
+    Returns
+    -------
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
+        Fitted; its predictions are bit for bit those of the model that was saved. Parameters that
+        could not be stored have their default; ``not_stored_``, a dict that is only there for
+        such a model, says how they were written.
 
-
-class Arrays:
-    """Arrays by name, each to be taken once."""
-
-    def __init__(self, arrays: dict[str, Any]) -> None:
-        self._left = dict(arrays)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._left
-
-    def take(self, name: str, rule: Rule) -> Any:
-        """An array that keeps the rule."""
-        if name not in self._left:
-            raise ModelFileError(f"its array {name[:80]!r} is missing.")
-        array = self._left.pop(name)
-        if not rule.allows_type(array):
-            raise ModelFileError(
-                f"its array {name[:80]!r} is {array.dtype} of shape {array.shape}, which does not "
-                "fit the others."
-            )
-        if rule.finite and not np.isfinite(array).all():
-            raise ModelFileError(f"its array {name[:80]!r} has entries that are not finite.")
-        return array
-
-    def check_all_taken(self) -> None:
-        """Refuse arrays that no model has."""
-        if self._left:
-            raise ModelFileError(f"it has an array {min(self._left)[:80]!r} of no known use.")
-
-    def table(self, columns: list[Any]) -> dict[str, Any]:
-        """``cv_results_`` from its named columns."""
-        table: dict[str, Any] = {}
-        for name, kind in columns:
-            if kind == "params":
-                table[name] = []
-                continue
-            values = self.take(f"result_{name}", Rule(kinds="biufU", ndim=1))
-            if kind == "mixed":
-                whole = self.take(f"result_{name}_whole", Rule(values.shape, kinds="b"))
-                pairs = zip(values.tolist(), whole.tolist(), strict=True)
-                values = np.array([int(v) if w else v for v, w in pairs], dtype=object)
-            table[name] = values
-        sizes = {len(values) for values in table.values() if isinstance(values, np.ndarray)}
-        if len(sizes) > 1:
-            raise ModelFileError("the columns of its search results differ in length.")
-        if "params" in table:
-            table["params"] = _params(table)
-        return table
+    Raises
+    ------
+    ModelFileError
+        For a file that is damaged, hostile, or written by a newer version. Nothing in a file is
+        ever executed, and reading takes memory and time in proportion to its size on the disk.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            archive = Archive(file)
+            header = read_header(archive)
+            arrays = _read_arrays(archive, header)
+        with refusing("its parts do not fit together"):
+            return rebuilt(header, arrays)
+    except ModelFileError as error:
+        raise unsound(name, error) from error
 
 
-def _params(table: dict[str, Any]) -> list[dict[str, Any]]:
-    names = ("a", "k", "c", "density")
-    if any(f"param_{name}" not in table for name in names):
-        raise ModelFileError("its search results do not say which cells they are of.")
-    columns = [table[f"param_{name}"].tolist() for name in names]
-    return [dict(zip(names, cell, strict=True)) for cell in zip(*columns, strict=True)]
-
-
-# From the header and arrays of a file to a fitted estimator, everything checked.
+def _read_arrays(archive: Archive, header: dict[str, Any]) -> dict[str, Any]:
+    listed = field(header, "arrays", dict)
+    members = {name.removesuffix(".npy") for name in archive.members if name != NAME}
+    if members != set(listed):
+        odd = sorted(members ^ set(listed))[0]
+        where = "in the file" if odd in members else "in the header"
+        raise ModelFileError(f"its array {odd[:80]!r} is only {where}.")
+    entries = {name: read_entry(name, fields) for name, fields in listed.items()}
+    return {name: read_array(archive, name, entry) for name, entry in entries.items()}
 
 
 def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
@@ -116,8 +85,7 @@ def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
     if name not in CLASSES:
         raise ModelFileError(f"its class {name[:80]!r} is none of {', '.join(CLASSES)}.")
     cls, arrays = CLASSES[name], Arrays(raw)
-    classifier = "Classifier" in name
-    stored_facts(header)
+    _check_words(header, name)
     model = cls(**_parameters(cls, header, arrays))
     absent = _not_stored(header)
     if absent:
@@ -129,7 +97,7 @@ def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
         raise ModelFileError(f"it has {t} targets and says that there is one.")
     _set_names(model, header, arrays, parts.quadrant.b.size)
     decision = None
-    if classifier:
+    if task_of(name) == "classification":
         model.classes_ = _classes(header, arrays)
         if model.classes_.size != (2 if single else t) or (t > 1) == single:
             raise ModelFileError(f"it has {model.classes_.size} classes and {t} scores.")
@@ -142,6 +110,17 @@ def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
         model.n_samples_seen_ = _rows(header, parts.used)
     arrays.check_all_taken()
     return model
+
+
+def _check_words(header: dict[str, Any], name: str) -> None:
+    """Fields that no prediction depends on, and that are shown to people."""
+    stored_facts(header)
+    field_list(header, "notes", str)
+    for package, version in field(header, "versions", dict).items():
+        if type(version) is not str:
+            raise ModelFileError(f"its header has no sound version of {package[:80]!r}.")
+    if header.get("task") != task_of(name):
+        raise ModelFileError(f"its task is not that of a {name}.")
 
 
 def _parameters(cls: Any, header: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
@@ -170,49 +149,55 @@ def _not_stored(header: dict[str, Any]) -> dict[str, str]:
 
 def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
     quadrant, used = _quadrant(header, arrays), arrays.take("used", Rule(kinds="b", ndim=1))
-    D, M = quadrant.b.size, int(used.sum())
     level = arrays.take("level", Rule(ndim=1, finite=True))
-    t = level.size
+    D, M, t = quadrant.b.size, int(used.sum()), level.size
     spaces, solvers = field_list(header, "spaces", str), field_list(header, "solvers", str)
-    has_dual = field_list(header, "has_dual", bool)
-    p = len(spaces)
+    has_dual, p = field_list(header, "has_dual", bool), len(spaces)
     rows = _rows(header, used)
     if p not in (1, t) or min(t, D, rows) < 1 or not len(solvers) == len(has_dual) == p:
         raise ModelFileError(f"it has {p} fits of {t} targets on {M} samples of {D} features.")
-    k, c, intercept, solver = field(header, "spec", list)
-    k, c = decode(k), decode(c)
-    sound = type(k) is type(c) is float and 1 < k < np.inf and c > 0 and solver in SOLVERS
-    dtype = field(header, "dtype", str)
-    if not sound or dtype not in ("float32", "float64") or {*spaces} - {"dual", "primal"}:
-        raise ModelFileError("its header has values for k, c, solver or dtype that no model has.")
-    zero: Any = np.zeros(())
+    beta, log_beta = _dual(arrays, any(has_dual), M, t, p)
     steps = _steps(header, p)
     parts = Parts(
-        k=k,
-        c=c,
-        intercept_kind=intercept,
-        solver=solver,
+        **_spec(header, {*spaces}, {*solvers}),
         quadrant=quadrant,
-        dtype=dtype,
         used=used,
         coef=arrays.take("coef", Rule((t, D), finite=True)),
         support=arrays.take("support", Rule((t, D), kinds="b")),
         level=level,
-        intercept=arrays.take("intercept", Rule((t,))),
+        intercept=arrays.take("intercept", Rule((t,), known=True)),
         rcond=arrays.take("rcond", Rule((p,))),
         dof=arrays.take("dof", Rule((p,))),
         spaces=spaces,
         solvers=solvers,
         has_dual=has_dual,
-        beta=arrays.take("beta", Rule((M, t))) if any(has_dual) else np.broadcast_to(zero, (M, t)),
-        log_beta=arrays.take("log_beta", Rule((p, M)))
-        if any(has_dual)
-        else np.broadcast_to(zero, (p, M)),
+        beta=beta,
+        log_beta=log_beta,
         iterations=[count for count, _ in steps],
         residuals=[residual for _, residual in steps],
     )
     _check_support(parts)
     return parts
+
+
+def _spec(header: dict[str, Any], spaces: set[str], solvers: set[str]) -> dict[str, Any]:
+    """What was fitted, as `Parts` names it."""
+    k, c, intercept, solver = field(header, "spec", list)
+    k, c = decode(k), decode(c)
+    sound = type(k) is type(c) is float and 1 < k < np.inf and c > 0
+    sound &= solver in SOLVERS and not spaces - {"dual", "primal"} and not solvers - {*SOLVERS}
+    dtype = field(header, "dtype", str)
+    if not sound or dtype not in ("float32", "float64"):
+        raise ModelFileError("its header has values for k, c, solver or dtype that no model has.")
+    return {"k": k, "c": c, "intercept_kind": intercept, "solver": solver, "dtype": dtype}
+
+
+def _dual(arrays: Arrays, stored: bool, M: int, t: int, p: int) -> tuple[Array, Array]:
+    if stored:
+        beta = arrays.take("beta", Rule((M, t), known=True))
+        return beta, arrays.take("log_beta", Rule((p, M), known=True))
+    zero: Any = np.zeros(())
+    return np.broadcast_to(zero, (M, t)), np.broadcast_to(zero, (p, M))
 
 
 def _steps(header: dict[str, Any], p: int) -> list[tuple[int | None, float | None]]:
@@ -311,12 +296,12 @@ def _set_search(model: Any, header: dict[str, Any], arrays: Arrays, shape: tuple
         raise ModelFileError("its header does not say which cell was chosen.")
     for name in CHOSEN:
         value = decode(chosen[name])
-        if type(value) not in (int, float):
+        if type(value) not in (int, float) or (np.isnan(value) and name != "best_score_"):
             raise ModelFileError(f"its header has no number {name}.")
         setattr(model, name, value)
     _set_later_fields(model, header)
     model.cv_predictions_ = arrays.take("cv_predictions", Rule(shape, itemsize=None))
-    model.cv_results_ = arrays.table(field(header, "results", list))
+    model.cv_results_ = _table(field(header, "results", list), arrays)
 
 
 def _set_later_fields(model: Any, header: dict[str, Any]) -> None:
@@ -329,12 +314,33 @@ def _set_later_fields(model: Any, header: dict[str, Any]) -> None:
         model.rule_loss_ = field(header, "rule_loss", str)
 
 
-NOT_STORED = (
-    "this needs the training features, and the model was loaded from a file that does not hold all "
-    "of them. Save it with skstretch.save(model, path, intervals=True), which stores those of the "
-    'kept columns; predict_interval(X, method="residual") works without; anything else needs a new '
-    "fit."
-)
+def _table(columns: list[Any], arrays: Arrays) -> dict[str, Any]:
+    """``cv_results_`` from its named columns."""
+    table: dict[str, Any] = {}
+    for name, kind in columns:
+        if kind == "params":
+            table[name] = []
+            continue
+        values = arrays.take(f"result_{name}", Rule(kinds="biufU", ndim=1))
+        if kind == "mixed":
+            whole = arrays.take(f"result_{name}_whole", Rule(values.shape, kinds="b"))
+            pairs = zip(values.tolist(), whole.tolist(), strict=True)
+            values = np.array([int(v) if w else v for v, w in pairs], dtype=object)
+        table[name] = values
+    sizes = {len(values) for values in table.values() if isinstance(values, np.ndarray)}
+    if len(sizes) > 1:
+        raise ModelFileError("the columns of its search results differ in length.")
+    if "params" in table:
+        table["params"] = _params(table)
+    return table
+
+
+def _params(table: dict[str, Any]) -> list[dict[str, Any]]:
+    names = ("a", "k", "c", "density")
+    if any(f"param_{name}" not in table for name in names):
+        raise ModelFileError("its search results do not say which cells they are of.")
+    columns = [table[f"param_{name}"].tolist() for name in names]
+    return [dict(zip(names, cell, strict=True)) for cell in zip(*columns, strict=True)]
 
 
 def _state(
@@ -360,7 +366,7 @@ def _state(
     state = put_together(parts, whole, kept, Y, weights, single, decision)
     if "residuals" in arrays:
         # where the cached property would put it
-        vars(state.model)["loo_residuals"] = arrays.take("residuals", Rule((M, t)))
+        vars(state.model)["loo_residuals"] = arrays.take("residuals", Rule((M, t), known=True))
     return state
 
 
@@ -379,46 +385,3 @@ def stored_design(features: Array, parts: Parts) -> Design:
     if features.shape[1] < parts.quadrant.b.size:
         design = design.take(np.arange(features.shape[1]))
     return design
-
-
-def load(path: Any) -> Any:
-    """Read a model that `save` wrote.
-
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
-        Fitted; its predictions are bit for bit those of the model that was saved. Parameters that
-        could not be stored have their default; ``not_stored_``, a dict that is only there for
-        such a model, says how they were written.
-
-    Raises
-    ------
-    ModelFileError
-        For a file that is damaged, hostile, or written by a newer version. Nothing in a file is
-        ever executed, and reading takes memory and time in proportion to its size on the disk.
-    """
-    name = os.fspath(path)
-    try:
-        with open(name, "rb") as file:
-            archive = Archive(file)
-            header = read_header(archive)
-            arrays = _read_arrays(archive, header)
-        with refusing("its parts do not fit together"):
-            return rebuilt(header, arrays)
-    except ModelFileError as error:
-        raise ModelFileError(f"{name!r} is not a sound model file: {error}") from error
-
-
-def _read_arrays(archive: Archive, header: dict[str, Any]) -> dict[str, Any]:
-    listed = field(header, "arrays", dict)
-    members = {name.removesuffix(".npy") for name in archive.members if name != NAME}
-    if members != set(listed):
-        odd = sorted(members ^ set(listed))[0]
-        where = "in the file" if odd in members else "in the header"
-        raise ModelFileError(f"its array {odd[:80]!r} is only {where}.")
-    entries = {name: read_entry(name, fields) for name, fields in listed.items()}
-    return {name: read_array(archive, name, entry) for name, entry in entries.items()}

@@ -1,4 +1,4 @@
-"""From a fitted model to a file."""
+"""From a fitted model to a file: fields of a header, and arrays."""
 
 import json
 import zipfile
@@ -30,14 +30,21 @@ from skstretch.io.header import (
 )
 from skstretch.io.parts import Parts, take_apart
 
-# What of a fitted estimator goes into a file: fields of the header, and arrays.
-
-
 # beyond this, names of features are stored as arrays and values of parameters as their repr
 MAX_TEXT = 1 << 18
 
-
+# what a search says of the cell that it chose
 CHOSEN = ("a_", "k_", "c_", "density_", "best_score_", "best_index_")
+
+CLASSES = {
+    cls.__name__: cls
+    for cls in (
+        estimators.StretchyRegressor,
+        estimators.StretchyClassifier,
+        estimators.StretchyRegressorCV,
+        estimators.StretchyClassifierCV,
+    )
+}
 
 
 @dataclass
@@ -48,13 +55,79 @@ class Contents:
     arrays: dict[str, Any] = field(default_factory=dict)
 
 
+def save(
+    model: Any, path: Any, intervals: bool = False, *, about: dict[str, Any] | None = None
+) -> None:
+    """Write a fitted model to a file that `load` reads.
+
+    Parameters
+    ----------
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
+        Fitted.
+    path : str or path-like
+        By convention with the ending ``.stretchy``. An older file is replaced in one step.
+    intervals : bool, default=False
+        Also store what jackknife+ intervals (``predict_interval(X, method="plus")``) and
+        `coef_std` need: the transformed training features of the kept columns, the targets and
+        the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes. From these the training
+        data can be worked out; leave it off where that must stay private.
+    about : dict of str to str, int, float or bool, optional
+        Facts of the origin to keep with the model, such as the name of the target;
+        `skstretch.io.about` reads them back, and reports show ``target`` and ``seconds``.
+
+    Notes
+    -----
+    Callables and splitters among the parameters are stored as their repr; the loaded model has
+    the default in their place. For a regressor the leave-one-out residuals are worked out (about
+    the cost of one more fit) and stored, so that intervals with ``method="residual"`` need no
+    training data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import skstretch
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = skstretch.StretchyRegressor().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     skstretch.save(model, f"{folder}/diabetes.stretchy")
+    ...     again = skstretch.load(f"{folder}/diabetes.stretchy")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    if type(model) not in CLASSES.values():
+        raise TypeError(
+            f"a {type(model).__name__} cannot be saved: pass a fitted {', '.join(CLASSES)}."
+        )
+    check_is_fitted(model)
+    if intervals and is_classifier(model):
+        raise ValueError("intervals=True is for regressors: a classifier has no intervals.")
+    facts = checked_facts({} if about is None else about)
+    contents = contents_of(model, bool(intervals))
+    if facts:
+        contents.header["about"] = facts
+    with replacing(path) as file:
+        write_contents(file, contents)
+
+
+def write_contents(file: BinaryIO, contents: Contents) -> None:
+    """Arrays first, then the header that knows their checksums."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        entries = {
+            name: write_array(archive, name, array) for name, array in contents.arrays.items()
+        }
+        header = {"format": FORMAT, "schema": SCHEMA, "versions": versions()}
+        header |= {**contents.header, "arrays": entries}
+        archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))
+
+
 def contents_of(model: Any, intervals: bool) -> Contents:
     """Everything that a file holds of a fitted estimator."""
     state: State = model._state
     parts, out = take_apart(state), Contents()
     classifier = is_classifier(model)
     out.header["class"] = type(model).__name__
-    out.header["task"] = "classification" if classifier else "regression"
+    out.header["task"] = task_of(type(model).__name__)
     _add_summary(out, model, parts)
     out.header["notes"] = []
     _add_parameters(out, model)
@@ -75,6 +148,11 @@ def contents_of(model: Any, intervals: bool) -> Contents:
         out.arrays["features"] = training_features(state.model, parts)
         out.arrays["targets"], out.arrays["weights"] = state.model.Y, state.model.weights
     return out
+
+
+def task_of(name: str) -> str:
+    """What an estimator of this class does, in the word that the header has for it."""
+    return "classification" if "Classifier" in name else "regression"
 
 
 def _add_summary(out: Contents, model: Any, parts: Parts) -> None:
@@ -191,7 +269,10 @@ def _add_residuals(out: Contents, fitted: Any) -> None:
     if fitted.weights.size < 2:
         return
     try:
-        out.arrays["residuals"] = fitted.loo_residuals
+        residuals = fitted.loo_residuals
+        if np.isnan(residuals).any():
+            raise ArithmeticError("some of them are 0/0")
+        out.arrays["residuals"] = residuals
     except (ArithmeticError, ValueError) as error:  # the model itself is sound
         out.header["notes"].append(f"there are no leave-one-out residuals: {error}")
 
@@ -214,80 +295,3 @@ def _values(features: Features) -> Array:
         return features.P
     excess = features.excess(1.0)
     return np.log1p(excess) if features.offset else excess
-
-
-CLASSES = {
-    cls.__name__: cls
-    for cls in (
-        estimators.StretchyRegressor,
-        estimators.StretchyClassifier,
-        estimators.StretchyRegressorCV,
-        estimators.StretchyClassifierCV,
-    )
-}
-
-
-def save(
-    model: Any, path: Any, intervals: bool = False, *, about: dict[str, Any] | None = None
-) -> None:
-    """Write a fitted model to a file that `load` reads.
-
-    Parameters
-    ----------
-    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
-        Fitted.
-    path : str or path-like
-        By convention with the ending ``.stretchy``. An older file is replaced in one step.
-    intervals : bool, default=False
-        Also store what jackknife+ intervals (``predict_interval(X, method="plus")``) and
-        `coef_std` need: the transformed training features of the kept columns, the targets and
-        the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes. From these the training
-        data can be worked out; leave it off where that must stay private.
-    about : dict of str to str, int, float or bool, optional
-        Facts of the origin to keep with the model, such as the name of the target;
-        `skstretch.io.about` reads them back, and reports show ``target`` and ``seconds``.
-
-    Notes
-    -----
-    Callables and splitters among the parameters are stored as their repr; the loaded model has
-    the default in their place. For a regressor the leave-one-out residuals are worked out (about
-    the cost of one more fit) and stored, so that intervals with ``method="residual"`` need no
-    training data.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import skstretch
-    >>> from sklearn.datasets import load_diabetes
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = skstretch.StretchyRegressor().fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     skstretch.save(model, f"{folder}/diabetes.stretchy")
-    ...     again = skstretch.load(f"{folder}/diabetes.stretchy")
-    >>> bool((again.predict(X) == model.predict(X)).all())
-    True
-    """
-    if type(model) not in CLASSES.values():
-        raise TypeError(
-            f"a {type(model).__name__} cannot be saved: pass a fitted {', '.join(CLASSES)}."
-        )
-    check_is_fitted(model)
-    if intervals and is_classifier(model):
-        raise ValueError("intervals=True is for regressors: a classifier has no intervals.")
-    facts = checked_facts({} if about is None else about)
-    contents = contents_of(model, bool(intervals))
-    if facts:
-        contents.header["about"] = facts
-    with replacing(path) as file:
-        write_contents(file, contents)
-
-
-def write_contents(file: BinaryIO, contents: Contents) -> None:
-    """Arrays first, then the header that knows their checksums."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        entries = {
-            name: write_array(archive, name, array) for name, array in contents.arrays.items()
-        }
-        header = {"format": FORMAT, "schema": SCHEMA, "versions": versions()}
-        header |= {**contents.header, "arrays": entries}
-        archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))
