@@ -114,6 +114,15 @@ def headers(good):
     yield "about long", with_header(good, about={"a": "x" * 20_000}), "'a' has 20000 characters"
     yield "about many", with_header(good, about={str(i): 1 for i in range(99)}), "99 entries"
     yield "about huge", with_header(good, about={"a": 10**300}), "too large a number"
+    yield "notes", with_header(good, notes="x"), "field 'notes'"
+    yield "notes numbers", with_header(good, notes=[1]), "list 'notes'"
+    yield "versions", with_header(good, versions=["1"]), "field 'versions'"
+    yield "version", with_header(good, versions={"numpy": {"a": 1}}), "sound version of 'numpy'"
+    yield "task", with_header(good, task="\x1b[2Jclassification"), "task is not that of a Stretchy"
+    yield "solvers", with_header(good, solvers=["\x1b[2J"]), "that no model has"
+    yield "infinite", raw(b'{"a": 1e999}'), "1e999 is no JSON number"
+    many = [{"$numpy": ["<U999999", "a"]}] * 500
+    yield "text bomb", with_header(good, parameters={"solver": many}), "not of the type <U999999"
     yield "spec", with_header(good, spec=[0.5, 1.0, "free", "auto"]), "that no model has"
     yield "spec two", with_header(good, spec=[1.5, 1.0, "no", "auto"]), "not a valid Intercept"
 
