@@ -21,6 +21,7 @@ REPRODUCTION = Path(__file__).parents[1] / "reproduction"
 # ROOT is `skstretch/__init__.py`, the public names: only the rooms above it may ask it.
 ROOT = "__init__"
 MAY_IMPORT = {
+    "_version": set(),
     "exceptions": set(),
     "style": set(),
     "core": set(),
@@ -39,7 +40,7 @@ MAY_IMPORT = {
         "style",
     },
 }  # fmt: skip
-FOR_ALL = {"exceptions"}
+FOR_ALL = {"exceptions", "_version"}
 
 # Beside the package in a checkout: they import it, and never the other way round.
 BESIDE = {"reproduction", "benchmarks", "examples", "tests"}

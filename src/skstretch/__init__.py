@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from skstretch._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from skstretch.estimators import StretchyClassifier as StretchyClassifier
     from skstretch.estimators import StretchyClassifierCV as StretchyClassifierCV
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from skstretch.io.read import load as load
     from skstretch.io.write import save as save
 
-__version__ = "0.2.0"
 
 # Public name -> the room that it lives in. A name is imported when it is first asked for, so that
 # `skstretch --help` does not wait for scikit-learn.

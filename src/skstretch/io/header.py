@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from skstretch._version import __version__
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Archive, refusing, unsound
 
@@ -35,8 +36,8 @@ PLAIN = (str, int, float, bool)
 
 def versions() -> dict[str, str]:
     """Versions of the packages that matter to a model."""
-    found = {}
-    for package in ("skstretch", "numpy", "scikit-learn"):
+    found = {"skstretch": __version__}
+    for package in ("numpy", "scikit-learn"):
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
