@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import re
 import statistics
 import subprocess
@@ -167,7 +168,13 @@ def passed(name: str, folder: str) -> list[str]:
     code = DATA + TABLE + before + TRACER.replace("CALL", RUN if call == "RUN" else call)
     out = Path(folder) / "seen.txt"
     code = code.replace("OUT", repr(str(out)))
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         raise RuntimeError(f"{name}: {done.stderr[-2000:]}")
     files = out.read_text().splitlines()
