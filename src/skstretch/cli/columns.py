@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.cli.console import counted, nearest, quoted
-from skstretch.cli.data.delimited import number_in
-from skstretch.cli.data.table import Choice, Table
+from skstretch.cli.console import MANY, counted, nearest, quoted
+from skstretch.cli.data.delimited import comment_hint, number_in
+from skstretch.cli.data.table import Choice, Numbers, Stray, Table
 from skstretch.exceptions import DataError
 
 Note = Callable[[str], None]
@@ -48,15 +48,16 @@ class TrainingColumns:
                 if role == "target" and Path(name).is_file():
                     del aside[role]
                     continue
-                raise DataError(_unknown(f"--{role}", name, [*extras, *names]))
+                raise DataError(_unknown(f"--{role}", name, names, extras))
         for name in self.drop:
             if name not in names:
                 raise DataError(_unknown("--drop", name, names) + _apart(name, names))
         taken = {*aside.values(), *self.drop}
         if aside.get("target") in self.drop:
             raise DataError(f"--drop names the target {aside['target']!r}.")
-        features = [i for i, name in enumerate(names) if name not in taken]
-        _check_distinct([names[i] for i in features] + list(set(aside.values())), names)
+        features = _others(names, taken)
+        if not isinstance(names, Numbers):
+            _check_distinct([names[i] for i in features] + list(set(aside.values())), names)
         if not features:
             raise DataError("no column is left to learn from beside the target.")
         return Choice(features, aside)
@@ -68,19 +69,27 @@ class TrainingColumns:
                 return name
         raise DataError(
             "say which column to predict with --target; the columns are "
-            f"{quoted([*extras, *names])}."
+            f"{quoted([*extras, *names[:MANY]], total=len(extras) + len(names))}."
         )
 
 
-def _unknown(option: str, name: str, known: Sequence[str]) -> str:
+def _others(names: Sequence[str], taken: set[str]) -> Sequence[int]:
+    """Places of the names that are not taken."""
+    if isinstance(names, Numbers) and not any(name in names for name in taken):
+        return range(len(names))
+    return [i for i, name in enumerate(names) if name not in taken]
+
+
+def _unknown(option: str, name: str, names: Sequence[str], extras: Sequence[str] = ()) -> str:
+    known = [*extras, *names[:MANY]]
     near = nearest(name, known)
     message = f"{option}: there is no column {name!r}"
     if near is not None:
-        return f"{message}; did you mean {near!r}?"
-    message = f"{message}; the columns are {quoted(known)}."
+        return f"{message}; did you mean {near!r}?{comment_hint(names)}"
+    message = f"{message}; the columns are {quoted(known, total=len(extras) + len(names))}."
     if known and all(number_in(entry) is not None for entry in known[:SHOWN_NUMBERS]):
         message += " If the first line is data and not names, pass --no-header."
-    return message
+    return message + comment_hint(names)
 
 
 def _apart(name: str, known: Sequence[str]) -> str:
@@ -120,16 +129,18 @@ class KnownColumns:
     option: str = "--id"
 
     def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
-        known = {*names, *extras}
-        ids = [name for name in self.ids if name in known or not self._is_file(name)]
+        def known(name: str) -> bool:
+            return name in names or name in extras
+
+        ids = [name for name in self.ids if known(name) or not self._is_file(name)]
         for option, listed in ((self.option, ids), ("--drop", self.drop)):
             for name in listed:
-                if name not in known:
-                    raise DataError(_unknown(option, name, [*extras, *names]))
+                if not known(name):
+                    raise DataError(_unknown(option, name, names, extras))
         aside = {f"id {name}": name for name in ids}
-        numbered = list(names) == [str(number) for number in range(1, len(names) + 1)]
+        numbered = all(name == str(number) for number, name in enumerate(names, 1))
         if self.model_names is None or (numbered and not self._knows(names)):
-            return Choice(self._in_order(names), aside)
+            return Choice(_others(names, {*self.ids, *self.drop}), aside)
         return Choice(self._by_name(names, self.model_names), aside)
 
     def _is_file(self, name: str) -> bool:
@@ -138,10 +149,6 @@ class KnownColumns:
 
     def _knows(self, names: Sequence[str]) -> bool:
         return bool(names) and names[0] in (self.model_names or ())
-
-    def _in_order(self, names: Sequence[str]) -> list[int]:
-        taken = {*self.ids, *self.drop}
-        return [i for i, name in enumerate(names) if name not in taken]
 
     def _by_name(self, names: Sequence[str], wanted: Sequence[str]) -> list[int]:
         place = {name: i for i, name in reversed(list(enumerate(names)))}
@@ -181,16 +188,35 @@ def check_features(table: Table) -> None:
     if not table.stray:
         return
     rows = table.X.shape[0]
-    found, commas = [], True
+    found = []
     for name, stray in table.stray.items():
         share = "" if stray.count == rows else f" in {stray.count:,} of {rows:,} rows"
         found.append(f"column {name!r} holds text{share} ({stray.place})")
-        commas &= stray.value.count(",") == 1 and stray.value.replace(",", "").strip("-").isdigit()
     text = "; ".join(found[:SHOWN])
     text += f"; and {len(found) - SHOWN:,} more columns" if len(found) > SHOWN else ""
-    if commas:
-        raise DataError(f"{text}. If the comma is a decimal mark, pass --decimal ,")
-    raise DataError(f"{text}. {_way_out(table, rows)}")
+    raise DataError(f"{text}. {_about_marks(list(table.stray.values())) or _way_out(table, rows)}")
+
+
+def _about_marks(strays: Sequence[Stray]) -> str:
+    """What to do where all text consists of numbers with commas or points in them."""
+    decimals = all(stray.decimals for stray in strays)
+    thousands = all(stray.thousands for stray in strays)
+    value = strays[0].value
+    bare = f"write the numbers without it, {value.replace(',', '')} in place of {value!r}"
+    if decimals and thousands:
+        return (
+            f"If the comma is a decimal mark, pass --decimal , and if it parts thousands, {bare}."
+        )
+    if decimals:
+        return "If the comma is a decimal mark, pass --decimal ,"
+    if thousands:
+        return f"If the comma parts thousands, {bare}."
+    if all(stray.pointed for stray in strays):
+        return (
+            "The comma is the decimal mark here, and a point no part of a number: write "
+            f"{value.replace('.', '')} in place of {value!r}, or pass --decimal ."
+        )
+    return ""
 
 
 def _way_out(table: Table, rows: int) -> str:
@@ -273,10 +299,12 @@ def note_identifiers(table: Table, note: Callable[[str], None]) -> None:
         word = name.strip().lower()
         named = word in IDENTIFIERS or word.endswith(("_id", " id"))
         values = table.X[:, column]
-        huge = abs(first).min() > 2**53
+        # beyond 2**53 different identifiers can round to one number, beyond 2**64 there are none
+        huge = abs(first).min() > 2**53 and abs(first).max() < 2**64
         if not (named or huge or _counts_rows(values)):
             continue
-        if np.unique(values).size == values.size or huge:
+        different = np.unique(values).size
+        if different == values.size or (huge and different > 1):
             note(
                 f"column {name!r} looks like an identifier and is used as a feature: --drop "
                 f"{shlex.quote(name)} leaves it out."

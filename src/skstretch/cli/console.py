@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import itertools
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -24,7 +25,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from skstretch.exceptions import DataError
+from skstretch.exceptions import DataError, Failure
 
 # names of the library, which speaks of Python, and what users of the command line type
 OPTIONS: tuple[tuple[str, str], ...] = (
@@ -64,14 +65,21 @@ def _named(found: re.Match[str], names: Sequence[str]) -> str:
     return f"column {names[column]!r}" if column < len(names) else found[0]
 
 
+def stdout() -> TextIO:
+    """Where results go."""
+    if sys.stdout is None:
+        raise Failure("standard output is closed: the result has nowhere to go.")
+    return sys.stdout
+
+
 def show(result: Any) -> None:
     """A result on stdout, without the blanks that pad its lines."""
-    wide = None if sys.stdout.isatty() else PIPED_WIDTH
+    wide = None if stdout().isatty() else PIPED_WIDTH
     console = Console(width=wide, highlight=False, emoji=False)
     with console.capture() as capture:
         console.print(result)
     lines = capture.get().rstrip().split("\n")
-    print("\n".join(line.rstrip() for line in lines))
+    print("\n".join(line.rstrip() for line in lines), file=stdout())
 
 
 def stderr() -> Console:
@@ -81,6 +89,7 @@ def stderr() -> Console:
 
 def say(kind: str, message: str, style: str) -> None:
     """One message on stderr, not cut to the width of the screen."""
+    message = printable(message, "\n\t")
     text = Text.assemble((f"{kind}: ", style), message) if kind else Text(message)
     stderr().print(text, soft_wrap=True)
 
@@ -163,7 +172,7 @@ class Talk:
 
 def print_json(value: Any) -> None:
     """A value as JSON on stdout."""
-    sys.stdout.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+    stdout().write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
 
 
 def plain(value: Any) -> Any:
@@ -181,8 +190,9 @@ def plain(value: Any) -> Any:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None; case and spaces count little."""
-    listed = list(known)[:MANY]
-    folded = {entry.casefold().strip(): entry for entry in reversed(listed)}
+    folded = {
+        entry.casefold().strip(): entry for entry in reversed([*itertools.islice(known, MANY)])
+    }
     found = difflib.get_close_matches(name.casefold().strip(), folded, n=1, cutoff=0.7)
     return folded[found[0]] if found else None
 
@@ -193,9 +203,9 @@ def listed(words: Sequence[str], total: int, more: str = "more") -> str:
     return ", ".join(words) + (f" and {rest:,} {more}" if rest > 0 else "")
 
 
-def quoted(names: Sequence[str], shown: int = SHOWN) -> str:
-    """Names in quotes, the first few of many."""
-    return listed([repr(name) for name in names[:shown]], len(names))
+def quoted(names: Sequence[str], shown: int = SHOWN, total: int | None = None) -> str:
+    """Names in quotes, the first few of many; `total` where `names` are not all of them."""
+    return listed([repr(name) for name in names[:shown]], len(names) if total is None else total)
 
 
 def counted(count: int, noun: str) -> str:
@@ -203,9 +213,19 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def printable(name: str) -> str:
-    """A name without characters that a terminal would act upon."""
-    return name if name.isprintable() else repr(name)[1:-1]
+def printable(text: str, kept: str = "") -> str:
+    """Text of a file without characters that a terminal would act upon, but for those `kept`."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in kept else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def cell(text: object) -> Text:
+    """Text of a file for a table: no markup, nothing that a terminal would act upon."""
+    return Text(printable(str(text)))
 
 
 def check_writable(path: Path | None, option: str = "-o", *others: object) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skstretch.cli.columns import KnownColumns, check_features, check_infinite, missing_counts
-from skstretch.cli.console import Talk, in_options
+from skstretch.cli.console import Talk, counted, in_options
 from skstretch.cli.data.files import Form, check_source
 from skstretch.cli.data.read import read_table, read_vector
 from skstretch.cli.data.table import Table
@@ -76,6 +76,8 @@ def read_for(
     choose = KnownColumns(names, unused, note=talk.note, **(apart or {}))
     with talk.reading("reading") as watch:
         table = read_table(data, form, choose, watch)
+    for note in table.notes:
+        talk.note(note)
     check_features(table)
     counts, rows = missing_counts(table)
     if counts:
@@ -106,7 +108,9 @@ def _fit_width(table: Table, model: Any, names: list[str] | None, talk: Talk) ->
             if width > D
             else "all of them are needed, in the order of the fit"
         )
-        raise DataError(f"the model takes {D:,} columns, and the file has {width:,}: {way_out}.")
+        raise DataError(
+            f"the model takes {counted(D, 'column')}, and the file has {width:,}: {way_out}."
+        )
 
 
 def check_asked(model: Any, interval: float | None, proba: bool) -> None:
@@ -172,7 +176,7 @@ def training_data(
     expected = model.cv_predictions_ if hasattr(model, "cv_predictions_") else None
     if expected is not None and len(expected) != table.X.shape[0]:
         raise DataError(
-            f"the model was fitted to {len(expected):,} rows, and {data!r} has "
+            f"the model was fitted to {counted(len(expected), 'row')}, and {data!r} has "
             f"{table.X.shape[0]:,}: pass the data that it was fitted to."
         )
     values = read_values(table.aside["target"])
@@ -200,7 +204,9 @@ def _table(model: Any, data: str, target: str, form: Form, talk: Talk) -> Any:
     """The features, and the target apart: a column, or a file of one value a row."""
     table = read_for(model, data, form, talk, {"ids": (target,), "option": "--target"})
     column = table.aside.pop(f"id {target}", None)
-    table.aside["target"] = read_vector(target, table.X.shape[0]) if column is None else column
+    table.aside["target"] = column
+    if column is None:
+        table.aside["target"] = read_vector(target, table.X.shape[0], form.max_memory)
     return table
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 
 from skstretch.cli.data.files import Form, Kind
+from skstretch.cli.data.memory import read_size
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -134,9 +135,12 @@ Separator = Annotated[
 ]
 
 Decimal = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--decimal", metavar="CHAR", help="The decimal mark: . or ,", rich_help_panel=PANEL
+        "--decimal",
+        metavar="CHAR",
+        help="The decimal mark: . or , Found out by default.",
+        rich_help_panel=PANEL,
     ),
 ]
 
@@ -164,18 +168,61 @@ ZeroBased = Annotated[
 ]
 
 
+Comment = Annotated[
+    str | None,
+    typer.Option(
+        metavar="START",
+        help="Leave out lines of a CSV that start so, say '#'.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+SkipRows = Annotated[
+    int,
+    typer.Option(
+        "--skip-rows",
+        min=0,
+        metavar="N",
+        help="Leave out the first N lines of a CSV.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What reading a file may take, say 8GB; half of this machine's memory by default.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
 def read_form(
     format: KindOption = Kind.AUTO,
     sep: Separator = None,
-    decimal: Decimal = ".",
+    decimal: Decimal = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,
+    comment: Comment = None,
+    skip_rows: SkipRows = 0,
     zero_based: ZeroBased = False,
+    max_memory: MaxMemory = None,
 ) -> Form:
     """The form that the options ask for."""
     from skstretch.cli.data.delimited import separator_named
 
-    return Form(format, separator_named(sep), decimal, encoding, not no_header, zero_based)
+    return Form(
+        format,
+        separator_named(sep),
+        decimal,
+        encoding,
+        header=not no_header,
+        zero_based=zero_based,
+        comment=comment,
+        skip_rows=skip_rows,
+        max_memory=None if max_memory is None else read_size(max_memory),
+    )
 
 
 def takes_form(command: Command) -> Command:

@@ -27,6 +27,8 @@ from skstretch.exceptions import DataError
 
 # whole numbers with so few different values may be classes
 FEW = 10
+# and so may numbers without a gap up to here
+MANY = 100
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,17 @@ def _rule(values: Values, different: int) -> tuple[TaskName, str]:
     if different == 2:
         return TaskName.CLASSIFICATION, "the target has two different values"
     reason = f"the target has {different:,} different numbers"
-    if different <= FEW and (values.numbers == np.round(values.numbers)).all():
+    if _may_be_codes(values.numbers, different):
         reason += "; if they are classes, pass --task classification"
     return TaskName.REGRESSION, reason
+
+
+def _may_be_codes(numbers: Any, different: int) -> bool:
+    """Whether numbers may stand for classes: few whole ones, or 0..n-1 or 1..n in many rows."""
+    if not (numbers == np.round(numbers)).all():
+        return False
+    gapless = numbers.min() in (0, 1) and numbers.max() - numbers.min() == different - 1
+    return different <= FEW or bool(gapless and different <= min(numbers.size / 2, MANY))
 
 
 def _classes(values: Values) -> Any:
@@ -168,8 +178,12 @@ def read_problem(request: Request, talk: Talk) -> Problem:
     """Read a file and check all that can be checked before a fit."""
     start = perf_counter()
     table, named = _read(request, talk)
+    for note in table.notes:
+        talk.note(note)
     if "target" not in named:
-        table.aside["target"] = read_vector(str(request.target), table.X.shape[0])
+        table.aside["target"] = read_vector(
+            str(request.target), table.X.shape[0], request.form.max_memory
+        )
         named["target"] = Path(str(request.target)).name
     name = named["target"]
     columns = {role: read_values(values) for role, values in table.aside.items()}

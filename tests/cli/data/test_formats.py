@@ -13,9 +13,11 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import skstretch
-from skstretch.cli.columns import TrainingColumns
+from skstretch.cli.columns import TrainingColumns, check_features
+from skstretch.cli.data import columnar
 from skstretch.cli.data.files import Form, Kind
 from skstretch.cli.data.read import read_table
+from skstretch.cli.data.table import Numbers
 from skstretch.exceptions import DataError
 from tests.cli.samples import NAMES, diabetes, write_csv
 
@@ -151,6 +153,117 @@ def test_text_stops_the_reading_of_a_long_file(tmp_path):
     table = read(tmp_path / "t.csv")
     assert not table.complete
     assert table.X.shape[0] == 1000
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_decimal_commas_are_found_out(data, separator):
+    folder, X, y, path = data
+    text = path.read_text().replace(",", separator).replace(".", ",")
+    (folder / "e.csv").write_text(text)
+    table = read(folder / "e.csv")
+    same(table, X, y)
+    assert table.notes == ["commas are read as decimal marks; --decimal . says otherwise."]
+    assert read(folder / "e.csv", form=Form(decimal=",")).notes == []
+    assert read(folder / "e.csv", form=Form(decimal=".")).stray
+
+
+def test_decimal_commas_that_may_part_thousands_are_not_found_out(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("a;y\n1,234;1\n2,345;2\n")
+    assert read(path).stray["a"].thousands
+    assert read(path).stray["a"].decimals
+    path.write_text("a;b;y\n1,234;1.5;1\n2,34;2;2\n")
+    assert read(path).stray["a"].value == "1,234"
+    np.testing.assert_array_equal(
+        read(path, form=Form(decimal=","), drop=["b"]).X, [[1.234], [2.34]]
+    )
+
+
+def test_points_are_no_part_of_numbers_with_decimal_commas(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("a;y\n1.234;1,5\n2,5;2\n")
+    table = read(path, form=Form(decimal=","))
+    assert table.stray["a"].pointed
+    with pytest.raises(DataError, match=r"write 1234 in place of '1\.234'"):
+        check_features(table)
+    path.write_text("a;y\n1,5;1.234\n2,5;2\n")
+    with pytest.raises(DataError, match=r"line 2 of .* has '1.234', and the comma is the decimal"):
+        read(path, form=Form(decimal=","))
+
+
+@pytest.mark.parametrize(
+    ("head", "form"),
+    [
+        ("# instrument 7, serial 3\n# 2024\n", Form(comment="#")),
+        ("instrument 7; serial 3\n\n", Form(skip_rows=2)),
+        ("1st\n% comment\n", Form(comment="%", skip_rows=1)),
+    ],
+)
+def test_comments_before_the_header(data, head, form):
+    _, X, y, path = data
+    text = path.read_text()
+    path.write_text(head + text)
+    same(read(path, form=form), X, y)
+    path.write_text(head + text.replace("\n", "\n" + (form.comment or "\n") + "\n", 3))
+    same(read(path, form=form), X, y)
+
+
+def test_lines_are_numbered_as_in_the_file(tmp_path):
+    path = tmp_path / "c.csv"
+    path.write_text("# one\n\na,y\n# four\n1,2\nx,3\n1,2,3\n")
+    with pytest.raises(DataError, match=r"line 7 of .* has 3 fields, and the header has 2"):
+        read(path, form=Form(comment="#"))
+    path.write_text("# one\n\na,y\n# four\n1,2\nx,3\n")
+    assert read(path, form=Form(comment="#")).stray["a"].line == 6
+    for text in ("# one\na,y\n1,2\n", "# one,\na,y,z,w\n1,2,3,4\n"):
+        path.write_text(text)
+        with pytest.raises(DataError, match=r"If the first lines are comments, pass --comment '#'"):
+            read(path, "y" if text[5] == "\n" else "column 2")
+
+
+def test_true_and_false(data):
+    """A feature in every format; a target stays words."""
+    pd = pytest.importorskip("pandas", reason="writes the file")
+    pytest.importorskip("pyarrow", reason="reads the file")
+    folder, X, _, _ = data
+    frame = pd.DataFrame(X, columns=NAMES).assign(smokes=X[:, 2] > 25, y=X[:, 0] > 50)
+    frame.to_csv(folder / "b.csv", index=False)
+    frame.to_parquet(folder / "b.parquet")
+    for name in ("b.csv", "b.parquet"):
+        table = read(folder / name)
+        assert not table.stray
+        np.testing.assert_array_equal(table.X[:, -1], X[:, 2] > 25)
+        assert list(table.aside["target"]) == [str(value) for value in X[:, 0] > 50]
+
+
+def test_true_beside_numbers_is_text(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,y\n1,TRUE,1\ntrue,,2\n0,false,3\n")
+    table = read(tmp_path / "t.csv")
+    assert {name: stray.place for name, stray in table.stray.items()} == {"a": "'true' in line 3"}
+    np.testing.assert_array_equal(table.X[:, 1], [1, np.nan, 0])
+
+
+def test_numbers_as_names():
+    names = Numbers(12)
+    assert list(names) == [str(number) for number in range(1, 13)]
+    assert [name in names for name in ("1", "12", "13", "0", "01", "x", "", "²")] == [
+        True, True, False, False, False, False, False, False
+    ]  # fmt: skip
+    assert names[2:5] == ["3", "4", "5"]
+    assert [names.index(name) for name in ("1", "12")] == [0, 11]
+    with pytest.raises(ValueError, match="not in"):
+        names.index("13")
+
+
+def test_parquet_of_several_row_groups_and_pieces(data, monkeypatch):
+    pa = pytest.importorskip("pyarrow", reason="reads the file")
+    pq = pytest.importorskip("pyarrow.parquet", reason="reads the file")
+    folder, X, y, _ = data
+    columns = {name: X[:, j] for j, name in enumerate(NAMES)}
+    pq.write_table(pa.table({**columns, "y": y}), folder / "g.parquet", row_group_size=25)
+    same(read(folder / "g.parquet"), X, y)
+    monkeypatch.setattr(columnar, "PIECE", 8 * 11 * 4)
+    same(read(folder / "g.parquet"), X, y)
 
 
 def test_empty_and_binary_files(tmp_path):

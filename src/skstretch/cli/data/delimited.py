@@ -5,20 +5,23 @@ by its line, and memory stays at that of the result. On wide files (60,000 colum
 than the readers of pandas, polars and pyarrow, and takes an eighth of their memory or less.
 """
 
+import contextlib
 import csv
 import io
 import itertools
 import math
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
-from skstretch.cli.data.files import Form
-from skstretch.cli.data.table import Choice, Choose, Stray, Table
+from skstretch.cli.console import counted
+from skstretch.cli.data.files import Form, Stream
+from skstretch.cli.data.memory import Budget
+from skstretch.cli.data.table import DECIMAL_COMMA, THOUSANDS, Choice, Choose, Stray, Table
 from skstretch.exceptions import DataError
 
 SEPARATORS = (",", "\t", ";", "|")
@@ -28,6 +31,10 @@ WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";",
 MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "?"])
 # a column that is text in all of so many rows will not turn into numbers
 ENOUGH = 1000
+# bytes of a string beside its characters
+STRING = 64
+TRUTHS = {"true": 1.0, "false": 0.0}
+COMMENTS = ("#", "%", "//")
 
 
 def separator_named(word: str | None) -> str | None:
@@ -78,6 +85,12 @@ def column_names(header: Sequence[str], width: int) -> list[str]:
     return [name.strip() or f"column {number}" for number, name in enumerate(names, 1)]
 
 
+def comment_hint(names: Sequence[str]) -> str:
+    """What to do where the first line seems to be a comment."""
+    start = next((start for start in COMMENTS if names and names[0].startswith(start)), None)
+    return "" if start is None else f" If the first lines are comments, pass --comment '{start}'."
+
+
 def number_in(text: str) -> float | None:
     """The number that a stripped field holds: NaN where it is missing, None where it is text."""
     if text in MISSING:
@@ -90,55 +103,115 @@ def number_in(text: str) -> float | None:
 
 
 class Lines:
-    """Lines of a text; remembers the last one."""
+    """Lines of a text without comments and skipped rows; remembers the last one and its number.
 
-    def __init__(self, text: Iterator[str], strip: bool = False) -> None:
-        self.text, self.strip, self.last = text, strip, ""
+    `pending` counts the characters since a record was complete: quotes that are never closed, and
+    lines without an end, stop at the limit.
+    """
+
+    def __init__(self, text: Iterator[str], form: Form, budget: Budget) -> None:
+        self.text, self.budget = text, budget
+        self.skip, self.comment = form.skip_rows, form.comment
+        self.held: list[tuple[int, str]] = []
+        self.strip, self.last, self.number, self.pending = False, "", 0, 0
 
     def __iter__(self) -> "Lines":
         return self
 
     def __next__(self) -> str:
-        self.last = next(self.text)
+        if self.held:
+            self.number, self.last = self.held.pop(0)
+        else:
+            self.last = next(self.text)
+            self.number += 1
+            while self._is_skipped(self.last):
+                self.last = next(self.text)
+                self.number += 1
+        self.pending += len(self.last)
+        if self.pending > self.budget.line:
+            raise DataError(
+                f"line {self.number} of {self.budget.source!r}: the record is longer than the "
+                "memory that is allowed. Is a quote not closed? If the file is sound, allow more "
+                "with --max-memory."
+            )
         return self.last.strip() if self.strip else self.last
 
+    def _is_skipped(self, line: str) -> bool:
+        if self.number <= self.skip:
+            return True
+        return self.comment is not None and line.lstrip().startswith(self.comment)
 
-def read_delimited(stream: io.BufferedReader, source: str, form: Form, choose: Choose) -> Table:
+    def first(self) -> list[str]:
+        """The first lines, up to the second that is not blank; they stay to be read."""
+        taken: list[tuple[int, str]] = []
+        full = 0
+        for line in self:
+            full += bool(line.strip())
+            if full:
+                taken.append((self.number, line))
+            else:
+                self.pending = 0
+            if full == 2:
+                break
+        self.held, self.pending = taken, 0
+        return [line for _, line in taken if line.strip()]
+
+
+def bounded_lines(
+    stream: Stream, encoding: str, budget: Budget, newline: str | None = None
+) -> Generator[str, None, None]:
+    """Lines of a stream of text; one that is too long is refused before all of it is read."""
+    text = io.TextIOWrapper(stream, encoding=encoding, newline=newline)
+    try:
+        while line := text.readline(budget.line):
+            budget.check_line(line)
+            yield line
+    finally:
+        text.detach()
+
+
+def read_delimited(
+    stream: Stream, source: str, form: Form, choose: Choose, budget: Budget
+) -> Table:
     """Read a stream of text with a separator between fields and a line for each row."""
     head = stream.peek(1 << 14)
     encoding = encoding_of(head, form.encoding)
     if b"\0" in head and encoding == "utf-8-sig":
         raise DataError(f"{source!r} is a binary file, not text with columns.")
-    text = io.TextIOWrapper(stream, encoding=encoding, newline="")
-    seen = 0
-    try:
-        first = _first_lines(text)
-        if not first:
-            raise DataError(f"{source!r} is empty.")
-        separator = form.separator or separator_of([line for line in first if line.strip()])
-        lines = Lines(itertools.chain(first, text), strip=separator == SPACES)
-        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    with contextlib.closing(bounded_lines(stream, encoding, budget, newline="")) as text:
+        lines = Lines(text, form, budget)
         try:
-            return _read_rows(reader, lines, source, form, choose)
-        except csv.Error as error:
-            raise DataError(f"line {reader.line_num} of {source!r}: {error}.") from None
-        finally:
-            seen = reader.line_num
-    except UnicodeDecodeError as error:
-        raise DataError(_undecoded(error, seen, source, encoding)) from None
-    finally:
-        text.detach()
+            first = lines.first()
+            if not first:
+                raise DataError(f"{source!r} is empty.")
+            separator = form.separator or separator_of(first)
+            lines.strip = separator == SPACES
+            decimal = form.decimal or decimal_of(head.decode(encoding, "ignore"), separator)
+            table = _read_rows(lines, separator, replace(form, decimal=decimal), choose)
+        except UnicodeDecodeError as error:
+            raise DataError(_undecoded(error, lines.number, source, encoding)) from None
+    if decimal == "," and form.decimal is None:
+        table.notes.append("commas are read as decimal marks; --decimal . says otherwise.")
+    return table
 
 
-def _first_lines(text: Iterator[str]) -> list[str]:
-    """Lines up to the second that is not blank; none where all are blank."""
-    lines, full = [], 0
-    for line in text:
-        lines.append(line)
-        full += bool(line.strip())
-        if full == 2:
-            break
-    return lines if full else []
+def decimal_of(head: str, separator: str) -> str:
+    """The decimal mark of the first lines: a comma where numbers have one, and none has a point.
+
+    Where the comma may part thousands as well (``1,234``) nothing is found out.
+    """
+    if separator == ",":
+        return "."
+    lines = head.splitlines()
+    words = [
+        word.strip().strip('"')
+        for line in lines[:-1] or lines
+        for word in (line.split() if separator == SPACES else line.split(separator))
+    ]
+    commas = [word for word in words if DECIMAL_COMMA.fullmatch(word)]
+    points = any(DECIMAL_COMMA.fullmatch(word.replace(".", ",")) for word in words if "." in word)
+    sure = any(THOUSANDS.fullmatch(word) is None for word in commas)
+    return "," if sure and not points else "."
 
 
 def _undecoded(error: UnicodeDecodeError, seen: int, source: str, encoding: str) -> str:
@@ -150,53 +223,68 @@ def _undecoded(error: UnicodeDecodeError, seen: int, source: str, encoding: str)
     )
 
 
-def _read_rows(reader: Any, lines: Lines, source: str, form: Form, choose: Choose) -> Table:
-    rows = filter(None, reader)
+def _read_rows(lines: Lines, separator: str, form: Form, choose: Choose) -> Table:
+    source = lines.budget.source
+    rows = _records(lines, separator)
     header = next(rows)
     first = next(rows, None) if form.header else header
     if first is None:
         raise DataError(f"{source!r} has a header and no rows.")
     names = column_names(header if form.header else [""] * len(first), len(first))
-    gathered = Gathered(names, choose(names, ()), form.decimal)
+    gathered = Gathered(names, choose(names, ()), form.decimal == ",", lines.budget)
+    odd = "_." if gathered.comma else "_"
     for fields in itertools.chain([first], rows):
         if len(fields) != len(names):
             if not "".join(fields).strip():
                 continue
-            raise DataError(_ragged(reader.line_num, fields, names, source))
-        if not gathered.add(fields, reader.line_num, careful="_" in lines.last):
+            raise DataError(_ragged(lines.number, fields, names, source))
+        careful = any(mark in lines.last for mark in odd)
+        if not gathered.add(fields, lines.number, careful):
             break
     return gathered.table()
 
 
+def _records(lines: Lines, separator: str) -> Iterator[list[str]]:
+    """Fields of every row that is not blank."""
+    try:
+        for fields in csv.reader(lines, delimiter=separator, skipinitialspace=True):
+            lines.pending = 0
+            if fields:
+                yield fields
+    except csv.Error as error:
+        raise DataError(f"line {lines.number} of {lines.budget.source!r}: {error}.") from None
+
+
 def _ragged(line: int, fields: Sequence[str], names: Sequence[str], source: str) -> str:
-    return (
-        f"line {line} of {source!r} has {len(fields)} fields, and the header has {len(names)}: "
-        "mend the line, or name the separator with --sep."
+    message = (
+        f"line {line} of {source!r} has {counted(len(fields), 'field')}, and the header has "
+        f"{len(names)}: mend the line, or name the separator with --sep."
     )
+    return message + comment_hint(names)
 
 
 class Gathered:
     """Rows gathered so far."""
 
-    def __init__(self, names: Sequence[str], choice: Choice, decimal: str) -> None:
+    def __init__(self, names: Sequence[str], choice: Choice, comma: bool, budget: Budget) -> None:
         self.names = [names[column] for column in choice.features]
         self.take = _taker(choice.features)
         self.apart = {role: names.index(name) for role, name in choice.aside.items()}
         self.aside: dict[str, list[str]] = {role: [] for role in self.apart}
-        self.comma = decimal == ","
+        self.comma, self.budget, self.size = comma, budget, 0
         self.numbers, self.n_rows = array("d"), 0
         self.stray: dict[int, Stray] = {}
+        self.truths: dict[int, Stray] = {}
         self.stopped = False
 
     def add(self, fields: Sequence[str], line: int, careful: bool) -> bool:
         """Take one row; False when more of them would not help."""
         values = self.take(fields)
-        if self.comma:
-            values = [value.replace(",", ".") for value in values]
         try:
             if careful:
                 raise ValueError
-            self.numbers.extend(map(float, values))
+            plain = [value.replace(",", ".") for value in values] if self.comma else values
+            self.numbers.extend(map(float, plain))
         except ValueError:
             del self.numbers[self.n_rows * len(self.names) :]
             if not any(field.strip() for field in fields):  # spreadsheets leave such rows
@@ -204,35 +292,54 @@ class Gathered:
             self.numbers.extend(self._number(column, v, line) for column, v in enumerate(values))
         for role, column in self.apart.items():
             word = fields[column].strip()
-            self.aside[role].append(_with_point(word) if self.comma else word)
+            self.aside[role].append(self._with_point(word, line) if self.comma else word)
+            self.size += len(word) + STRING
         self.n_rows += 1
+        self.size += 8 * len(values)
+        self.budget.check(self.size, f"the first {self.n_rows:,} rows")
         if self.n_rows == ENOUGH:
             self.stopped = any(stray.count == ENOUGH for stray in self.stray.values())
         return not self.stopped
 
     def _number(self, column: int, value: str, line: int) -> float:
-        number = number_in(value := value.strip())
+        value = value.strip()
+        pointed = self.comma and "." in value
+        number = None if pointed else number_in(value.replace(",", ".") if self.comma else value)
+        if number is None and (truth := TRUTHS.get(value.lower())) is not None:
+            self.truths.setdefault(column, Stray(value, line)).add(value)
+            return truth
         if number is None:
-            self.stray.setdefault(column, Stray(value, line)).count += 1
+            self.stray.setdefault(column, Stray(value, line, pointed=pointed)).add(value)
+            self.stray[column].pointed &= pointed
             return math.nan
         return number
+
+    def _with_point(self, word: str, line: int) -> str:
+        """A number with a decimal comma as one with a point; other words as they are."""
+        if "." in word and number_in(word) is not None:
+            raise DataError(
+                f"line {line} of {self.budget.source!r} has {word!r}, and the comma is the decimal "
+                f"mark here: write {word.replace('.', '')} or {word.replace('.', ',')}, or pass "
+                "--decimal ."
+            )
+        changed = word.replace(",", ".")
+        return word if number_in(changed) is None else changed
 
     def table(self) -> Table:
         """All rows."""
         X = np.frombuffer(self.numbers, dtype=np.float64) if self.numbers else np.empty(0)
+        X = X.reshape(self.n_rows, len(self.names))
+        for column, truth in self.truths.items():
+            # true and false beside numbers are no measurement
+            if truth.count + np.isnan(X[:, column]).sum() < self.n_rows:
+                self.stray.setdefault(column, truth)
         return Table(
-            X.reshape(self.n_rows, len(self.names)),
+            X,
             self.names,
             dict(self.aside),
             {self.names[column]: stray for column, stray in sorted(self.stray.items())},
             complete=not self.stopped,
         )
-
-
-def _with_point(word: str) -> str:
-    """A number with a decimal comma as one with a point; other words as they are."""
-    changed = word.replace(",", ".")
-    return word if number_in(changed) is None else changed
 
 
 def _taker(columns: Sequence[int]) -> Callable[[Sequence[str]], Sequence[str]]:

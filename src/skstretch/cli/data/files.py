@@ -8,7 +8,9 @@ import contextlib
 import gzip
 import io
 import lzma
+import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from skstretch.cli.console import nearest
+from skstretch.cli.data.memory import Budget
 from skstretch.exceptions import DataError
 
 
@@ -39,14 +42,19 @@ class Form:
 
     kind: Kind = Kind.AUTO
     separator: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
     encoding: str | None = None
     header: bool = True
     zero_based: bool = False
+    comment: str | None = None
+    skip_rows: int = 0
+    max_memory: int | None = None
 
     def __post_init__(self) -> None:
-        if self.decimal not in (".", ","):
+        if self.decimal not in (None, ".", ","):
             raise DataError(f"--decimal {self.decimal!r} is not known: use . or ,")
+        if self.comment == "":
+            raise DataError("--comment '' is empty: name what comment lines start with, say '#'.")
         if self.separator is not None and len(self.separator) != 1:
             raise DataError(
                 f"--sep {self.separator!r} must be a single character; for a tab write --sep tab."
@@ -107,18 +115,65 @@ def kind_of(name: str, head: bytes) -> Kind:
     return Kind.SVMLIGHT if lines and SVMLIGHT_LINE.match(lines[0]) else Kind.CSV
 
 
-UNPACKERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
-    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
-    b"BZh": ("bzip2", bz2.BZ2File),
-    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
-    b"\x28\xb5\x2f\xfd": ("zstandard", lambda file: _zstandard(file)),
+# first bytes -> name, and a function of the file and of how much memory it may take
+UNPACKERS: dict[bytes, tuple[str, Callable[[Any, int], Any]]] = {
+    b"\x1f\x8b": ("gzip", lambda file, limit: gzip.GzipFile(fileobj=file)),
+    b"BZh": ("bzip2", lambda file, limit: bz2.BZ2File(file)),
+    b"\xfd7zXZ\x00": ("xz", lambda file, limit: Xz(file, limit)),
+    b"\x28\xb5\x2f\xfd": ("zstandard", lambda file, limit: _zstandard(file)),
 }
 
 Watch = Callable[[BinaryIO, int | None], BinaryIO]
 
 
-class Unpacked(io.BufferedReader):
-    """A stream that is unpacked on the way: it has no bytes on the disk to go back to."""
+class Stream(io.BufferedReader):
+    """Bytes of a file; `size` is None where they are unpacked on the way, or come from a pipe."""
+
+    size: int | None = None
+
+    def whole(self, budget: Budget) -> io.BytesIO:
+        """All bytes in memory."""
+        taken = io.BytesIO()
+        while part := self.read(HEAD):
+            budget.check(taken.tell() + len(part), "the unpacked file")
+            taken.write(part)
+        taken.seek(0)
+        return taken
+
+    def seekable_file(self, budget: Budget) -> BinaryIO:
+        """A file that one can go back in: this one, or a copy in memory."""
+        return cast(BinaryIO, self if self.size is not None else self.whole(budget))
+
+
+class Xz(io.RawIOBase):
+    """An xz file, unpacked within a limit: its dictionary alone can claim gigabytes."""
+
+    def __init__(self, file: BinaryIO, limit: int) -> None:
+        self.file, self.limit = file, limit
+        self.unpacker, self.rest = self._fresh(), b""
+
+    def _fresh(self) -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=self.limit)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self.unpacker.eof:
+                self.rest = (self.unpacker.unused_data or self.file.read(HEAD)).lstrip(b"\0")
+                if not self.rest:
+                    return 0
+                self.unpacker = self._fresh()
+            elif self.unpacker.needs_input and not self.rest:
+                self.rest = self.file.read(HEAD)
+                if not self.rest:
+                    raise EOFError("it ends before its end mark")
+            part = self.unpacker.decompress(self.rest, len(buffer))
+            self.rest = b""
+            if part:
+                buffer[: len(part)] = part
+                return len(part)
 
 
 def check_source(source: str) -> None:
@@ -142,30 +197,36 @@ def _near(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def opened(source: str, watch: Watch) -> Iterator[io.BufferedReader]:
+def opened(source: str, watch: Watch, budget: Budget) -> Iterator[Stream]:
     """The unpacked bytes of a file, or of standard input for ``-``.
 
     `watch` wraps the raw file, given its size, so that someone can see how far reading has come.
     """
     check_source(source)
     with contextlib.ExitStack() as stack:
-        raw: BinaryIO
-        if source == "-":
-            raw, size = sys.stdin.buffer, None
-        else:
-            try:
-                raw = stack.enter_context(open(source, "rb"))
-            except PermissionError:
-                raise DataError(f"{source!r} may not be read: permission denied.") from None
-            size = Path(source).stat().st_size
-        file = io.BufferedReader(cast(Any, watch(raw, size)), HEAD)
+        raw = _raw(source, stack)
+        about = os.fstat(raw.fileno()) if source != "-" else None
+        size = about.st_size if about is not None and stat.S_ISREG(about.st_mode) else None
+        file = Stream(cast(Any, watch(raw, size)), HEAD)
+        file.size = size
         head = file.peek(8)
         for magic, (name, unpack) in UNPACKERS.items():
             if head.startswith(magic):
                 with _sound(source, name):
-                    yield Unpacked(stack.enter_context(unpack(file)), HEAD)
+                    yield Stream(stack.enter_context(unpack(file, budget.limit)), HEAD)
                 return
         yield file
+
+
+def _raw(source: str, stack: contextlib.ExitStack) -> BinaryIO:
+    if source == "-":
+        if sys.stdin is None:
+            raise DataError("standard input is closed: name a file in place of -.")
+        return sys.stdin.buffer
+    try:
+        return stack.enter_context(open(source, "rb"))
+    except PermissionError:
+        raise DataError(f"{source!r} may not be read: permission denied.") from None
 
 
 @contextlib.contextmanager
@@ -173,6 +234,11 @@ def _sound(source: str, name: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        if "Memory usage limit" in str(error):
+            raise DataError(
+                f"{source!r} needs more memory to unpack than is allowed. If the file is sound, "
+                "allow more with --max-memory."
+            ) from None
         raise DataError(f"{source!r} is damaged: {name} says {str(error).rstrip('.')}.") from None
     except OSError as error:
         if error.errno is not None:

@@ -1,41 +1,90 @@
 """Files of one matrix: NPZ, Matrix Market and SVMlight. A sparse one stays sparse."""
 
 import io
+import math
 import zipfile
 import zlib
-from collections.abc import Mapping
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from scipy import sparse
 
-from skstretch.cli.data.files import Form, Unpacked
-from skstretch.cli.data.table import Choose, Table
+from skstretch.cli.data.files import HEAD, Form, Stream
+from skstretch.cli.data.memory import Budget, shown
+from skstretch.cli.data.table import Choose, Numbers, Table
 from skstretch.exceptions import DataError
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
+# deflate, which NPZ files are packed with, makes at most so many bytes out of one
+DEFLATE = 1032
+# the shortest entry of a Matrix Market file: a digit and the end of its line; in symmetric files,
+# which are written by halves, it stands for two
+LEAST_ENTRY = 2
+# the line with the shape of a Matrix Market file has three numbers
+LONGEST_CLAIM = 200
+# and no line of it is as long as this
+LONGEST_LINE = 1 << 20
+# bytes that one value of a sparse matrix takes while it is read: number, row and column, twice
+COORDINATE = 48
 
 
-def read_npz(stream: io.BufferedReader, source: str, choose: Choose) -> Table:
+def read_npz(stream: Stream, source: str, choose: Choose, budget: Budget) -> Table:
     """A dense ``X`` (or the one two-dimensional array), or SciPy's sparse parts; vectors beside."""
     try:
-        with np.load(_seekable(stream), allow_pickle=False) as file:
-            held = {name: file[name] for name in file.files}
-    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError) as error:
+        with zipfile.ZipFile(stream.seekable_file(budget)) as archive:
+            held = _arrays(archive, budget)
+    except DataError:
+        raise
+    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         hint = " Arrays of Python objects are never loaded." if "pickle" in str(error) else ""
         raise DataError(f"{source!r} is not a sound NPZ file of numbers: {error}.{hint}") from None
     if "indptr" in held:
-        X = _compressed(held, source)
+        X = _compressed(held, source, budget)
     else:
         X = held.pop(_matrix_name(held, source))
         if X.dtype.kind not in "biuf":
             raise DataError(f"the matrix in {source!r} holds {X.dtype}, not numbers.")
-        X = X.astype(np.float64)
+        X = X.astype(np.float64, copy=False)
     names = held.pop("feature_names", None)
     if names is not None and names.shape != (X.shape[1],):
         names = None
     vectors = _vectors(held, X.shape[0])
     return chosen(X, None if names is None else [str(name) for name in names], vectors, choose)
+
+
+def _arrays(archive: zipfile.ZipFile, budget: Budget) -> dict[str, Any]:
+    """All arrays of an NPZ file, each no larger than what its packed bytes can hold."""
+    held = {}
+    total = 0
+    for info in archive.infolist():
+        if info.file_size > DEFLATE * info.compress_size + HEAD:
+            raise ValueError(f"{info.filename!r} claims more bytes than can be packed in it")
+        total += info.file_size
+        budget.check(total, "its arrays")
+        with archive.open(info) as member:
+            held[info.filename.removesuffix(".npy")] = read_array(member, info.file_size, budget)
+    return held
+
+
+def read_array(file: Any, size: int, budget: Budget) -> Any:
+    """An array in NPY form; its header may claim no more than the `size` bytes that are there."""
+    version = np.lib.format.read_magic(file)
+    headers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in headers:
+        raise ValueError(f"NPY version {version} holds no plain numbers")
+    shape, _, dtype = headers[version](file)
+    count = math.prod(shape)
+    if not dtype.hasobject and count * dtype.itemsize > size:
+        raise ValueError(f"it claims an array of shape {shape} in {shown(size)}")
+    budget.check(8 * count, f"an array of shape {shape}")
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _vectors(held: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
@@ -52,11 +101,6 @@ def _vectors(held: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
     return found
 
 
-def _seekable(stream: io.BufferedReader) -> BinaryIO:
-    plain = stream.seekable() and not isinstance(stream, Unpacked)
-    return stream if plain else io.BytesIO(stream.read())
-
-
 def _matrix_name(held: Mapping[str, Any], source: str) -> str:
     matrices = [name for name, array in held.items() if array.ndim == 2]
     if "X" in matrices:
@@ -69,7 +113,7 @@ def _matrix_name(held: Mapping[str, Any], source: str) -> str:
     )
 
 
-def _compressed(held: dict[str, Any], source: str) -> Any:
+def _compressed(held: dict[str, Any], source: str, budget: Budget) -> Any:
     """A CSR array from the parts that `scipy.sparse.save_npz` writes."""
     form = held.pop("format", np.array(b"csr")).item()
     form = form.decode() if isinstance(form, bytes) else str(form)
@@ -80,38 +124,110 @@ def _compressed(held: dict[str, Any], source: str) -> Any:
         raise DataError(f"{source!r} is no sparse matrix in CSR or CSC form that can be read.")
     data, indices, indptr, shape = (held.pop(part) for part in SPARSE_PARTS)
     try:
+        for count, noun in zip(shape.tolist(), ("row", "column"), strict=True):
+            budget.check_spread(int(count), noun, indices.nbytes + indptr.nbytes)
         X = kinds[form]((data.astype(np.float64), indices, indptr), shape=tuple(shape.tolist()))
         X.check_format(full_check=True)
+    except DataError:
+        raise
     except (ValueError, TypeError) as error:
         raise DataError(f"the sparse matrix in {source!r} is damaged: {error}.") from None
     return _tidy(X)
 
 
-def read_matrix(stream: io.BufferedReader, source: str) -> Any:
+def read_matrix(stream: Stream, source: str, budget: Budget) -> Any:
     """The matrix of a Matrix Market file: an array, or sparse where it has coordinates."""
     from scipy.io import mmread
 
+    size, file, head = stream.size, cast(Any, stream), b""
+    if size is None:
+        file = stream.whole(budget)
+        size, head = len(file.getbuffer()), bytes(file.getbuffer()[:HEAD])
     try:
-        X = mmread(stream)
+        _check_market(head or stream.peek(HEAD), size, budget)
+        lines = Watched(file)
+        X = mmread(lines)
+    except DataError:
+        raise
     except (ValueError, OverflowError, StopIteration) as error:
         raise DataError(f"{source!r} is not a sound Matrix Market file: {error}.") from None
     if np.iscomplexobj(X):
         raise DataError(f"{source!r} holds complex numbers.")
-    return X.astype(np.float64)
+    return X.astype(np.float64, copy=False)
 
 
-def read_mtx(stream: io.BufferedReader, source: str, choose: Choose) -> Table:
+class Watched:
+    """A file for a parser in C++: read-only, and at its end where a line is too long to be true.
+
+    The parser cannot pass errors of `read` on, and without `seek` it does not move in a file that
+    was closed after an error, which would abort the process.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.unended, self.ended = file, 0, False
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        part: bytes = b"" if self.ended else self.file.read(min(size, HEAD) if size > 0 else HEAD)
+        newline = part.rfind(b"\n")
+        self.unended = self.unended + len(part) if newline < 0 else len(part) - newline
+        self.ended = self.unended > LONGEST_LINE
+        return b"" if self.ended else part
+
+
+def _check_market(head: bytes, size: int, budget: Budget) -> None:
+    """Refuse a Matrix Market file whose first lines claim more than its bytes can hold."""
+    lines = [line for line in head.splitlines() if line.strip()]
+    claims = next((line for line in lines if not line.startswith(b"%")), None)
+    if claims is None:
+        raise ValueError("the line with its shape is missing")
+    if len(claims) > LONGEST_CLAIM:
+        raise ValueError("the line with its shape is too long")
+    numbers = [int(word) for word in claims.split()]
+    rows, columns = numbers[:2]
+    entries = numbers[2] if len(numbers) > 2 else rows * columns
+    if min(rows, columns, entries) < 0 or LEAST_ENTRY * entries > 2 * size:
+        raise ValueError(f"it claims {entries:,} values in {shown(size)}")
+    if len(numbers) > 2:
+        budget.check_spread(rows, "row", size)
+        budget.check_spread(columns, "column", size)
+    budget.check(COORDINATE * entries, f"{entries:,} values")
+
+
+def read_mtx(stream: Stream, source: str, choose: Choose, budget: Budget) -> Table:
     """A Matrix Market file; coordinates stay sparse."""
-    X = read_matrix(stream, source)
+    X = read_matrix(stream, source, budget)
     return chosen(X if isinstance(X, np.ndarray) else _tidy(X), None, {}, choose)
 
 
-def read_svmlight(stream: io.BufferedReader, source: str, form: Form, choose: Choose) -> Table:
+class Entries:
+    """Lines of an SVMlight file, counted on their way to the parser."""
+
+    def __init__(self, stream: Stream, budget: Budget) -> None:
+        self.stream, self.budget, self.size = stream, budget, 0
+
+    def read(self) -> NoReturn:
+        raise io.UnsupportedOperation("it is read line by line")
+
+    def __iter__(self) -> Iterator[bytes]:
+        entries = rows = 0
+        while line := self.stream.readline(self.budget.line):
+            self.budget.check_line(line)
+            self.size += len(line)
+            entries, rows = entries + line.count(b":"), rows + 1
+            self.budget.check(COORDINATE * (entries + rows), f"{entries:,} values")
+            yield line
+
+
+def read_svmlight(stream: Stream, source: str, form: Form, choose: Choose, budget: Budget) -> Table:
     """Lines of ``label index:value ...``; the first index is 1, or 0 where the user says so."""
     from sklearn.datasets import load_svmlight_file
 
+    lines = Entries(stream, budget)
     try:
-        X, y = load_svmlight_file(stream, dtype=np.float64, zero_based=form.zero_based)
+        X, y = load_svmlight_file(lines, dtype=np.float64, zero_based=form.zero_based)
+    except DataError:
+        raise
     except (ValueError, OverflowError) as error:
         if "Invalid index 0" in str(error):
             raise DataError(
@@ -119,6 +235,7 @@ def read_svmlight(stream: io.BufferedReader, source: str, form: Form, choose: Ch
                 "in predict too."
             ) from None
         raise DataError(f"{source!r} is not a sound SVMlight file: {error}.") from None
+    budget.check_spread(X.shape[1], "column", lines.size)
     table = chosen(_tidy(sparse.csr_array(X)), None, {"label": y}, choose)
     table.elastic = True
     return table
@@ -134,15 +251,15 @@ def chosen(X: Any, names: list[str] | None, vectors: Mapping[str, Any], choose: 
     """The chosen columns of a matrix, and what is kept apart from vectors or columns."""
     if X.shape[0] == 0:
         raise DataError("the matrix has no rows.")
-    listed = names or [str(number) for number in range(1, X.shape[1] + 1)]
+    listed = names or Numbers(X.shape[1])
     choice = choose(listed, list(vectors))
-    features = list(choice.features)
+    features = choice.features
     aside = {
         role: vectors[name] if name in vectors else _column(X, listed.index(name))
         for role, name in choice.aside.items()
     }
-    if features != list(range(X.shape[1])):
-        X = X[:, features]
+    if list(features) != list(range(X.shape[1])):
+        X = X[:, list(features)]
         names = None if names is None else [names[column] for column in features]
     return Table(X, names, aside)
 
