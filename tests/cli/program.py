@@ -43,13 +43,15 @@ class Caller:
 
         self.capfd.readouterr()
         self.monkeypatch.setattr(sys, "argv", ["skstretch", *map(str, words)])
-        kept = signal.getsignal(signal.SIGTERM)
+        numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        kept = {number: signal.getsignal(number) for number in numbers}
         try:
             main()
             code = 0
         except SystemExit as end:
             code = end.code or 0
         finally:
-            signal.signal(signal.SIGTERM, kept)
+            for number, handler in kept.items():
+                signal.signal(number, handler)
         out, err = self.capfd.readouterr()
         return Done(code, out, err)

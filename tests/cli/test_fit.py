@@ -499,6 +499,12 @@ def test_ways_out_work(call, folder):
             "the target has 3 different numbers; if they are classes, pass --task classification",
         ),
         ([1.5, 2, 3], "regression", "the target has 3 different numbers"),
+        (
+            list(range(30)),
+            "regression",
+            "the target has 30 different numbers; if they are classes, pass --task classification",
+        ),
+        ([*range(20), 25], "regression", "the target has 21 different numbers"),
     ],
 )
 def test_the_rule_for_the_task(call, folder, values, task, reason):
@@ -532,6 +538,56 @@ def test_columns_that_count_rows(call, folder):
         "note: column 'sample_id' looks like an identifier and is used as a feature: --drop "
         "sample_id leaves it out.\n"
     ) in done.err
+
+
+@pytest.mark.parametrize("value", ["3", "9007199254740994000", "6.02e23"])
+def test_a_constant_column_is_no_identifier(call, folder, value):
+    X, y = diabetes(30)
+    write_csv(folder / "i.csv", X, {"id": [value] * 30, "y": y}, names=NAMES)
+    assert "identifier" not in call("fit", "i.csv", "-t", "y", *SAVED, "--c", "0.1,1").err
+
+
+def test_large_measurements_are_no_identifiers(call, folder):
+    X, y = diabetes(30)
+    write_csv(folder / "i.csv", X, {"photons": 1e22 * X[:, 2], "y": y}, names=NAMES)
+    assert "identifier" not in call("fit", "i.csv", "-t", "y", *SAVED, "--c", "0.1,1").err
+
+
+def test_one_of_a_kind(call, folder):
+    (folder / "one.csv").write_text("a,y\n" + "".join(f"{i},{3 * i % 7}\n" for i in range(12)))
+    done = call("fit", "one.csv", "-t", "y", *SAVED, "--k", "2", "--a", "0", "--c", "1")
+    assert "12 rows, 1 feature\n" in done.out
+    assert "from 1 cell," in done.out
+    words = " ".join(call("inspect", "m.stretchy").out.split())
+    assert "12 rows, 1 feature " in words
+    done = call("fit", "one.csv", "-t", "y", *SAVED, "--keep", "2")
+    assert "the file has 1 feature; to keep" in done.err
+
+
+def with_thousands(header, rows):
+    for i, row in enumerate(rows):
+        row[0] = f'"1,234,{i:03d}"'
+
+
+def with_thousands_or_decimals(header, rows):
+    for i, row in enumerate(rows):
+        row[0] = f'"1,{i:03d}"'
+
+
+def test_commas_between_thousands(call, folder):
+    changed(folder, with_thousands)
+    done = call("fit", "bad.csv", "-t", "y", *SAVED)
+    assert done.err == (
+        "error: column 'age' holds text ('1,234,000' in line 2). If the comma parts thousands, "
+        "write the numbers without it, 1234000 in place of '1,234,000'.\n"
+    )
+    changed(folder, with_thousands_or_decimals)
+    done = call("fit", "bad.csv", "-t", "y", *SAVED)
+    assert done.err == (
+        "error: column 'age' holds text ('1,000' in line 2). If the comma is a decimal mark, pass "
+        "--decimal , and if it parts thousands, write the numbers without it, 1000 in place of "
+        "'1,000'.\n"
+    )
 
 
 def test_places_that_cannot_be_written(call, folder):

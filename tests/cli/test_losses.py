@@ -53,3 +53,10 @@ def test_balanced_error_rate():
     assert plain.model.mean == pytest.approx(np.mean(codes != predicted))
     assert balanced.baseline.mean == pytest.approx(2 / 3)
     assert plain.baseline.mean == pytest.approx(1 - np.bincount(codes).max() / 60)
+
+
+def test_classes_that_no_row_has_do_not_count():
+    """As in scikit-learn: the mean over the classes that are there."""
+    codes, predicted = np.array([0, 0, 2, 2]), np.array([1, 1, 0, 2])
+    balanced, _ = error_rates(codes, predicted, 4)
+    assert balanced.model.mean == pytest.approx(0.75)

@@ -179,6 +179,18 @@ def test_tab_separated_output(call, folder, regressor, new):
     assert (folder / "p.tsv").read_text().splitlines()[0] == "prediction\tlower\tupper"
 
 
+def test_cells_that_a_spreadsheet_would_run(call, folder, regressor, frame):
+    who = ["=1+1", "+1", "-2", "@sum", "a=b", "", "-x", "\tx", "plain", "1e5"]
+    write_csv(folder / "who.csv", frame.to_numpy()[:10], {"=id": who}, names=NAMES)
+    words = ("predict", "m.stretchy", "who.csv", "--id", "=id")
+    columns = read_csv(call(*words).out)
+    assert columns["=id"][:9] == ["=1+1", "+1", "-2", "@sum", "a=b", "", "-x", "x", "plain"]
+    safe = read_csv(call(*words, "--excel-safe").out)
+    assert list(safe) == ["'=id", "prediction"]
+    assert safe["'=id"] == ["'=1+1", "+1", "-2", "'@sum", "a=b", "", "'-x", "x", "plain", "1e5"]
+    assert safe["prediction"] == columns["prediction"]
+
+
 def test_mistakes(call, folder, regressor, frame, new):
     def words(*line):
         done = call("predict", *line)

@@ -66,6 +66,14 @@ def test_help_loads_nothing_heavy(words):
     assert not {"numpy", "scipy", "sklearn", "pyarrow"} & {*loaded}
 
 
+@pytest.mark.parametrize("words", [(), *((command,) for command in COMMANDS)])
+def test_help_names_no_type_where_an_option_takes_no_value(call, words):
+    page = call(*words, "--help").out
+    assert "--help" in page
+    assert "<bool>" not in page
+    assert "BOOLEAN" not in page
+
+
 def test_unknown_commands_and_options(call):
     done = call("fitt")
     assert done.code == 2

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Annotated, Any, NoReturn, TypeVar, cast
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from skstretch.cli import compare, datasets, fit, inspect, predict, report, version
 from skstretch.cli.console import fail
@@ -49,19 +50,36 @@ def guarded(command: Command) -> Command:
 
     @wraps(command)
     def run(*args: Any, **keywords: Any) -> Any:
+        early = signal.getsignal(signal.SIGINT)
         try:
+            if early is not signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             return command(*args, **keywords)
         except KeyboardInterrupt:
             fail("interrupted.")
             raise SystemExit(INTERRUPTED) from None
         except BrokenPipeError:
             # whoever read stdout has had enough; keep Python from flushing into it at exit
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise SystemExit(FAILURE) from None
         except Exception as error:
+            if _interrupted(error):
+                fail("interrupted.")
+                raise SystemExit(INTERRUPTED) from None
             _end(error)
+        finally:
+            signal.signal(signal.SIGINT, early)
 
     return cast(Command, run)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: some packages turn it into one while they are imported."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _end(error: Exception) -> NoReturn:
@@ -100,10 +118,30 @@ def print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+class _Bare:
+    """Help pages without a type beside options that take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        listed: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in listed:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+        return listed
+
+
+class BareCommand(_Bare, TyperCommand):
+    """A command."""
+
+
+class BareGroup(_Bare, TyperGroup):
+    """The program."""
+
+
 def program() -> typer.Typer:
     """The app with its commands."""
     app = typer.Typer(
         name="skstretch",
+        cls=BareGroup,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -120,7 +158,8 @@ def program() -> typer.Typer:
     ) -> None: ...
 
     for name, module in COMMANDS.items():
-        app.command(name, epilog=shown(module.EXAMPLES))(guarded(getattr(module, name)))
+        add = app.command(name, cls=BareCommand, epilog=shown(module.EXAMPLES))
+        add(guarded(getattr(module, name)))
     return app
 
 
@@ -133,7 +172,10 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    signal.signal(signal.SIGTERM, _terminate)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup ignores it
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _terminate)
     try:
         program()(prog_name="skstretch")
     except KeyboardInterrupt:

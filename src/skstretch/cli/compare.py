@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, print_json, printable, show
+from skstretch.cli.console import Talk, counted, print_json, printable, show, stdout
 from skstretch.cli.data.files import Form
 from skstretch.cli.options import takes_form
 
@@ -54,9 +54,11 @@ def compare(
     if json:
         print_json(_facts(problem, places, measure, folds, seed))
         return
+    size = f"{counted(problem.X.shape[0], 'row')}, {counted(problem.X.shape[1], 'feature')}"
     print(
-        f"{problem.task} of {printable(problem.target)!r} ({problem.reason})\n"
-        f"{problem.X.shape[0]:,} rows, {problem.X.shape[1]:,} features, {folds} outer folds"
+        f"{problem.task} of {problem.target!r} ({printable(problem.reason)})\n"
+        f"{size}, {folds} outer folds",
+        file=stdout(),
     )
     show(_table(places, measure))
 

@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, check_writable, nearest, print_json, quoted, show
+from skstretch.cli.console import (
+    Talk,
+    cell,
+    check_writable,
+    counted,
+    nearest,
+    print_json,
+    quoted,
+    show,
+)
 from skstretch.exceptions import DataError, Failure
 
 EXAMPLES = ("skstretch datasets", "skstretch datasets spectra -o spectra.csv")
@@ -69,7 +78,7 @@ def _write(name: str, output: Path, talk: Talk) -> None:
         for line in rows:
             file.write(line)
     talk.done(
-        f"wrote {bunch.data.shape[0]:,} rows to {output}; the target is "
+        f"wrote {counted(bunch.data.shape[0], 'row')} to {output}; the target is "
         + ("the label" if sparse else "'target'")
     )
 
@@ -112,7 +121,6 @@ def _place(where: str) -> str:
 def _table(listed: list[dict[str, Any]]) -> Any:
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for label in ("name", "task", "kind"):
@@ -127,7 +135,7 @@ def _table(listed: list[dict[str, Any]]) -> Any:
             row["kind"],
             f"{row['samples']:,}",
             f"{row['features']:,}",
-            Text(_place(row["where"])),
+            cell(_place(row["where"])),
         )
     return table
 

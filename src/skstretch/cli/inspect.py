@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import print_json, printable, show
+from skstretch.cli.console import cell, print_json, show
 
 EXAMPLES = (
     "skstretch inspect diabetes.stretchy",
@@ -78,22 +78,20 @@ def _intervals(header: dict[str, Any]) -> str:
 
 
 def _page(found: dict[str, Any]) -> Any:
-    from rich.text import Text
-
     from skstretch.cli.learning import BALANCED, SQUARED
-    from skstretch.cli.summary import chosen_words, classes_words, grid, numerics_words
+    from skstretch.cli.summary import chosen_words, classes_words, grid, numerics_words, size_words
 
     table = grid()
     score = ""
     if "score" in found:
         names = {"regression": SQUARED, "classification": BALANCED}
-        folds = "" if found["cv"] is None else f" (--cv {printable(str(found['cv']))})"
+        folds = "" if found["cv"] is None else f" (--cv {found['cv']})"
         score = f"{names[found['task']]} {_score(found)}{folds}"
     rows = {
         "file": f"{found['file']}, {found['bytes']:,} bytes, schema {found['schema']}",
         "model": f"{found['class']} ({found['task']}{_of(found['target'])})",
         "classes": classes_words([str(name) for name in found.get("classes", [])]),
-        "data": f"{found['rows']:,} rows, {found['features']:,} features",
+        "data": size_words(found),
         "chosen": chosen_words(found),
         "cross-validated": score,
         "numerics": numerics_words(found),
@@ -104,7 +102,7 @@ def _page(found: dict[str, Any]) -> Any:
     }
     for label, text in rows.items():
         if text:
-            table.add_row(label, Text(text))
+            table.add_row(label, cell(text))
     return table
 
 
@@ -115,7 +113,7 @@ def _notes(found: dict[str, Any]) -> list[str]:
 
 
 def _of(target: str | None) -> str:
-    return "" if target is None else f" of {printable(target)!r}"
+    return "" if target is None else f" of {target!r}"
 
 
 def _score(found: dict[str, Any]) -> str:
@@ -129,7 +127,6 @@ def _score(found: dict[str, Any]) -> str:
 def _features(found: dict[str, Any]) -> Any:
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     from skstretch.cli.summary import short
 
@@ -141,7 +138,7 @@ def _features(found: dict[str, Any]) -> Any:
     table.add_column("effect of one sd", justify="right")
     table.add_column("of one unit", justify="right")
     for row in found["top"]:
-        cells = [Text(printable(row["feature"]))]
-        cells += [Text(printable(str(row["of"])))] if several else []
+        cells = [cell(row["feature"])]
+        cells += [cell(row["of"])] if several else []
         table.add_row(*cells, short(row["effect"]), short(row["slope"]))
     return table

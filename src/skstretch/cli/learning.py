@@ -90,8 +90,8 @@ def check_counts(grid: tuple[Any, ...], n_features: int) -> None:
     for count in grid:
         if isinstance(count, int) and count > n_features:
             raise DataError(
-                f"--keep {count}: the file has {n_features:,} features; to keep all of them as "
-                "one of the choices use --density 1."
+                f"--keep {count}: the file has {counted(n_features, 'feature')}; to keep all of "
+                "them as one of the choices use --density 1."
             )
 
 
@@ -300,7 +300,8 @@ def error_rates(
     """Balanced error rate (the mean over classes) and error rate, beside the largest class."""
     own = _ones(codes) if weights is None else weights
     sizes = np.bincount(codes, weights=own, minlength=n_classes)
-    balance = (own.sum() / (n_classes * np.where(sizes > 0, sizes, np.inf)))[codes]
+    present = np.count_nonzero(sizes)
+    balance = (own.sum() / (present * np.where(sizes > 0, sizes, np.inf)))[codes]
     wrong, other = predicted != codes, codes != np.argmax(sizes)
     return [
         Judged(

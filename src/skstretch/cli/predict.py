@@ -2,14 +2,21 @@
 
 import csv
 import io
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, check_writable, print_json, write_text
+from skstretch.cli.console import (
+    Talk,
+    check_writable,
+    counted,
+    print_json,
+    printable,
+    stdout,
+    write_text,
+)
 from skstretch.cli.data.files import Form
 from skstretch.cli.options import takes_form
 from skstretch.exceptions import DataError
@@ -20,6 +27,8 @@ EXAMPLES = (
     "cat new.csv | skstretch predict genes.stretchy - --proba > probabilities.csv",
 )
 MODEL = ".stretchy"
+# what spreadsheets take for the start of a formula
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @takes_form
@@ -50,6 +59,14 @@ def predict(
         typer.Option("--id", metavar="COL", help="Copy a column of DATA; may be repeated."),
     ] = None,
     drop: options.Drop = None,
+    excel_safe: Annotated[
+        bool,
+        typer.Option(
+            "--excel-safe",
+            help="Put ' before text that a spreadsheet would take for a formula: it starts with "
+            "= + - or @.",
+        ),
+    ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -73,25 +90,38 @@ def predict(
     if json and output is None:
         print_json(columns)
         return
-    text = written(columns, "\t" if output and output.suffix == ".tsv" else ",")
+    text = written(columns, "\t" if output and output.suffix == ".tsv" else ",", excel_safe)
     if output is None:
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
-        sys.stdout.buffer.flush()
+        out = stdout()
+        text = printable(text, "\n\t") if out.isatty() else text
+        out.buffer.write(text.encode("utf-8", "surrogateescape"))
+        out.buffer.flush()
         return
     write_text(output, text)
     if json:
         found = {"rows": table.X.shape[0], "columns": list(columns), "output": str(output)}
         print_json({**found, "target": target})
-    talk.done(f"wrote {table.X.shape[0]:,} predictions to {output}")
+    talk.done(f"wrote {counted(table.X.shape[0], 'prediction')} to {output}")
 
 
-def written(columns: dict[str, Any], separator: str) -> str:
+def written(columns: dict[str, Any], separator: str, excel_safe: bool = False) -> str:
     """Columns as CSV; floats in the shortest form that reads back exactly."""
     out = io.StringIO()
     writer = csv.writer(out, delimiter=separator, lineterminator="\n")
-    writer.writerow(columns)
     lists = [
         list(values) if isinstance(values, list) else values.tolist() for values in columns.values()
     ]
+    if excel_safe:
+        lists = [[_safe(value) for value in values] for values in lists]
+    writer.writerow([_safe(name) for name in columns] if excel_safe else columns)
     writer.writerows(zip(*lists, strict=True))
     return out.getvalue()
+
+
+def _safe(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula; text that is a number stays one."""
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    from skstretch.cli.data.delimited import number_in
+
+    return value if number_in(value) is not None else f"'{value}"

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 from rich.table import Table
-from rich.text import Text
 
-from skstretch.cli.console import SHOWN, listed, printable
+from skstretch.cli.console import SHOWN, cell, counted, listed
 
 
 def facts(
@@ -108,13 +107,13 @@ def page(found: dict[str, Any]) -> Table:
     table = grid()
 
     def row(label: str, text: str) -> None:
-        table.add_row(label, Text(text))
+        table.add_row(label, cell(text))
 
-    row("task", f"{found['task']} of {printable(found['target'])!r} ({found['task_reason']})")
+    row("task", f"{found['task']} of {found['target']!r} ({found['task_reason']})")
     if "classes" in found:
         sizes = zip(found["classes"], found["class_sizes"], strict=True)
         row("classes", classes_words([f"{name} ({size:,})" for name, size in sizes]))
-    row("data", f"{found['rows']:,} rows, {found['features']:,} features")
+    row("data", size_words(found))
     row("chosen", chosen_words(found))
     row("", f"from {_cells(found)}, {found['cv']} cross-validation")
     for one in found["errors"]:
@@ -135,12 +134,18 @@ def page(found: dict[str, Any]) -> Table:
 
 def classes_words(names: list[str]) -> str:
     """The first few of many classes."""
-    return listed([printable(name) for name in names[:SHOWN]], len(names))
+    return listed(names[:SHOWN], len(names))
 
 
 def _cells(found: dict[str, Any]) -> str:
     unusable = found["cells_unusable"]
-    return f"{found['cells']:,} cells" + (f" ({unusable} too ill-conditioned)" if unusable else "")
+    ill = f" ({unusable:,} too ill-conditioned)" if unusable else ""
+    return counted(found["cells"], "cell") + ill
+
+
+def size_words(found: dict[str, Any]) -> str:
+    """Rows and features in one line."""
+    return f"{counted(found['rows'], 'row')}, {counted(found['features'], 'feature')}"
 
 
 def chosen_words(found: dict[str, Any]) -> str:
@@ -148,7 +153,7 @@ def chosen_words(found: dict[str, Any]) -> str:
     k = "" if found["a"] == 0 else f", k = {found['k']:g}"
     limit = " (the linear limit: ridge)" if found["a"] == 0 else ""
     used = found["features_used"]
-    kept = f"{used:,} features" if used < found["features"] else "all features"
+    kept = counted(used, "feature") if used < found["features"] else "all features"
     return f"a = {found['a']:g}{limit}{k}, c = {found['c']:.3g}, {kept}"
 
 

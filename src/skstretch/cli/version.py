@@ -3,10 +3,8 @@
 import platform
 from importlib import metadata
 
-from rich.text import Text
-
 from skstretch.cli import options
-from skstretch.cli.console import print_json, show
+from skstretch.cli.console import cell, print_json, show
 
 EXAMPLES = ("skstretch version", "skstretch version --json")
 PACKAGES = ("skstretch", "numpy", "scipy", "scikit-learn", "typer", "rich", "pyarrow", "altair")
@@ -28,5 +26,5 @@ def version(json: options.Json = False, quiet: options.Quiet = False) -> None:
         return
     table = grid()
     for name, value in found.items():
-        table.add_row(name, Text(value))
+        table.add_row(name, cell(value))
     show(table)
