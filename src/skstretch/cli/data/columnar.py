@@ -146,7 +146,7 @@ class _Record:
         """A field that is a vector of two int64 each."""
         start = self._target(field)
         count = struct.unpack_from("<I", self.data, start)[0]
-        return struct.iter_unpack("<qq", self.data[start + 4 : start + 4 + 16 * count])  # type: ignore[return-value]
+        return struct.iter_unpack("<qq", self.data[start + 4 : start + 4 + 16 * count])
 
     def _target(self, field: int) -> int:
         place = self.place(field)
