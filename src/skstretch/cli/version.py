@@ -7,20 +7,24 @@ from skstretch.cli import options
 from skstretch.cli.console import cell, print_json, show
 
 EXAMPLES = ("skstretch version", "skstretch version --json")
-PACKAGES = ("skstretch", "numpy", "scipy", "scikit-learn", "typer", "rich", "pyarrow", "altair")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "typer", "rich", "pyarrow", "altair")
 
 
 def version(json: options.Json = False, quiet: options.Quiet = False) -> None:
     """Print the versions of skstretch, Python and the packages that it uses."""
+    from skstretch import __version__
     from skstretch.cli.summary import grid
 
-    found = {"python": platform.python_version(), "system": platform.platform()}
+    found = {
+        "skstretch": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
     for package in PACKAGES:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             found[package] = "not installed"
-    found = {"skstretch": found.pop("skstretch"), **found}
     if json:
         print_json(found)
         return
