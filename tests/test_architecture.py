@@ -21,8 +21,8 @@ REPRODUCTION = Path(__file__).parents[1] / "reproduction"
 # ROOT is `skstretch/__init__.py`, the public names: only the rooms above it may ask it.
 ROOT = "__init__"
 MAY_IMPORT = {
-    "_version": set(),
     "exceptions": set(),
+    "_version": set(),
     "style": set(),
     "core": set(),
     "designs": {"core"},

@@ -4,7 +4,7 @@ This module imports nothing, so that any room may raise what it defines and `sks
 not wait for numpy.
 """
 
-# Warnings of fits that go on.
+# Warnings: the work goes on.
 
 
 class IllConditionedWarning(UserWarning):
@@ -13,6 +13,10 @@ class IllConditionedWarning(UserWarning):
 
 class GridEdgeWarning(UserWarning):
     """The chosen cell lies on the edge of its grid: a better one may lie beyond."""
+
+
+class OtherVersionWarning(UserWarning):
+    """A pickle was written by another version; `sklearn.exceptions` has one for its own."""
 
 
 # What a fit, or a question to a fitted model, can fail of.

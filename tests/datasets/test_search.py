@@ -20,6 +20,7 @@ from skstretch import datasets
 from skstretch.datasets import (
     ChecksumError,
     DatasetNotFoundError,
+    download,
     fetch_diabetes,
     fetch_gisette,
     fetch_prostate,
@@ -164,6 +165,58 @@ def test_bad_download(tmp_path, known, fault):
     assert left == [], "nothing of a bad download is kept"
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_download_without_end_is_given_up(tmp_path, monkeypatch, known):
+    pytest.importorskip("pooch", reason="downloads need the extra `data`")
+    with serving({"small.data": TEXT}, endless=frozenset(["small.data"])) as url:
+        dataset = small_set(f"{url}/small.data", known=known)
+        (form,) = dataset.forms
+        form = replace(form, files=(replace(form.files[0], most=1000),))
+        with pytest.raises(DatasetNotFoundError, match=r"more than [0-9,]+ bytes came"):
+            load(replace(dataset, forms=(form,)), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_download_that_drips_is_given_up(tmp_path, monkeypatch):
+    pytest.importorskip("pooch", reason="downloads need the extra `data`")
+    monkeypatch.setattr(download, "TIMEOUT", 1.0)
+    monkeypatch.setattr(download, "SLOWEST", 1 << 40)
+    with serving({"small.data": TEXT * 1000}, dripping=frozenset(["small.data"])) as url:
+        dataset = small_set(f"{url}/small.data", known=False)
+        with pytest.raises(DatasetNotFoundError, match="bytes came in 1 seconds: too slow"):
+            load(dataset, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import time; time.sleep(60)", "it took more than 2 seconds"),
+        ("x = bytearray(8 << 30)", "MemoryError"),
+        ("raise OSError('no such set')", "OSError: no such set"),
+    ],
+)
+def test_a_process_with_bounds(code, message):
+    with pytest.raises(OSError, match=message):
+        download.run_bounded(code, (), 2.0 if "sleep" in code else 60.0, 2 << 30)
+
+
+def test_openml_is_asked_by_another_process(tmp_path, monkeypatch):
+    """Without a network it fails there, and the error comes back."""
+    asked = []
+
+    def run(code, words, seconds, memory):
+        asked.append((words, seconds, memory))
+        compile(code, "code", "exec")
+        raise OSError("no network")
+
+    monkeypatch.setattr(download, "run_bounded", run)
+    with pytest.raises(DatasetNotFoundError, match="OpenML data set 4136: no network"):
+        load(replace(DATASETS["dexter"], forms=DATASETS["dexter"].forms[1:2]), tmp_path)
+    path = str(tmp_path / "dexter_openml.npz")
+    assert asked == [(("4136", path, "sparse"), 3600.0, 16 << 30)]
+
+
 def test_next_source_is_asked(tmp_path, closed_port):
     with serving({"small.data": TEXT}) as url:
         first, second = (small_set(f"{at}/small.data").forms[0] for at in (closed_port, url))
@@ -236,7 +289,12 @@ def openml(monkeypatch):
         answers.append(kwargs["data_id"])
         return sparse.csr_array(S), np.array(["1", "2", "1", "2", "2", "1"], dtype=object)
 
+    def here(code, words, seconds, memory):
+        number, path, kind = words
+        download.keep_openml(int(number), path, kind == "dense")
+
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch_openml)
+    monkeypatch.setattr(download, "run_bounded", here)
     return S, answers
 
 

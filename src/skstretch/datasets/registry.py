@@ -19,6 +19,12 @@ class File:
     url: str | None = None
     sha256: str | None = None
     size: int | None = None
+    most: int = 1 << 30  # bytes to accept where the size is not known
+
+    @property
+    def largest(self) -> int:
+        """The bytes that a download may bring."""
+        return self.most if self.size is None else self.size
 
 
 @dataclass(frozen=True)
@@ -437,6 +443,7 @@ GAZE = Dataset(
                     "columbia_gaze_data_set.zip",
                     "https://www.cs.columbia.edu/CAVE/databases/columbia_gaze/"
                     "columbia_gaze_data_set.zip",
+                    most=4 << 30,
                 ),
             ),
         ),

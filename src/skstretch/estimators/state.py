@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from skstretch._version import Versioned
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index, Mask
 from skstretch.solve import FittedModel
@@ -150,7 +151,7 @@ def or_as_before(method: Method) -> Method:
     return cast(Method, guarded)
 
 
-class Learner(BaseEstimator):
+class Learner(Versioned, BaseEstimator):
     """An estimator that stores a state, shows it as attributes, and forgets it."""
 
     _state: State

@@ -9,12 +9,13 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.designs import is_dask
 from skstretch.features.lazy import by_rows, checked, computed
 
 
-class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned, BaseEstimator):
     """``exp(-|x - centre|**2 / (2 width**2))`` for centres drawn from the training samples.
 
     Parameters

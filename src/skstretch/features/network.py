@@ -9,12 +9,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.designs import is_dask
 from skstretch.features.lazy import by_rows, checked, computed
 
 
-class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned, BaseEstimator):
     """Hidden layer with random, untrained weights: ``sigmoid(scale * (z W + v))``.
 
     Columns are standardised first, so that the units work in their curved range. All outputs are

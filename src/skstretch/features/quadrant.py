@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skstretch._version import Versioned
 from skstretch.core.quadrant import Quadrant, checked_offsets
 from skstretch.core.types import Array
 from skstretch.designs import checked_weights, is_dask
 from skstretch.features.lazy import by_blocks, checked, moments_of
 
 
-class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEstimator):
     """Standardise every column, then map it to the positive axis: ``exp(a z + b)``.
 
     Parameters
