@@ -33,7 +33,7 @@ class Section:
     text: str
     measure: Callable[[], Any]
     table: Callable[[Any], list[str]]
-    verdict: Callable[[Any], str] | None = None
+    goals: Callable[[Any], str] | None = None
 
 
 SECTIONS = {
@@ -57,7 +57,7 @@ SECTIONS = {
         "BLAS.",
         lambda: [sparse_search.measure(name) for name in ("dexter", "dorothea")],
         sparse_search.table,
-        sparse_search.verdict,
+        sparse_search.search_goals,
     ),
     "text": Section(
         "Text: one fit, generated",
@@ -66,7 +66,7 @@ SECTIONS = {
         "that product, at the rate of dense BLAS, which no sparse product reaches.",
         text.measure_part,
         text.part_table,
-        text.part_verdict,
+        text.part_goals,
     ),
     "whole": Section(
         "Text: all documents",
@@ -74,7 +74,7 @@ SECTIONS = {
         "which never forms it.",
         text.measure_whole,
         text.whole_table,
-        text.whole_verdict,
+        text.whole_goals,
     ),
     "gaze": Section(
         "Images: 980 x 1,200,000 pixels from a memory map",
@@ -83,7 +83,7 @@ SECTIONS = {
         "adds two readings of the file at the measured rate.",
         blocked.measure_gaze,
         blocked.gaze_table,
-        blocked.gaze_verdict,
+        blocked.gaze_goals,
     ),
     "growth": Section(
         "Growth",
@@ -91,7 +91,7 @@ SECTIONS = {
         "(images/growth.png)",
         blocked.measure_growth,
         blocked.growth_table,
-        blocked.growth_verdict,
+        blocked.growth_goals,
     ),
     "news": Section(
         "news20", "Real text, one fit each.", text.measure_news, text.news_table
@@ -137,8 +137,8 @@ def page(results: dict[str, Any]) -> list[str]:
         if name in results:
             one = results[name]
             lines += ["", f"## {section.title}", "", section.text, "", *section.table(one["found"])]
-            if section.verdict is not None:
-                lines += ["", section.verdict(one["found"])]
+            if section.goals is not None:
+                lines += ["", section.goals(one["found"])]
             lines += ["", f"Measured on {one['day']}: {one['machine']}."]
     return lines
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.limits import holds, rates
+from benchmarks.limits import goals, rates
 from benchmarks.peak import with_peak
 from benchmarks.search import C_GRID, K_GRID
 from skstretch import StretchyRegressor, StretchyRegressorCV
@@ -126,22 +126,25 @@ def gaze_table(t: dict[str, Any]) -> list[str]:
     ]
 
 
-def gaze_verdict(t: dict[str, Any]) -> str:
-    """What was asked for, and whether it holds."""
-    return (
-        f"Asked: one fit at most 1.6 times the bare product {holds(t['one'] <= 1.6 * t['bare'])}; "
-        f"five k at most 1.3 times five {holds(t['five'] <= 6.5 * t['bare'])}; at most 1 GB "
-        f"{holds(max(t['peak'], t['peak_five']) <= 1e9)}."
+def gaze_goals(t: dict[str, Any]) -> str:
+    """Targets beside results."""
+    one, five = t["one"] / t["bare"], t["five"] / (5 * t["bare"])
+    peak = max(t["peak"], t["peak_five"])
+    return goals(
+        ("one fit at most 1.6 times the bare product", f"{one:.2f}", one <= 1.6),
+        ("five k at most 1.3 times five products", f"{five:.2f}", five <= 1.3),
+        ("at most 1 GB", f"{peak / 1e9:.2f} GB", peak <= 1e9),
     )
 
 
-def growth_verdict(t: dict[str, Any]) -> str:
-    """What was asked for, and whether it holds."""
+def growth_goals(t: dict[str, Any]) -> str:
+    """Target beside result, and what memory does."""
     # moments, means and coefficients: about ten numbers a feature grow with D whatever is done
     rest = [row["peak"] - 80 * row["D"] for row in t["columns"]]
+    exponent = t["exponent"]
     return (
-        f"Asked: an exponent of at most 1.05 {holds(t['exponent'] <= 1.05)}. Memory less ten "
-        f"numbers a feature (moments, coefficients): {min(rest) / 1e6:.0f} to "
+        goals(("an exponent of at most 1.05", f"{exponent:.2f}", exponent <= 1.05))
+        + f" Memory less ten numbers a feature (moments, coefficients): {min(rest) / 1e6:.0f} to "
         f"{max(rest) / 1e6:.0f} MB."
     )
 

@@ -43,6 +43,7 @@ def _read_rate() -> float:
         return (1 << 28) / best_time(words.sum, 3)
 
 
-def holds(condition: bool) -> str:
-    """The words for a verdict."""
-    return "holds" if condition else "does not hold"
+def goals(*rows: tuple[str, str, bool]) -> str:
+    """Targets and results in one line: what, how much, reached or not."""
+    said = (f"{what}: {found} ({'reached' if met else 'missed'})" for what, found, met in rows)
+    return "Targets. " + "; ".join(said) + "."

@@ -191,22 +191,15 @@ def main() -> None:
             "",
             *regression_rows(regression_trials(sets)),
             "",
-            "What this says. More values of a overfit the choice; how far down the strengths reach "
-            "makes no difference. With the small grid the best score has the lowest error on "
-            "average, and the guarded rule with two standard errors loses nowhere by more than "
-            "2 %: it is the default, since a method that replaces ridge regression should first "
-            "of all not be worse. (The error without pac: there RidgeCV fails on single rows far "
-            "outside the training range.)",
+            "The default is the guarded rule with two standard errors: a method that replaces "
+            "ridge regression should first of all not lose to it. (The error without pac: there "
+            "RidgeCV fails on single rows far outside the training range.)",
             "",
             "## Classification: balanced error rate, by rule, class weights and threshold",
             "",
             *classification_rows(),
             "",
-            "Balanced weights help on the small unbalanced sets (colon, allaml). The guarded rule "
-            "lets the squared error of the scores decide where error counts hardly tell cells "
-            'apart. A tuned cut ("auto") matters on very unbalanced sets (dorothea in the arena) '
-            'and is left alone on these. Defaults: `rule="guarded"`, `class_weight="balanced"`, '
-            '`threshold="auto"`.',
+            'The defaults are `rule="guarded"`, `class_weight="balanced"`, `threshold="auto"`.',
         ],
     )
 
