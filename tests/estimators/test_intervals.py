@@ -387,3 +387,18 @@ def test_coverage_of_real_sets(data_dir, name):
 @pytest.fixture(scope="module")
 def simulated_trials():
     return simulated()
+
+
+@pytest.mark.parametrize("coverage", [1e-12, 1e-300])
+def test_tiny_coverages(coverage):
+    """``ceil(coverage (n + 1))`` is one and ``floor((1 - coverage) (n + 1))`` is n."""
+    rng = np.random.default_rng(0)
+    predictions, residuals = rng.standard_normal((4, 9)), rng.standard_normal(9)
+    lower, upper = jackknife_plus(predictions, residuals, coverage)
+    np.testing.assert_array_equal(lower, (predictions - np.abs(residuals)).max(axis=1))
+    np.testing.assert_array_equal(upper, (predictions + np.abs(residuals)).min(axis=1))
+    assert residual_width(residuals, coverage) == np.abs(residuals).min()
+    X, y = problem((30, 5))
+    model = StretchyRegressor().fit(X, y)
+    for method in ("plus", "residual"):
+        assert np.isfinite(model.predict_interval(X[:4], coverage, method)).all()

@@ -157,3 +157,42 @@ def test_routing_of_other_splitters(search, cv):
     with sklearn.config_context(enable_metadata_routing=False):
         expected = search(cv=cv, **FEW).fit(X, y)
     np.testing.assert_array_equal(model.fit(X, y).cv_predictions_, expected.cv_predictions_)
+
+
+@searches
+@pytest.mark.parametrize("enabled", [False, True])
+def test_a_generator_is_looked_at_once(search, enabled):
+    X, y, groups = grouped(search)
+    expected = by_list(search, X, y, groups)
+    with sklearn.config_context(enable_metadata_routing=enabled):
+        model = search(cv=GroupKFold(3).split(X, y, groups), **FEW).fit(X, y)
+        np.testing.assert_array_equal(model.cv_predictions_, expected.cv_predictions_)
+        with pytest.raises(ValueError, match=r"no split; a generator.*pass a list"):
+            model.fit(X, y)
+
+
+@searches
+@pytest.mark.parametrize("enabled", [False, True])
+@pytest.mark.parametrize(("cv", "splitter"), [(None, LeaveOneGroupOut()), (3, GroupKFold(3))])
+def test_groups_without_a_splitter(search, enabled, cv, splitter):
+    """``cv=None`` leaves one group out, a number makes folds of whole groups."""
+    X, y, groups = grouped(search)
+    expected = search(cv=list(splitter.split(X, y, groups)), **FEW).fit(X, y)
+    with sklearn.config_context(enable_metadata_routing=enabled):
+        model = search(cv=cv, **FEW).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(model.cv_predictions_, expected.cv_predictions_)
+    plain = search(cv=cv, **FEW).fit(X, y)
+    assert np.abs(model.cv_predictions_ - plain.cv_predictions_).max() > 1e-3
+
+
+@searches
+def test_groups_where_features_are_selected(search):
+    X, y, groups = grouped(search)
+    weights = (np.arange(len(y)) % 5 > 0).astype(float)
+    used = np.flatnonzero(weights)
+    model = search(density_grid=(0.5,), **FEW).fit(X, y, sample_weight=weights, groups=groups)
+    n_groups = np.unique(groups[used]).size
+    parts = GroupKFold(n_groups).split(used, groups=groups[used])
+    splits = [(used[train], used[test]) for train, test in parts]
+    expected = search(density_grid=(0.5,), cv=splits, **FEW).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.cv_predictions_, expected.cv_predictions_)

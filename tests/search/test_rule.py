@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from skstretch.core.crossfit import paired_error
 from skstretch.search import Cell, Outcome, judge
-from skstretch.search.rule import BalancedError, Scored, SquaredError
+from skstretch.search.rule import BalancedError, Scored, SquaredError, standard_error
 
 PLAIN = Cell(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)
 GOOD = Outcome(np.zeros((4, 1)), rcond=0.1, dof=5.0, n_features=10.0)
@@ -259,3 +259,52 @@ def test_balanced_error_is_sklearns(n_classes):
     expected = balanced_accuracy_score(codes, labels, sample_weight=weights) - 1
     assert found.score == pytest.approx(expected, rel=1e-12)
     assert -weights @ found.losses / weights.sum() == pytest.approx(expected, rel=1e-12)
+
+
+def test_balanced_error_counts_the_classes_present():
+    """A class that no test set holds does not dilute the error: as scikit-learn has it."""
+    codes, rng = np.array([0, 0, 0, 1, 1]), np.random.default_rng(0)
+    Y = np.where(codes[:, None] == np.arange(3), 1.0, -1.0)
+    for _ in range(5):
+        outputs, weights = rng.standard_normal((5, 3)), rng.uniform(0.5, 2.0, 5)
+        found = BalancedError(codes, 3, Y, weights)(outputs)
+        # by hand what balanced_accuracy_score says, which warns of predictions of class 2
+        right = outputs.argmax(axis=1) == codes
+        recalls = [
+            weights[codes == c] @ right[codes == c] / weights[codes == c].sum() for c in (0, 1)
+        ]
+        assert found.score == pytest.approx(np.mean(recalls) - 1.0, abs=1e-12)
+    wrong = BalancedError(codes, 3, Y, np.ones(5))(-Y)
+    assert wrong.score == -1.0
+
+
+def penalties(*strengths):
+    return [Cell(1.0, 1.5, 1.0 / s, s, 1.0) for s in strengths]
+
+
+@pytest.mark.parametrize("rule", ["best", "guarded"])
+def test_ties_go_to_the_stronger_penalty(rule):
+    cells = penalties(1e-3, 1e-2, 1e-1, 1.0)
+    scores = [scored([1, 1]), scored([1, 1]), scored([1, 1]), scored([2, 2])]
+    verdict = chosen(cells, [GOOD] * 4, scores, rule)
+    assert verdict.chosen == 2
+    np.testing.assert_array_equal(verdict.tied, [True, True, True, False])
+
+
+def test_no_cell_wins_by_less_than_its_error():
+    cells = penalties(1e-9, 1e-2)
+    better, plain = scored([1.0, 1.0]), scored([1.001, 1.001])
+    for error, winner in ((0.0, 0), (0.0009, 0), (0.0011, 1), (0.1, 1)):
+        scores = [replace(better, error=error, tie_error=error), plain]
+        assert chosen(cells, [GOOD] * 2, scores, "best").chosen == winner
+
+
+def test_standard_error_of_means_alone():
+    losses, weights = np.array([0.0, 1.0, 1.0, 0.0]), np.array([1.0, 2.0, 1.0, 1.0])
+    mean = weights @ losses / weights.sum()
+    expected = np.sqrt(weights @ (losses - mean) ** 2) / weights.sum()
+    for score in (-mean, 1.0 - mean):
+        one = Scored(score, losses, 0.0)
+        assert standard_error([one], one, weights, weights, None) == pytest.approx(expected)
+    other = Scored(0.3, losses, 0.0)
+    assert np.isnan(standard_error([other], other, weights, weights, None))

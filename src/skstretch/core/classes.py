@@ -29,10 +29,14 @@ def decided(outputs: Array) -> Index:
 
 
 def balanced_weights(codes: Index, n_classes: int, weights: Array) -> Array:
-    """The weight of each class that gives all classes the same total weight."""
+    """The weight of each class that gives all classes present the same total weight.
+
+    As in scikit-learn's balanced accuracy, a class without samples does not count.
+    """
     totals = np.bincount(codes, weights=weights, minlength=n_classes)
-    safe = np.where(totals > 0, totals, 1.0)
-    return np.where(totals > 0, weights.sum() / (n_classes * safe), 0.0)
+    present = totals > 0
+    safe = np.where(present, totals, 1.0)
+    return np.where(present, weights.sum() / (max(1, present.sum()) * safe), 0.0)
 
 
 def class_weights(

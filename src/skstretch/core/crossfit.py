@@ -6,10 +6,11 @@ Dual: with ``beta = G y`` the residuals of samples S by the model fitted without
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import lapack
 
 from skstretch.core.dual import DualSolution, Inverse
 from skstretch.core.types import Array, Index
@@ -17,16 +18,34 @@ from skstretch.core.types import Array, Index
 
 @dataclass(frozen=True)
 class Fold:
-    """One split: the samples that are not trained on, and those of them that are predicted."""
+    """One split: the samples that are not trained on, and those of them that are predicted.
+
+    A bootstrap trains on some samples several times: the `repeated`, each as often as `times`
+    says.
+    """
 
     held: Index
     tested: Index
+    repeated: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    times: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def positions(self) -> Index:
-        """Where the tested samples stand among the held ones."""
+        """Where the tested samples stand among the held ones, and so among the changed ones."""
         order = np.argsort(self.held)
         return order[np.searchsorted(self.held, self.tested, sorter=order)]
+
+    @property
+    def changed(self) -> Index:
+        """The samples whose weight is not that of the whole: the held ones, then the repeated."""
+        return np.concatenate([self.held, self.repeated])
+
+    def weights(self, weights: Array) -> Array:
+        """The weights of training: zero for the held, times w for the repeated."""
+        training = weights.copy()
+        training[self.held] = 0.0
+        training[self.repeated] *= self.times
+        return training
 
 
 def loo_residuals(inverse: Inverse, solution: DualSolution) -> Array:
@@ -34,28 +53,69 @@ def loo_residuals(inverse: Inverse, solution: DualSolution) -> Array:
     return np.asarray(solution.beta / inverse.diagonal()[:, None])
 
 
-def held_residuals(inverse: Inverse, solution: DualSolution, held: Index) -> Array:
-    """Residuals of the held-out samples by the model fitted without them, (held, t)."""
-    return np.asarray(np.linalg.solve(inverse.block(held), solution.beta[held]))
+def changed_residuals(inverse: Inverse, solution: DualSolution, fold: Fold) -> tuple[Array, Array]:
+    """``(r, A)``, ``A r = beta_S``, ``A = G_SS + diag(t / ((1 - t) lam))``, S trained t times.
+
+    A weight that becomes t times as large adds ``d = lam (1/t - 1)`` to the diagonal of the
+    system, and ``beta' = beta - G[:, S] r`` with ``r = d beta'_S``: on the held-out samples
+    (t = 0) the residuals by the model fitted without them. Without a penalty repetitions change
+    nothing, and take no part.
+    """
+    S = fold.changed
+    A = inverse.block(S)
+    if fold.repeated.size:
+        lam = inverse.penalties[fold.repeated]
+        with np.errstate(divide="ignore"):
+            extra = fold.times / ((1.0 - fold.times) * lam)
+        live = np.concatenate([np.ones(fold.held.size, dtype=bool), lam > 0.0])
+        A.flat[fold.held.size * (S.size + 1) :: S.size + 1] += extra
+        r = np.zeros((S.size, solution.beta.shape[1]))
+        A, S = A[np.ix_(live, live)], S[live]
+        r[live] = np.linalg.solve(A, solution.beta[S])
+        return r, A
+    return np.asarray(np.linalg.solve(A, solution.beta[S])), A
 
 
-def without(inverse: Inverse, solution: DualSolution, held: Index) -> Array:
-    """Dual coefficients of the model fitted without the held-out samples: zero on them, (M, t)."""
-    residuals = held_residuals(inverse, solution, held)
-    beta = solution.beta - inverse.columns(held) @ residuals
-    beta[held] = 0.0
+def without(inverse: Inverse, solution: DualSolution, fold: Fold) -> Array:
+    """Dual coefficients of the model fitted to a fold: zero on the held-out samples, (M, t)."""
+    residuals, _ = changed_residuals(inverse, solution, fold)
+    beta = solution.beta - inverse.columns(fold.changed) @ residuals
+    beta[fold.held] = 0.0
     return np.asarray(beta)
 
 
-def out_of_fold(inverse: Inverse, solution: DualSolution, folds: Sequence[Fold] | None) -> Array:
-    """Residuals of every tested sample, fold after fold; None stands for leave one out."""
+def out_of_fold(
+    inverse: Inverse, solution: DualSolution, folds: Sequence[Fold] | None
+) -> tuple[Array, Array]:
+    """Residuals of every tested sample, fold after fold, and bounds on their rounding errors.
+
+    None stands for leave one out. With ``e = eps / rcond``, G is known to about ``e max|G|`` and
+    beta to ``e max|beta|``; ``G_SS r = beta_S`` enlarges both by the norm of ``G_SS^-1``.
+    """
+    known = np.finfo(np.float64).eps / inverse.rcond
+    beta_peak, G_peak = np.abs(solution.beta).max(axis=0), np.abs(inverse.diagonal()).max()
     if folds is None:
-        return loo_residuals(inverse, solution)
-    parts = []
+        residuals, sizes = loo_residuals(inverse, solution), np.abs(inverse.diagonal())[:, None]
+        errors = known * (beta_peak + G_peak * np.abs(residuals)) / sizes
+        return residuals, errors
+    parts, bounds = [], []
     for fold in folds:
-        residuals = held_residuals(inverse, solution, fold.held)
+        residuals, A = changed_residuals(inverse, solution, fold)
+        blurred = beta_peak + G_peak * np.abs(residuals).max(axis=0, initial=0.0)
+        enlarged = known * _inverse_norm(A) * blurred
         parts.append(residuals[fold.positions])
-    return np.vstack(parts)
+        bounds.append(np.broadcast_to(enlarged, parts[-1].shape))
+    return np.vstack(parts), np.vstack(bounds)
+
+
+def _inverse_norm(A: Array) -> float:
+    """An estimate of ``|A^-1|`` in the 1-norm."""
+    if not A.size:
+        return 0.0
+    lu, _, info = lapack.dgetrf(A)
+    norm = float(np.abs(A).sum(axis=0).max())
+    rcond = 0.0 if info > 0 else float(lapack.dgecon(lu, norm)[0])
+    return 1.0 / (rcond * norm) if rcond * norm > 0.0 else np.inf
 
 
 @dataclass(frozen=True)
@@ -77,6 +137,7 @@ class RowSystem:
     ) -> tuple[Array, Array, float]:
         """``(r, change, slack)``: residuals of held-out rows, and what leaving them out does to x.
 
+        `weights` is what they lose: all of it, or ``(1 - t) w`` where they are trained t times.
         ``(I - H_SS) r = e``: through a system of the size of S, or of B, whichever is smaller.
         The slack ``1 / max_i |((I - H_SS)^-1)_ii|``, for one row ``|1 - H_ii|``, says how well the
         other rows determine x: errors of the inverse come out enlarged by its reciprocal.
@@ -100,10 +161,10 @@ def ranks(n: int, coverage: float) -> tuple[int, int]:
     Below: ``floor((1 - coverage) (n + 1))``; above: ``ceil(coverage (n + 1))``. Zero and n + 1
     stand for minus and plus infinity.
     """
-    # 0.9 * 10 is a hair above 9: coverages are meant in decimals
+    # 0.9 * 10 is a hair above 9: coverages are meant in decimals; a tiny one is not zero
     return (
-        math.floor(round((1.0 - coverage) * (n + 1), 9)),
-        min(n + 1, math.ceil(round(coverage * (n + 1), 9))),
+        min(n, math.floor(round((1.0 - coverage) * (n + 1), 9))),
+        min(n + 1, max(1, math.ceil(round(coverage * (n + 1), 9)))),
     )
 
 

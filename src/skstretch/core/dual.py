@@ -12,7 +12,14 @@ import numpy as np
 from scipy.linalg import lapack
 
 from skstretch.core.dual_gram import DualGram, Frame
-from skstretch.core.factors import WHOLE_INVERSE, Factor, factorise, permutation
+from skstretch.core.factors import (
+    WHOLE_INVERSE,
+    Factor,
+    factorise,
+    peaks,
+    permutation,
+    power_of_two,
+)
 from skstretch.core.stretch import Intercept, rows_for_penalty, scaled_penalty
 from skstretch.core.types import Array, Index
 
@@ -49,12 +56,17 @@ class DualSystem:
               ``m = Qp' beta + (pq + 1) s``
     none      as column, with pq in place of pq + 1
     ========  =============================================================
+
+    Ones in the borders stand beside K, which has the units of the features: they are multiplied
+    by `unit`, a power of two of the size of the smallest row of K, so that neither the condition
+    nor the pivots depend on units. The unknown m comes out divided by `unit`.
     """
 
     gram: DualGram  # without K
     lam: Array
     intercept: Intercept
     factor: Factor
+    unit: float
 
     @property
     def rcond(self) -> float:
@@ -71,11 +83,11 @@ class DualSystem:
         beta, zero = X[:M], np.zeros(t)
         if self.gram.log_rows is None:
             if self.intercept is Intercept.FREE:
-                return DualSolution(beta, zero, X[M])
+                return DualSolution(beta, zero, self.unit * X[M])
             constant = X[M] if self.intercept is Intercept.COLUMN else zero
             return DualSolution(beta, X[M], constant)
         if self.intercept is Intercept.FREE:
-            return DualSolution(beta, zero, X[M] * np.exp(self.gram.log_rows.min()))
+            return DualSolution(beta, zero, X[M] * (self.unit * np.exp(self.gram.log_rows.min())))
         if self.intercept is Intercept.COLUMN:
             return DualSolution(beta, zero, np.exp(-self.gram.r * self.gram.log_rows) @ beta)
         return DualSolution(beta, zero, zero)
@@ -108,14 +120,14 @@ class DualSystem:
 def dual_system(gram: DualGram, lam: Array, intercept: Intercept) -> DualSystem:
     """Assemble and factor; `lam` is ``lambda / w`` (M,)."""
     if gram.log_rows is None:
-        A = _centred_matrix(gram, lam, intercept)
+        A, unit = _centred_matrix(gram, lam, intercept)
     else:
         log_rows = rows_for_penalty(gram.log_rows, lam, gram.r)
         gram = _rescaled(gram, log_rows)
         lam = scaled_penalty(lam, (1.0 + gram.r) * log_rows)
-        A = _scaled_matrix(gram, lam, intercept)
+        A, unit = _scaled_matrix(gram, lam, intercept)
     # K is in A now: a system that outlives the Gram matrix does not hold on to it
-    return DualSystem(replace(gram, K=gram.K[:, :0].copy()), lam, intercept, factorise(A))
+    return DualSystem(replace(gram, K=gram.K[:, :0].copy()), lam, intercept, factorise(A), unit)
 
 
 def _rescaled(gram: DualGram, log_rows: Array) -> DualGram:
@@ -139,31 +151,40 @@ def _with_borders(K: Array, borders: int) -> Array:
     return A
 
 
-def _centred_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> Array:
+def _border_unit(A: Array, M: int) -> float:
+    """A power of two of the size of the smallest row of the leading block (M, M)."""
+    return float(power_of_two(peaks(A[:M, :M], 1)).min(initial=np.inf))
+
+
+def _centred_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> tuple[Array, float]:
+    """The system of a centred Gram matrix, and the unit of its borders."""
     M = gram.n_samples
     A = _with_borders(gram.K, 1 if intercept is Intercept.FREE else 2)
     A[:M, :M].flat[:: M + 1] += lam
+    unit = _border_unit(A, M)
     if intercept is Intercept.FREE:
-        A[:M, M] = A[M, :M] = 1.0
-        return A
-    A[:M, M], A[:M, M + 1] = gram.Pq, 1.0
-    A[M, :M], A[M, M] = 1.0, -1.0
-    A[M + 1, :M], A[M + 1, M + 1] = gram.Qp, -1.0
+        A[:M, M] = A[M, :M] = unit
+        return A, unit
+    A[:M, M], A[:M, M + 1] = gram.Pq, unit
+    A[M, :M], A[M, M] = unit, -unit
+    A[M + 1, :M], A[M + 1, M + 1] = gram.Qp, -unit
     A[M + 1, M] = gram.pq + (1.0 if intercept is Intercept.COLUMN else 0.0)
-    return A
+    return A, unit
 
 
-def _scaled_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> Array:
+def _scaled_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> tuple[Array, float]:
+    """The system of a Gram matrix of scaled rows, and the unit of its border."""
     assert gram.log_rows is not None
     M, log_rows = gram.n_samples, gram.log_rows
     A = _with_borders(gram.K, 1 if intercept is Intercept.FREE else 0)
     A[:M, :M].flat[:: M + 1] += lam
+    unit = _border_unit(A, M)
     if intercept is Intercept.COLUMN:
         A += np.outer(np.exp(-log_rows), np.exp(-gram.r * log_rows))
     if intercept is Intercept.FREE:
         above = log_rows - log_rows.min()
-        A[:M, M], A[M, :M] = np.exp(-above), np.exp(-gram.r * above)
-    return A
+        A[:M, M], A[M, :M] = unit * np.exp(-above), unit * np.exp(-gram.r * above)
+    return A, unit
 
 
 class Inverse(Protocol):
@@ -182,6 +203,11 @@ class Inverse(Protocol):
 
     def solve(self, Y: Array) -> DualSolution:
         """Dual coefficients for targets Y (M, t)."""
+        ...
+
+    @property
+    def penalties(self) -> Array:
+        """``lam / w``, shape (M,)."""
         ...
 
     def diagonal(self) -> Array:
@@ -217,6 +243,10 @@ class LUInverse:
     @property
     def dof(self) -> float:
         return self.system.dof
+
+    @property
+    def penalties(self) -> Array:
+        return self.system.lam
 
     def solve(self, Y: Array) -> DualSolution:
         return self.system.solve(Y)
@@ -325,6 +355,10 @@ class EighInverse:
     def dof(self) -> float:
         values, free = self.spectrum.values, self.spectrum.intercept is Intercept.FREE
         return float(np.sum(values / (values + self.lam)) + (1.0 if free else 0.0))
+
+    @property
+    def penalties(self) -> Array:
+        return np.asarray(self.lam / np.square(self.spectrum.root))
 
     @property
     def _gains(self) -> Array:

@@ -106,7 +106,7 @@ def _product_diagonal(packed: Array, place: Index) -> Array:
     return diagonal
 
 
-def _peaks(A: Array, axis: int) -> Array:
+def peaks(A: Array, axis: int) -> Array:
     """``max |A|`` along an axis, without another matrix."""
     high, low = A.max(axis=axis, initial=0.0), A.min(axis=axis, initial=0.0)
     return np.asarray(np.maximum(high, -low))
@@ -118,14 +118,14 @@ def _equilibrate(A: Array) -> tuple[Array, Array]:
     The side whose peaks differ more goes first: rounding errors in a huge column would otherwise
     set the scale of rows that have nothing else there.
     """
-    rows, columns = (power_of_two(_peaks(A, axis)) for axis in (1, 0))
+    rows, columns = (power_of_two(peaks(A, axis)) for axis in (1, 0))
     if np.ptp(np.log2(rows)) >= np.ptp(np.log2(columns)):
         _divide(A, rows[:, None])
-        columns = power_of_two(_peaks(A, 0))
+        columns = power_of_two(peaks(A, 0))
         _divide(A, columns)
     else:
         _divide(A, columns)
-        rows = power_of_two(_peaks(A, 1))
+        rows = power_of_two(peaks(A, 1))
         _divide(A, rows[:, None])
     return rows, columns
 

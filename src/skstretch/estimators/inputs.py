@@ -1,11 +1,18 @@
 """X and y as users pass them, checked once and never copied without need; views of X, and folds."""
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    StratifiedKFold,
+    check_cv,
+)
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
@@ -249,25 +256,47 @@ class Transform:
         return quadrant, active_columns(quadrant, self.intercept)
 
 
+def declared_splitter(cv: Any) -> Any:
+    """The splitter that ``cv`` stands for, as far as the routing of metadata asks.
+
+    None and numbers take groups where there are any. Splits that are listed or generated are
+    left alone: looking at a generator would use it up.
+    """
+    if cv is None:
+        return LeaveOneGroupOut()
+    if isinstance(cv, numbers.Integral):
+        return GroupKFold(max(2, int(cv)))
+    return cv if hasattr(cv, "split") else KFold()
+
+
 def make_folds(
     cv: Any, X: Any, y: Any, rows: Index, *, classifier: bool, compressed: bool, **groups: Any
 ) -> Folds:
     """Folds over the samples of positive weight.
 
-    ``cv=None`` is leave one out, or ten folds where features are selected in every fold.
+    ``cv=None`` is leave one out, or ten folds where features are selected in every fold. With
+    groups it leaves one group out, or makes ten folds of whole groups; so does a number.
     """
+    grouped = groups.get("groups") is not None
+    if cv is None and not compressed and not grouped:
+        if rows.size < 2:
+            raise ValueError(
+                f"n_samples={rows.size} of positive weight: leave one out needs at least two."
+            )
+        return leave_one_out(rows.size)
     if cv is not None:
-        splits = check_cv(cv, y, classifier=classifier).split(X, y, **groups)
-        return folds_from_splits(splits, rows, X.shape[0])
-    if compressed:
-        own = _default(y[rows], classifier).split(y[rows], y[rows])
-        splits = [(rows[train], rows[test]) for train, test in own]
-        return folds_from_splits(splits, rows, X.shape[0])
-    if rows.size < 2:
-        raise ValueError(
-            f"n_samples={rows.size} of positive weight: leave one out needs at least two."
-        )
-    return leave_one_out(rows.size)
+        splitter = check_cv(cv, y, classifier=classifier)
+        if isinstance(cv, numbers.Integral) and grouped:
+            splitter = GroupKFold(int(cv))
+        return folds_from_splits(splitter.split(X, y, **groups), rows, X.shape[0])
+    some, known = y[rows], None
+    splitter = _default(some, classifier) if not grouped else LeaveOneGroupOut()
+    if grouped:
+        known = np.asarray(groups["groups"])[rows]
+        if compressed:
+            splitter = GroupKFold(min(N_FOLDS, np.unique(known).size))
+    splits = [(rows[train], rows[test]) for train, test in splitter.split(some, some, known)]
+    return folds_from_splits(splits, rows, X.shape[0])
 
 
 def _default(y: Any, classifier: bool) -> Any:

@@ -34,7 +34,10 @@ class StretchyRegressorCV(Regression, StretchySearch):
         Free (not penalised), the paper's penalised column of ones, or none.
     cv : None, int, splitter or list of splits, default=None
         None is leave one out; where features are selected it is ten folds, since leaving one out
-        would cost a second pass per sample. Groups go to the splitter as ``fit(..., groups=...)``.
+        would cost a second pass per sample. With ``fit(..., groups=...)`` None leaves one group
+        out (ten folds of whole groups where features are selected), a number makes so many folds
+        of whole groups (`GroupKFold`), and a splitter is handed the groups. A sample that a split
+        trains on several times (a bootstrap) is fitted as so many repetitions.
     scoring : None, str or callable, default=None
         None is minus the mean squared error; else any scikit-learn scorer that works on
         predictions. Scores are pooled over all out-of-fold predictions. The rules compare cells by
@@ -58,12 +61,14 @@ class StretchyRegressorCV(Regression, StretchySearch):
     best_score_se_ : float
         The standard error of ``best_score_``, from the spread of the losses of single samples, or
         of whole groups where `fit` was given groups:
-        ``sqrt(sum_i w_i (l_i - mean)^2) / sum_i w_i``. NaN for a `scoring` of your own, which need
-        not be a mean over samples.
+        ``sqrt(sum_i w_i (l_i - mean)^2) / sum_i w_i``. NaN for a `scoring` that is not the mean of
+        such losses: the squared error, for classes the (balanced) 0/1 loss.
     best_index_ : int
         Its row in ``cv_results_``.
     cv_results_ : dict of arrays
-        One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it.
+        One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it. ``score_error`` bounds
+        what rounding does to a score: no cell wins by less than that, and of equal scores the
+        stronger penalty wins.
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
         Out-of-fold predictions of the chosen cell: the mean over repeats, NaN for samples in no
         test set. Samples of weight zero, which no fold trains on, get the prediction of the model.

@@ -9,20 +9,25 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
     process_routing,
 )
 
-from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import keep_count, selects
-from skstretch.core.types import Array, Index
+from skstretch.core.types import Array, Index, Mask
 from skstretch.designs import rows_in_memory
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.inputs import Prepared, Targets, View, make_folds, prepare
+from skstretch.estimators.inputs import (
+    Prepared,
+    Targets,
+    View,
+    declared_splitter,
+    make_folds,
+    prepare,
+)
 from skstretch.estimators.progress import (
     HAS_CALLBACKS,
     CallbackSupport,
@@ -48,7 +53,8 @@ from skstretch.search import (
     light_design,
     outcomes,
     results_table,
-    unscored,
+    scored,
+    standard_error,
 )
 from skstretch.search.rule import (
     BalancedError,
@@ -102,7 +108,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
-            .add(splitter=check_cv(self.cv), method_mapping=mapping)
+            .add(splitter=declared_splitter(self.cv), method_mapping=mapping)
         )
 
     @with_callbacks
@@ -158,15 +164,14 @@ class StretchySearch(CallbackSupport, StretchyModel):
         spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto")
         count, view = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a]
         model = finished_model(outcome, view.design, Y, prepared.weights, spec, count, self.n_jobs)
-        found = [score.score for score in scores if np.isfinite(score.score)]
-        if min(found) < max(found):
+        if not (verdict.tied & neighbours(cells, chosen)).any():
             warn_at_edge(cells, chosen, automatic=grid.c is None)
         self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
         self.cv_results_ = results_table(cells, results, scores, verdict)
         self.best_index_, self.rule_loss_ = verdict.chosen, scoring.loss_name
         self.best_score_ = scores[verdict.chosen].score
-        spread = paired_error(paired[verdict.chosen].losses, weights, units)[1]
-        self.best_score_se_ = spread if self.scoring is None else np.nan
+        tested = targets.sample_weights[prepared.rows][folds.tested]
+        self.best_score_se_ = standard_error(scores, paired[verdict.chosen], tested, weights, units)
         outputs = Y[folds.tested] - outcome.residuals
         decision = self._decide(outputs, targets, prepared.rows[folds.tested])
         self._store(prepared.state(view, model, targets.single, decision))
@@ -188,8 +193,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
                 for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
                     cells.append(cell)
                     results.append(outcome)
-                    outputs = true - outcome.residuals
-                    scores.append(scoring(outputs) if outcome.usable else unscored(len(outputs)))
+                    scores.append(scored(scoring, outcome, true))
                     progress.step()
                     reporter.step()
         finally:
@@ -238,6 +242,12 @@ def _values(name: str, grid: Any) -> tuple[Any, ...]:
     if not values:
         raise ValueError(f"{name} is empty: pass at least one value.")
     return values
+
+
+def neighbours(cells: list[Cell], chosen: Cell) -> Mask:
+    """The cells that differ from the chosen one by their penalty alone."""
+    at = (chosen.a, chosen.k, chosen.density)
+    return np.array([(x.a, x.k, x.density) == at and x.c != chosen.c for x in cells])
 
 
 def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:

@@ -18,4 +18,5 @@ from skstretch.search.rule import RULES as RULES
 from skstretch.search.rule import Scored as Scored
 from skstretch.search.rule import judge as judge
 from skstretch.search.rule import results_table as results_table
-from skstretch.search.rule import unscored as unscored
+from skstretch.search.rule import scored as scored
+from skstretch.search.rule import standard_error as standard_error

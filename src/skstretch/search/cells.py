@@ -23,6 +23,9 @@ from skstretch.designs.protocol import Design
 from skstretch.solve.choose import POOR_RCOND
 from skstretch.solve.direct import dual_fit, primal_fit
 
+# roundings of size eps that a sum of products leaves
+ROUNDINGS = 4.0
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -62,14 +65,16 @@ def leave_one_out(n_samples: int) -> Folds:
 def folds_from_splits(splits: Iterable[tuple[Any, Any]], used: Index, n_samples: int) -> Folds:
     """Folds over the samples `used` (those of positive weight) from (train, test) pairs.
 
-    What is not trained on is held out, whether it is tested or not; so any splitter is exact.
+    What is not trained on is held out, whether it is tested or not, and a sample that is listed
+    several times (a bootstrap) is fitted as so many repetitions; so any splitter is exact.
     """
     place = np.full(n_samples, -1)
     place[used] = np.arange(used.size)
     folds = []
     for train, test in splits:
-        training = np.zeros(n_samples, dtype=bool)
-        training[train] = True
+        train, times = np.asarray(train), np.zeros(n_samples)
+        np.add.at(times, train, 1.0)
+        training = times > 0
         test = np.asarray(test)
         if test.dtype == bool:
             test = np.flatnonzero(test)
@@ -82,9 +87,12 @@ def folds_from_splits(splits: Iterable[tuple[Any, Any]], used: Index, n_samples:
             raise ValueError("a split has no training sample of positive weight.")
         held = place[np.flatnonzero(~training)]
         tested = place[test]
-        folds.append(Fold(held[held >= 0], tested[tested >= 0]))
+        repeated = used[times[used] > 1]
+        folds.append(Fold(held[held >= 0], tested[tested >= 0], place[repeated], times[repeated]))
     if not folds:
-        raise ValueError("cv gives no split.")
+        raise ValueError(
+            "cv gives no split; a generator can be used once: pass a list of its splits."
+        )
     return Folds(folds, np.concatenate([fold.tested for fold in folds]))
 
 
@@ -163,6 +171,8 @@ class Outcome:
     ----------
     residuals : array of shape (n_tested, t)
         Out-of-fold residuals.
+    error : float
+        A bound on what rounding does to each of them: they are known to this.
     finish : callable or None
         Makes the fit of the cell from what is already known; None where it must be fitted.
     first_pass : callable or None
@@ -179,10 +189,21 @@ class Outcome:
     finish: Callable[[], Fit] | None = None
     first_pass: Callable[[], FirstPass] | None = None
     unknowns: tuple[Unknowns, ...] = ()
+    error: float = 0.0
 
     @property
     def usable(self) -> bool:
         return self.reason == ""
+
+
+def relative_error(rcond: float) -> float:
+    """What a few roundings do to a solution of this condition, relative to its size."""
+    return float(ROUNDINGS * np.finfo(np.float64).eps / rcond) if rcond > 0.0 else np.inf
+
+
+def target_size(Y: Array) -> float:
+    """How far targets lie from their means, at most: the size of what is predicted."""
+    return float(np.abs(Y - Y.mean(axis=0)).max(initial=0.0))
 
 
 def failed(n_tested: int, n_targets: int, n_features: float, reason: str) -> Outcome:
@@ -224,12 +245,13 @@ def dual_outcomes(
             continue
         frame, solution = inverse.frame, inverse.solve(Y)
         try:
-            residuals = out_of_fold(inverse, solution, folds.folds)
+            residuals, errors = out_of_fold(inverse, solution, folds.folds)
         except np.linalg.LinAlgError:
             yield failed(folds.tested.size, Y.shape[1], n_features, "a fold is singular")
             continue
         if frame.log_rows is not None:
-            residuals = residuals * np.exp(frame.log_rows)[folds.tested, None]
+            scale = np.exp(frame.log_rows)[folds.tested, None]
+            residuals, errors = residuals * scale, errors * scale
         yield Outcome(
             residuals,
             inverse.rcond,
@@ -239,6 +261,7 @@ def dual_outcomes(
             partial(dual_fit, design, frame, solution, weights, intercept, inverse.rcond),
             partial(_dual_first_pass, design, inverse, solution, weights, folds),
             (Unknowns(solution, frame),),
+            float(errors.max(initial=0.0)),
         )
 
 
@@ -247,7 +270,7 @@ def _dual_first_pass(
 ) -> FirstPass:
     """Coefficients of all samples and of every fold, in one walk over the data."""
     assert folds.folds is not None
-    betas = [solution.beta, *(without(inverse, solution, fold.held) for fold in folds.folds)]
+    betas = [solution.beta, *(without(inverse, solution, fold) for fold in folds.folds)]
     beta = np.hstack(betas)
     total = np.zeros(beta.shape[1])
     if solution.total.any():
@@ -300,15 +323,15 @@ def primal_outcomes(
     cells = primal_cells(design, gram, problem, lams)
     residuals = [np.full((folds.tested.size, Y.shape[1]), np.nan) for _ in cells]
     start = 0
-    for held, positions in _row_sets(design, folds):
-        P, Q = gram.pair(design.row_features(held))
-        stop = start + (held.size if positions is None else positions.size)
+    for rows, lost, positions in _row_sets(design, weights, folds):
+        P, Q = gram.pair(design.row_features(rows))
+        stop = start + (rows.size if positions is None else positions.size)
         for cell, out in zip(cells, residuals, strict=True):
             if cell is not None:
-                r = _held(cell, P, Q, Y[held], weights[held], positions is None)
+                r = _held(cell, P, Q, Y[rows], lost, positions is None)
                 out[start:stop] = r if positions is None else r[positions]
         start = stop
-    n_features = float(design.shape[1])
+    n_features, size = float(design.shape[1]), target_size(Y)
     for cell, out in zip(cells, residuals, strict=True):
         if cell is None:
             yield failed(*out.shape, n_features, "singular")
@@ -317,8 +340,8 @@ def primal_outcomes(
         finish = partial(primal_fit, gram, cell.coef, cell.constant, intercept, rcond)
         reason, dof = judged(out, cell.rcond), cell.system.dof
         first_pass = partial(_primal_first_pass, design, cell, Y, weights, folds)
-        known = (Unknowns(cell.coef),)
-        yield Outcome(out, cell.rcond, dof, n_features, reason, finish, first_pass, known)
+        known, error = (Unknowns(cell.coef),), relative_error(cell.rcond) * size
+        yield Outcome(out, cell.rcond, dof, n_features, reason, finish, first_pass, known, error)
 
 
 def _primal_first_pass(
@@ -328,22 +351,29 @@ def _primal_first_pass(
     assert folds.folds is not None
     by_fold = []
     for fold in folds.folds:
-        P, Q = cell.system.gram.pair(design.row_features(fold.held))
+        rows = fold.changed
+        P, Q = cell.system.gram.pair(design.row_features(rows))
         left, right = cell.system.left(P), cell.system.right(Q)
-        residuals = cell.residuals(left, Y[fold.held])
-        _, change, _ = cell.rows.held_residuals(left, right, weights[fold.held], residuals)
+        residuals, lost = cell.residuals(left, Y[rows]), (weights - fold.weights(weights))[rows]
+        _, change, _ = cell.rows.held_residuals(left, right, lost, residuals)
         by_fold.append(cell.coef + change[: cell.coef.shape[0]])
     return FirstPass(cell.coef, by_fold)
 
 
-def _row_sets(design: Design, folds: Folds) -> Iterator[tuple[Index, Index | None]]:
-    """Sets of rows to take out: for leave one out, blocks in which each row goes alone (None)."""
+def _row_sets(
+    design: Design, weights: Array, folds: Folds
+) -> Iterator[tuple[Index, Array, Index | None]]:
+    """Sets of rows, what each row loses of its weight, and the places of those to predict.
+
+    For leave one out, blocks in which each row goes alone (None).
+    """
     if folds.folds is None:
         for rows in design.row_slices():
-            yield np.arange(rows.start, rows.stop), None
+            yield np.arange(rows.start, rows.stop), weights[rows], None
     else:
         for fold in folds.folds:
-            yield fold.held, fold.positions
+            lost = weights - fold.weights(weights)
+            yield fold.changed, lost[fold.changed], fold.positions
 
 
 def _held(cell: PrimalCell, P: Array, Q: Array, Y: Array, weights: Array, alone: bool) -> Array:

@@ -12,7 +12,15 @@ from skstretch.core.stretch import strongest
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import SingularSystemError
-from skstretch.search.cells import FirstPass, Outcome, Problem, Unknowns, judged
+from skstretch.search.cells import (
+    FirstPass,
+    Outcome,
+    Problem,
+    Unknowns,
+    judged,
+    relative_error,
+    target_size,
+)
 from skstretch.solve.choose import choose_space
 from skstretch.solve.direct import DualLU, PrimalLU
 from skstretch.solve.model import build_system
@@ -81,8 +89,9 @@ def compressed_outcomes(
                 start = stop
         rcond = min(rconds)
         reason = judged(residuals, rcond)
+        error = relative_error(rcond) * target_size(Y)
         dof, unknowns = float(np.mean(dofs)), tuple(known)
-        yield Outcome(residuals, rcond, dof, float(count), reason, unknowns=unknowns)
+        yield Outcome(residuals, rcond, dof, float(count), reason, unknowns=unknowns, error=error)
 
 
 def _unknowns(second: System, y: Array, kept: Index, target: int) -> Unknowns:
@@ -115,31 +124,34 @@ class _SecondPass:
 
     def residuals(self, columns: Index, fold: Fold) -> tuple[Array, float]:
         """Residuals of the tested samples of one fold, and the condition of its system."""
-        trained = np.setdiff1d(np.arange(self.weights.size), fold.held, assume_unique=True)
+        weights = fold.weights(self.weights)
+        trained = np.flatnonzero(weights > 0)
         try:
             if self._by_gram(columns.size, trained.size) and self.support.gram is not None:
-                return self._from_gram(columns, fold, trained)
-            return self._from_rows(columns, fold, trained)
+                return self._from_gram(columns, fold, trained, weights)
+            return self._from_rows(columns, fold, trained, weights)
         except SingularSystemError:
             return np.full((fold.tested.size, 1), np.nan), 0.0
 
-    def _from_gram(self, columns: Index, fold: Fold, trained: Index) -> tuple[Array, float]:
+    def _from_gram(
+        self, columns: Index, fold: Fold, trained: Index, weights: Array
+    ) -> tuple[Array, float]:
         gram = self.support.near(columns)
-        lam = self.spec.lam / self.weights[trained]
+        lam = self.spec.lam / weights[trained]
         system = dual_system(gram.rows(trained), lam, self.spec.intercept)
         solution = system.solve(self.y[trained])
         outputs = system.predict(gram, fold.tested, trained, solution)
         return self.y[fold.tested] - outputs, system.rcond
 
-    def _from_rows(self, columns: Index, fold: Fold, trained: Index) -> tuple[Array, float]:
+    def _from_rows(
+        self, columns: Index, fold: Fold, trained: Index, weights: Array
+    ) -> tuple[Array, float]:
         kept = self.design.take(columns)
         if choose_space(trained.size, columns.size, self.spec.intercept) == "primal":
-            weights = self.weights.copy()
-            weights[fold.held] = 0.0
             system = PrimalLU(kept, weights, self.spec)
             fit, rcond = system.fit(self.y), system.rcond
         else:
-            part = build_system(kept.take_rows(trained), self.weights[trained], self.spec)
+            part = build_system(kept.take_rows(trained), weights[trained], self.spec)
             fit = part.fit(self.y[trained])
             rcond = fit.rcond
         new = kept.row_features(fold.tested)

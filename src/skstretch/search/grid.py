@@ -8,7 +8,7 @@ import numpy as np
 from skstretch.core.dual_gram import DualGram
 from skstretch.core.krylov import Report
 from skstretch.core.primal_gram import PrimalGram
-from skstretch.core.stretch import Intercept, penalty, stretch_exponent
+from skstretch.core.stretch import LARGEST_PENALTY, Intercept, penalty, stretch_exponent
 from skstretch.core.types import Array
 from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
@@ -30,6 +30,9 @@ from skstretch.solve.spec import Spec
 # relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
 # 1e-8, then two
 STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
+
+# below this 1 / (lam k) is no float64
+TINY = 1e-306
 
 
 @dataclass(frozen=True)
@@ -103,21 +106,31 @@ def _row(
     problem: Problem,
 ) -> Iterator[tuple[Cell, Outcome]]:
     """All c and densities of one (a, k)."""
-    scale = gram_scale(gram, problem.weights)
-    if grid.c is None:
-        strengths, lams = list(grid.strengths), [s * scale for s in grid.strengths]
-        cs = [1.0 / (lam * k) if lam > 0 else np.inf for lam in lams]
-    else:
-        cs, lams = list(grid.c), [penalty(c, k) for c in grid.c]
-        strengths = [lam / scale if scale > 0 else np.nan for lam in lams]
+    penalties = _penalties(grid, k, gram_scale(gram, problem.weights))
+    lams = [lam for _, _, lam in penalties if lam is not None]
     solve = dual_outcomes if isinstance(gram, DualGram) else primal_outcomes
-    if not np.isfinite(lams).all():
-        results: Iterator[Outcome] = iter([_overflow(design, problem)] * len(cs))
-    else:
-        results = solve(design, gram, problem, lams)  # type: ignore[arg-type]
-    for c, strength, outcome in zip(cs, strengths, results, strict=True):
-        cell = Cell(a, k, c, strength, 1.0)
-        yield from _densities(grid, cell, design, outcome, problem)
+    results = solve(design, gram, problem, lams) if lams else iter(())  # type: ignore[arg-type]
+    for c, strength, lam in penalties:
+        outcome = _out_of_range(design, problem) if lam is None else next(results)
+        yield from _densities(grid, Cell(a, k, c, strength, 1.0), design, outcome, problem)
+
+
+def _penalties(grid: Grid, k: float, scale: float) -> list[tuple[float, float, float | None]]:
+    """``(c, strength, lam)`` of every penalty; lam is None where c leaves the range of float64.
+
+    A scale of float64's smallest or largest numbers comes from features in such units.
+    """
+    if grid.c is not None:
+        lams = [penalty(c, k) for c in grid.c]
+        relative = [lam / scale if scale > 0 else np.nan for lam in lams]
+        return list(zip(grid.c, relative, lams, strict=True))
+    found: list[tuple[float, float, float | None]] = []
+    for strength in grid.strengths:
+        lam = strength * scale
+        c = 1.0 / (lam * k) if TINY <= lam < np.inf else np.inf if lam < TINY else 0.0
+        told = strength == 0 or TINY <= lam <= LARGEST_PENALTY
+        found.append((c, strength, lam if told else None))
+    return found
 
 
 def _densities(
@@ -134,7 +147,9 @@ def _densities(
         for i, compressed in zip(small, second, strict=True):
             # a selection is no better than the first pass that it rests on
             rcond = min(outcome.rcond, compressed.rcond)
-            yield replace(cell, density=grid.densities[i]), replace(compressed, rcond=rcond)
+            error = max(outcome.error, compressed.error)
+            known = replace(compressed, rcond=rcond, error=error)
+            yield replace(cell, density=grid.densities[i]), known
     else:
         for i in small:
             density, reason = grid.densities[i], outcome.reason or "singular"
@@ -149,12 +164,12 @@ def _without_fit(outcome: Outcome, reason: str) -> Outcome:
     return replace(outcome, reason=reason, finish=None, first_pass=None)
 
 
-def _overflow(design: Design, problem: Problem) -> Outcome:
+def _out_of_range(design: Design, problem: Problem) -> Outcome:
     return failed(
         problem.folds.tested.size,
         problem.Y.shape[1],
         float(design.shape[1]),
-        "the scale of the features leaves the range of float64",
+        "the scale of the features leaves the range of float64: use other units",
     )
 
 
@@ -244,9 +259,10 @@ def _refitted(
     outputs = np.full((folds.tested.size, Y.shape[1]), np.nan)
     start = 0
     for fold in folds.folds or ():
-        trained = np.setdiff1d(np.arange(weights.size), fold.held, assume_unique=True)
+        training = fold.weights(weights)
+        trained = np.flatnonzero(training > 0)
         part = design.take_rows(trained)
-        model = fit_model(part, Y[trained], weights[trained], spec, count)
+        model = fit_model(part, Y[trained], training[trained], spec, count)
         stop = start + fold.tested.size
         outputs[start:stop] = design.take_rows(fold.tested).dot(model.coef.T) + model.level
         start = stop

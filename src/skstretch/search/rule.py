@@ -4,7 +4,7 @@ A score judges a cell; the losses of single samples behind it tell how sure a di
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -30,13 +30,16 @@ class Scored:
     """Greater is better; `losses` of shape (n_tested,) are weighted by the sample weights.
 
     `smooth` are losses that tell cells apart where error counts are too coarse; None where the
-    losses do so themselves.
+    losses do so themselves. `tie`, minus a mean square, decides between equal scores. Rounding
+    leaves score and tie uncertain by `error` and `tie_error`.
     """
 
     score: float
     losses: Array
     tie: float
     smooth: Array | None = None
+    error: float = 0.0
+    tie_error: float = 0.0
 
 
 def unscored(n_tested: int) -> Scored:
@@ -55,6 +58,36 @@ class Scoring(Protocol):
 
     def __call__(self, outputs: Array) -> Scored: ...
 
+    def blur(self, outputs: Array, error: float) -> float:
+        """How far the score may be off where every output may be off by `error`."""
+        ...
+
+
+def scored(scoring: Scoring, outcome: Outcome, true: Array) -> Scored:
+    """The score of a cell and what rounding leaves open of it; `true` are the tested targets."""
+    if not outcome.usable:
+        return unscored(len(true))
+    outputs = true - outcome.residuals
+    found = scoring(outputs)
+    return replace(
+        found,
+        error=scoring.blur(outputs, outcome.error),
+        tie_error=_square_blur(-found.tie, outcome.error),
+    )
+
+
+def _square_blur(mean_square: float, error: float) -> float:
+    """``2 e sqrt(m) + e^2``: how far a mean of squares m may be off where each root is off by e."""
+    return 2.0 * error * float(np.sqrt(max(0.0, mean_square))) + error**2
+
+
+def _undecided(outputs: Array, error: float) -> Mask:
+    """Samples whose class may change where every output may be off by `error`."""
+    if outputs.shape[1] == 1:
+        return np.asarray(np.abs(outputs[:, 0]) <= error)
+    second, first = np.partition(outputs, -2, axis=1)[:, -2:].T
+    return np.asarray(first - second <= 2.0 * error)
+
 
 @dataclass(frozen=True)
 class SquaredError:
@@ -70,6 +103,9 @@ class SquaredError:
             losses = np.square(self.Y - outputs).mean(axis=1)
         error = float(self.weights @ losses / self.weights.sum())
         return Scored(-error, losses, -error)
+
+    def blur(self, outputs: Array, error: float) -> float:
+        return _square_blur(-self(outputs).score, error)
 
 
 @dataclass(frozen=True)
@@ -90,6 +126,11 @@ class BalancedError:
         error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
         return Scored(-error, losses, -tie, squared)
 
+    def blur(self, outputs: Array, error: float) -> float:
+        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
+        open_ = _undecided(outputs, error) * balance
+        return float(self.weights @ open_ / self.weights.sum())
+
 
 @dataclass(frozen=True)
 class ScorerScore:
@@ -107,15 +148,20 @@ class ScorerScore:
         return "0/1 loss" if isinstance(self.inner, ZeroOne) else self.inner.loss_name
 
     def __call__(self, outputs: Array) -> Scored:
-        X = np.zeros((outputs.shape[0], 1))
-        keywords = {} if self.weights is None else {"sample_weight": self.weights}
-        score = float(self._ask(self.foretold(outputs), X, keywords))
         inner = self.inner(outputs)
-        return Scored(score, inner.losses, inner.tie)
+        return Scored(self._ask(outputs), inner.losses, inner.tie)
 
-    def _ask(self, foretold: BaseEstimator, X: Array, keywords: dict[str, Array]) -> float:
+    def blur(self, outputs: Array, error: float) -> float:
+        """The largest change over three patterns of signs: an estimate, scorers being any."""
+        score, sides = self._ask(outputs), np.where(np.arange(outputs.size) % 2, 1.0, -1.0)
+        patterns = (1.0, -1.0, sides.reshape(outputs.shape))
+        return max(abs(self._ask(outputs + error * signs) - score) for signs in patterns)
+
+    def _ask(self, outputs: Array) -> float:
+        foretold, X = self.foretold(outputs), np.zeros((outputs.shape[0], 1))
+        keywords = {} if self.weights is None else {"sample_weight": self.weights}
         try:
-            return self.scorer(foretold, X, self.y, **keywords)
+            return float(self.scorer(foretold, X, self.y, **keywords))
         except AttributeError as error:
             known = [m for m in ("predict", "decision_function") if hasattr(foretold, m)]
             raise ValueError(
@@ -149,6 +195,9 @@ class ZeroOne:
         return Scored(
             -float(self.weights @ losses / total), losses, -float(self.weights @ squared / total)
         )
+
+    def blur(self, outputs: Array, error: float) -> float:
+        return float(self.weights @ _undecided(outputs, error) / self.weights.sum())
 
 
 class ForetoldRegressor(RegressorMixin, BaseEstimator):
@@ -194,11 +243,15 @@ def scorer_named(scoring: Any) -> tuple[Callable[..., float], str]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The chosen cell, the best one, and the cells within one standard error of it."""
+    """The chosen cell, the best one, and the cells within one standard error of it.
+
+    `tied` are the cells whose scores are those of the chosen one as far as rounding tells.
+    """
 
     chosen: int
     best: int
     within: Mask
+    tied: Mask
 
 
 def judge(
@@ -228,41 +281,65 @@ def judge(
             "scoring gives no finite score for any usable cell of the grid. Use another scoring, "
             "or a cv whose test parts it can score."
         )
-    keys = [
-        (scored.score, scored.tie) if ok else (-np.inf, -np.inf)
-        for scored, ok in zip(scores, usable, strict=True)
-    ]
-    best = max(range(len(cells)), key=lambda i: keys[i])
+    candidates = np.flatnonzero(usable).tolist()
+    best = _best(candidates, cells, scores)
     within = np.zeros(len(cells), dtype=bool)
-    for i in np.flatnonzero(usable).tolist():
+    for i in candidates:
         worse, error = paired_error(scores[i].losses - scores[best].losses, weights, groups)
         within[i] = worse <= error
     within[best] = True
-    if rule == "best":
-        return Verdict(best, best, within)
+    chosen = best
     if rule == "guarded":
-        return Verdict(_guarded(cells, scores, keys, usable, weights, groups), best, within)
+        chosen = _guarded(candidates, cells, scores, weights, groups)
+    elif rule == "1se":
 
-    def simplicity(i: int) -> tuple[bool, float, float, float]:
-        return cells[i].a != 0, outcomes[i].n_features, outcomes[i].dof, -scores[i].score
+        def simplicity(i: int) -> tuple[bool, float, float, float]:
+            return cells[i].a != 0, outcomes[i].n_features, outcomes[i].dof, -scores[i].score
 
-    return Verdict(min(np.flatnonzero(within).tolist(), key=simplicity), best, within)
+        chosen = min(np.flatnonzero(within).tolist(), key=simplicity)
+    tied = np.zeros(len(cells), dtype=bool)
+    for i in candidates:
+        open_ = scores[i].error + scores[chosen].error
+        tied[i] = abs(scores[i].score - scores[chosen].score) <= open_
+    return Verdict(chosen, best, within, tied)
+
+
+def _best(among: Sequence[int], cells: Sequence[Cell], scores: Sequence[Scored]) -> int:
+    """The cell of the best score; of equal ones that of the best tie, then the stronger penalty.
+
+    A score counts less what rounding may have added to it, so that no cell wins by less than its
+    error. Scores that differ by less than the error of the best are equal, unless they are less
+    certain.
+    """
+    known = {i: scores[i] for i in among}
+    sure = {i: (s.score - s.error, s.tie - s.tie_error) for i, s in known.items()}
+    top = max(among, key=lambda i: sure[i])
+    best = scores[top]
+    equal = [
+        i
+        for i, s in known.items()
+        if s.score >= best.score - best.error
+        and s.tie >= best.tie - best.tie_error
+        and s.error <= 2.0 * best.error
+    ]
+    return max(equal, key=lambda i: np.nan_to_num(cells[i].strength, nan=-np.inf))
 
 
 def _guarded(
+    candidates: Sequence[int],
     cells: Sequence[Cell],
     scores: Sequence[Scored],
-    keys: Sequence[tuple[float, float]],
-    usable: Mask,
     weights: Array,
     groups: npt.NDArray[np.generic] | None,
 ) -> int:
+    """The best cell of a = 0, unless the best of all beats it by two paired standard errors."""
+
     def smooth(i: int) -> Array:
         loss = scores[i].smooth
         return scores[i].losses if loss is None else loss
 
-    def picked(among: list[int]) -> int:
-        best = max(among, key=lambda i: keys[i])
+    def picked(among: Sequence[int]) -> int:
+        best = _best(among, cells, scores)
         if scores[best].smooth is None:
             return best
         near = []
@@ -272,7 +349,6 @@ def _guarded(
                 near.append(i)
         return min(near, key=lambda i: float(weights @ smooth(i)))
 
-    candidates = np.flatnonzero(usable).tolist()
     linear = [i for i in candidates if cells[i].a == 0]
     winner = picked(candidates)
     if not linear:
@@ -283,6 +359,27 @@ def _guarded(
         if worse > GUARD * error:
             return winner
     return safe
+
+
+def standard_error(
+    scores: Sequence[Scored],
+    chosen: Scored,
+    weights: Array,
+    seen: Array,
+    groups: npt.NDArray[np.generic] | None,
+) -> float:
+    """The standard error of the chosen score where every score is a mean loss, else NaN.
+
+    ``score = -mean`` (an error) or ``1 - mean`` (an accuracy) of the losses behind it, which
+    have the weights `weights`; those of the chosen cell by sample have the weights `seen`.
+    """
+    sums = [
+        score.score + weights @ score.losses / weights.sum()
+        for score in scores
+        if np.isfinite(score.score)
+    ]
+    known = any(np.allclose(sums, level, rtol=0, atol=1e-9) for level in (0.0, 1.0))
+    return paired_error(chosen.losses, seen, groups)[1] if known else np.nan
 
 
 def results_table(
@@ -316,6 +413,9 @@ def results_table(
         ],
         "mean_test_score": score,
         "rank_test_score": rank,
+        "score_error": np.array(
+            [s.error if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
+        ),
         "dof": np.array([outcome.dof for outcome in outcomes]),
         "n_features": np.array([outcome.n_features for outcome in outcomes]),
         "rcond": np.array([outcome.rcond for outcome in outcomes]),

@@ -45,14 +45,14 @@ class DualJackknife:
         left[:, :M] = K
         if gram.log_rows is not None:
             if self.system.intercept is Intercept.FREE:
-                left[:, M] = np.exp(gram.log_rows.min())
+                left[:, M] = self.system.unit * np.exp(gram.log_rows.min())
             elif self.system.intercept is Intercept.COLUMN:
                 left[:, :M] += np.exp(-gram.r * gram.log_rows)
             scale = np.exp(-gram.log_rows)
         else:
             if self.system.intercept is not Intercept.FREE:
                 left[:, M] = Pq
-            left[:, -1] = 1.0
+            left[:, -1] = self.system.unit
             scale = np.ones(M)
         change = (left @ inverse[:, :M]) * (self.residuals[:, target] * scale)
         return np.asarray((left @ self.solution[:, target])[:, None] - change)
