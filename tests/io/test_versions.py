@@ -94,6 +94,16 @@ def test_newer_schema_of_an_odd_writer(versions, tmp_path):
     assert len(str(caught.value)) < 600
 
 
+@pytest.mark.parametrize(
+    "changes", [{"schema": 99, "versions": {"skstretch": "\x1b[2J1.0"}}, {"schema": "\x1b[2J\r"}]
+)
+def test_errors_do_not_act_upon_a_terminal(changes, tmp_path):
+    for read in (skstretch.load, about):
+        with pytest.raises(ModelFileError, match=r"\\x1b\[2J") as caught:
+            read(newer(tmp_path, **changes))
+        assert str(caught.value).isprintable()
+
+
 def test_parameters_that_came_later_have_their_default(tmp_path):
     model = skstretch.load(newer(tmp_path, parameters={"k": 1.5}))
     assert model.get_params() == skstretch.StretchyRegressor().get_params()

@@ -65,7 +65,8 @@ def save(
     model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
         Fitted.
     path : str or path-like
-        By convention with the ending ``.stretchy``. An older file is replaced in one step.
+        By convention with the ending ``.stretchy``. An older file is replaced in one step; a pipe
+        or device is written to.
     intervals : bool, default=False
         Also store what jackknife+ intervals (``predict_interval(X, method="plus")``) and
         `coef_std` need: the transformed training features of the kept columns, the targets and
