@@ -12,7 +12,7 @@ from itertools import product
 from reproduction.sets import LOADED, StudySet, checked_name, lasso_fits
 from reproduction.settings import DESCENT, FAMILIES, Cell, Settings, Unit, units_of
 
-PIECE = "standin"
+STANDIN_PIECE = "standin"  # labels the rows
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,15 @@ def _cells(probe: Probe, settings: Settings) -> dict[str, tuple[Cell, ...]]:
     lasso = product(probe.mixings, settings.lambda_counts)
     cells = {
         "SR": tuple(
-            Cell(PIECE, "SR", k=k, c=settings.shown_strength, density=density)
+            Cell(STANDIN_PIECE, "SR", k=k, c=settings.shown_strength, density=density)
             for k, density in product(probe.powers, probe.densities)
         ),
-        "LASSO": tuple(Cell(PIECE, f"LASSO{count}", mixing=mixing) for mixing, count in lasso),
-        "LASSOCV": tuple(Cell(PIECE, "LASSOCV", mixing=mixing) for mixing in probe.searched),
+        "LASSO": tuple(
+            Cell(STANDIN_PIECE, f"LASSO{count}", mixing=mixing) for mixing, count in lasso
+        ),
+        "LASSOCV": tuple(
+            Cell(STANDIN_PIECE, "LASSOCV", mixing=mixing) for mixing in probe.searched
+        ),
     }
     return {family: some for family, some in cells.items() if some}
 

@@ -7,6 +7,7 @@ The source is read with `ast`, never imported, except by the one test that asks 
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -236,6 +237,13 @@ def test_the_reproduction_uses_public_names_alone():
         for fault in private_imports(path.read_text("utf-8"), f"reproduction.{path.stem}")
     ]
     assert not found, "\n" + "\n".join(found)
+
+
+def test_the_reproduction_is_in_the_sources_and_not_in_the_wheel():
+    text = (REPRODUCTION.parent / "pyproject.toml").read_text("utf-8")
+    targets = tomllib.loads(text)["tool"]["hatch"]["build"]["targets"]
+    assert targets["wheel"]["packages"] == [f"src/{PACKAGE}"]
+    assert "/reproduction" in targets["sdist"]["include"]
 
 
 @pytest.mark.parametrize(
