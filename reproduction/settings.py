@@ -70,7 +70,7 @@ class Settings:
         (20000, (2.0,)),
     )
     projected_features: int = 8
-    descent_trials: int = 3
+    descent_trials: int = 2
     standin_trials: int = 1
     other_draws: int = 100
 
