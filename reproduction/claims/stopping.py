@@ -26,7 +26,7 @@ WORDS = (
     "that size. The column *descent* is a descent in Python with MATLAB's rule "
     "(`reproduction/descent.py`, piece `descent`): the same penalties, and the same choice among "
     "them. Errors at the best k or mixing value, times as means over all of them, on the same "
-    "folds ({})."
+    "folds ({}). Times may come from different runs, on a machine with more or less other work."
 )
 FOLD = ["trial", "fold"]
 THOUSANDS = 1000.0
@@ -111,12 +111,12 @@ def _of_errors(dataset: str, table: Compared) -> str:
     if near["glmnet"] and near["descent"]:
         return f"{start}: comparable with both, there is nothing to explain."
     if near["descent"]:
-        return f"{start}: stopping as MATLAB does explains that the paper finds them comparable."
+        return f"{start}: MATLAB's stopping rule explains that the paper finds them comparable."
     if near["glmnet"]:
         return f"{start}: they are comparable only where the descent does not stop early."
     closed = abs(ratio["descent"] - 1) < abs(ratio["glmnet"] - 1) / 2
     verdict = "explains part of the difference" if closed else "does not explain the claim"
-    return f"{start}: comparable with neither; stopping as MATLAB does {verdict}."
+    return f"{start}: comparable with neither; MATLAB's stopping rule {verdict}."
 
 
 def _of_times(dataset: str, table: Compared) -> str:
@@ -139,7 +139,7 @@ def _of_times(dataset: str, table: Compared) -> str:
     if by_descent >= THOUSANDS:
         return f"{start}: an interpreted descent alone gives a factor of thousands."
     if by_descent >= THOUSANDS / 10:
-        return f"{start}: an interpreted descent gives hundreds, most of the paper's factor."
+        return f"{start}: an interpreted descent gives hundreds, not thousands."
     return f"{start}: an interpreted descent does not give a factor of thousands."
 
 

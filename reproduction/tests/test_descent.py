@@ -119,8 +119,8 @@ def lines(dataset, stretchy, glmnet, descent, times=(0.001, 0.01, 5.0)):
 @pytest.mark.parametrize(
     ("errors", "words"),
     [
-        ((0.4, 0.1, 0.11), "stopping as MATLAB does does not explain the claim"),
-        ((0.4, 0.1, 0.25), "stopping as MATLAB does explains part of the difference"),
+        ((0.4, 0.1, 0.11), "MATLAB's stopping rule does not explain the claim"),
+        ((0.4, 0.1, 0.25), "MATLAB's stopping rule explains part of the difference"),
         ((0.4, 0.1, 0.41), "explains that the paper finds them comparable"),
         ((0.4, 0.41, 0.39), "comparable with both"),
         ((0.4, 0.41, 0.8), "comparable only where the descent does not stop early"),
