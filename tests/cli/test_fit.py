@@ -349,7 +349,8 @@ PYTHON = re.compile(r"_grid|n_splits|n_samples|sample_weight|np\.|density=|cv=|f
 def test_warnings_speak_of_options(call):
     done = call("fit", "diabetes.csv", "-t", "progression", "--c", "1e-9,1e-8", *SAVED)
     assert done.code == 0
-    assert "warning: the chosen c=1e-08 is the largest that was tried: extend --c with" in done.err
+    assert "warning: the chosen c=1e-08 is the largest that was tried, and the loss" in done.err
+    assert "by more than its standard error: extend --c with larger values." in done.err
     done = call("fit", "diabetes.csv", "-t", "progression", "--c", "1e300", "--a=-3", *SAVED)
     assert done.code in (0, 2)
     assert not PYTHON.search(done.err), done.err

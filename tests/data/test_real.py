@@ -1,12 +1,15 @@
 """Fits on real data: finite, in the expected space, and ridge regression at k = 2."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.preprocessing import StandardScaler
 
-from skstretch import StretchyClassifier, StretchyRegressor
+from skstretch import StretchyClassifier, StretchyClassifierCV, StretchyRegressor
+from skstretch.exceptions import GridEdgeWarning
 
 # name -> space of the fit on all samples
 REGRESSION = {
@@ -90,3 +93,13 @@ def test_arcene_in_its_own_integers(data_dir):
     constant = np.ptp(X, axis=0) == 0
     assert constant.sum() == 39
     np.testing.assert_array_equal(model.support_, ~constant)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lymphoma_is_not_told_to_go_further(data_dir, seed):
+    """No error is left and every sample has its degree of freedom: a longer grid cannot help."""
+    X, y = load(data_dir, "lymphoma")
+    rows = halves(len(y))[0] if seed == 0 else np.random.default_rng(seed).permutation(len(y))[:50]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GridEdgeWarning)
+        StretchyClassifierCV().fit(X[rows], y[rows])

@@ -1,5 +1,7 @@
 """The cells of the grid: their penalties, their cost, what is said of them."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
@@ -7,7 +9,7 @@ from sklearn.model_selection import KFold
 import skstretch.search.grid
 from skstretch import StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
-from skstretch.search import STRENGTHS, Grid, Problem, folds_from_splits, leave_one_out, outcomes
+from skstretch.search import Grid, Problem, folds_from_splits, leave_one_out, outcomes
 from tests import literal
 from tests.references import INTERCEPTS
 from tests.search.grids import data, evaluated, prepared_data
@@ -228,17 +230,19 @@ def nearly_linear(noise):
     return X, X[:, 0] + X[:, 1] + noise * rng.standard_normal(60)
 
 
+FALLS = "and the loss still falls towards it by more than its standard error: extend c_grid with"
+
+
 @pytest.mark.parametrize(
     ("noise", "grid", "message"),
     [
-        (0.01, (1e-4, 1e-3), r"c=0\.001 is the largest that was tried: extend c_grid with larger"),
-        (30.0, (1e3, 1e6), r"c=1e\+03 is the smallest that was tried: extend c_grid with smaller"),
-        (0.0, "auto", rf"s={min(STRENGTHS):.2g} is the smallest that was tried: pass c_grid with"),
+        (0.01, (1e-4, 1e-3), f"c=0.001 is the largest that was tried, {FALLS} larger"),
+        (30.0, (1e3, 1e6), f"c=1e+03 is the smallest that was tried, {FALLS} smaller"),
     ],
 )
 def test_edge_says_which_way(noise, grid, message):
     X, y = nearly_linear(noise)
-    with pytest.warns(GridEdgeWarning, match=message) as caught:
+    with pytest.warns(GridEdgeWarning, match=re.escape(message)) as caught:
         StretchyRegressorCV((0.0,), c_grid=grid, rule="best").fit(X, y)
     assert [warning.filename for warning in caught] == [__file__]
 
@@ -248,8 +252,44 @@ def test_strongest_automatic_penalty():
     X = np.random.default_rng(0).standard_normal((30, 4))
     y = np.repeat([1.0, -1.0], 15)
     y = y - X @ np.linalg.lstsq(X, y)[0]
-    with pytest.warns(GridEdgeWarning, match=r"s=1e\+02 is the largest.*with smaller values"):
+    with pytest.warns(
+        GridEdgeWarning, match=r"c=0\.0013 is the smallest.*pass c_grid with smaller values"
+    ):
         StretchyRegressorCV((0.0,), rule="best").fit(X, y)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9])
+def test_no_edge_where_all_coefficients_are_free(noise):
+    """The weakest penalty is the best, and weaker ones are the same model."""
+    X, y = nearly_linear(noise)
+    model = StretchyRegressorCV((0.0,), rule="best").fit(X, y)
+    assert model.cv_results_["param_c"].max() == model.c_
+    assert model.dof_ > 8.99
+
+
+def test_no_edge_where_the_loss_does_not_fall_towards_it():
+    X, y = nearly_linear(1.0)
+    grid = 10.0 ** np.arange(0.0, 6.0)
+    model = StretchyRegressorCV((0.0,), c_grid=grid, rule="best").fit(X, y)
+    assert model.c_ in (grid[0], grid[-1])
+    worse, error = (model.cv_results_[f"loss_above_chosen{end}"] for end in ("", "_se"))
+    assert (worse <= error).all()
+
+
+def test_loss_above_the_chosen_cell_is_paired():
+    X, y = nearly_linear(1.0)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 60)
+    grids = {"a_grid": (-0.2, 0.0), "k_grid": (1.5,), "c_grid": (1e-3, 0.1, 10.0)}
+    model = StretchyRegressorCV(**grids).fit(X, y, sample_weight=weights)
+    results = model.cv_results_
+    own = (y - model.cv_predictions_) ** 2
+    for row, cell in enumerate(results["params"]):
+        one = StretchyRegressorCV(**{f"{name}_grid": [value] for name, value in cell.items()})
+        other = (y - one.fit(X, y, sample_weight=weights).cv_predictions_) ** 2
+        mean = np.average(other - own, weights=weights)
+        error = np.sqrt(weights @ (other - own - mean) ** 2) / weights.sum()
+        np.testing.assert_allclose(results["loss_above_chosen"][row], mean, atol=1e-12)
+        np.testing.assert_allclose(results["loss_above_chosen_se"][row], error, atol=1e-12)
 
 
 def test_no_edge():

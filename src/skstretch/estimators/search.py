@@ -1,7 +1,6 @@
 """What the two search estimators share."""
 
 import warnings
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -15,8 +14,8 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from skstretch.core.stretch import keep_count, selects
-from skstretch.core.types import Array, Index, Mask
+from skstretch.core.stretch import Intercept, keep_count, selects
+from skstretch.core.types import Array, Index
 from skstretch.designs import rows_in_memory
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel
@@ -64,6 +63,8 @@ from skstretch.search.rule import (
     Scoring,
     SquaredError,
     ZeroOne,
+    compared,
+    helpful_edge,
     scorer_named,
 )
 from skstretch.solve import checked_spec
@@ -164,10 +165,16 @@ class StretchySearch(CallbackSupport, StretchyModel):
         spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto")
         count, view = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a]
         model = finished_model(outcome, view.design, Y, prepared.weights, spec, count, self.n_jobs)
-        if not (verdict.tied & neighbours(cells, chosen)).any():
-            warn_at_edge(cells, chosen, automatic=grid.c is None)
+        table = results_table(cells, results, scores, verdict)
+        table |= compared(paired, verdict.chosen, weights, units)
+        n_columns = min(count, view.columns.size)
+        free = float(prepared.intercept is Intercept.FREE)
+        limits = free, float(min(len(Y), n_columns + free))
+        way = helpful_edge(cells, results, table, verdict.chosen, limits)
+        if way is not None:
+            warn_at_edge(way, chosen.c, automatic=grid.c is None)
         self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
-        self.cv_results_ = results_table(cells, results, scores, verdict)
+        self.cv_results_ = table
         self.best_index_, self.rule_loss_ = verdict.chosen, scoring.loss_name
         self.best_score_ = scores[verdict.chosen].score
         tested = targets.sample_weights[prepared.rows][folds.tested]
@@ -244,27 +251,13 @@ def _values(name: str, grid: Any) -> tuple[Any, ...]:
     return values
 
 
-def neighbours(cells: list[Cell], chosen: Cell) -> Mask:
-    """The cells that differ from the chosen one by their penalty alone."""
-    at = (chosen.a, chosen.k, chosen.density)
-    return np.array([(x.a, x.k, x.density) == at and x.c != chosen.c for x in cells])
-
-
-def warn_at_edge(cells: list[Cell], chosen: Cell, automatic: bool) -> None:
-    """Say which way to extend the grid of c when the chosen cell lies on its edge."""
-    own: Callable[[Cell], float] = (lambda x: x.strength) if automatic else (lambda x: x.c)
-    name = "relative strength s" if automatic else "c"
-    tried = sorted({own(x) for x in cells if (x.a, x.k) == (chosen.a, chosen.k)})
-    if len(tried) < 2 or own(chosen) not in (tried[0], tried[-1]) or np.isinf(own(chosen)):
-        return
-    side, way = ("smallest", "smaller") if own(chosen) == tried[0] else ("largest", "larger")
-    advice = (
-        f"pass c_grid with {'larger' if way == 'smaller' else 'smaller'} values than {chosen.c:.2g}"
-        if automatic
-        else f"extend c_grid with {way} values"
-    )
+def warn_at_edge(way: str, c: float, automatic: bool) -> None:
+    """Say which way to extend the grid of c."""
+    side = "largest" if way == "larger" else "smallest"
+    advice = f"{'pass' if automatic else 'extend'} c_grid with {way} values"
     warnings.warn(
-        f"the chosen {name}={own(chosen):.2g} is the {side} that was tried: {advice}.",
+        f"the chosen c={c:.2g} is the {side} that was tried, and the loss still falls towards it "
+        f"by more than its standard error: {advice}.",
         GridEdgeWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
         stacklevel=6 if HAS_CALLBACKS else 5,

@@ -382,6 +382,61 @@ def standard_error(
     return paired_error(chosen.losses, seen, groups)[1] if known else np.nan
 
 
+def compared(
+    scores: Sequence[Scored],
+    chosen: int,
+    weights: Array,
+    groups: npt.NDArray[np.generic] | None,
+) -> dict[str, Array]:
+    """Columns of ``cv_results_``: how much more each cell loses than the chosen one, paired.
+
+    The mean over samples of the difference of losses, and its standard error; NaN where a cell has
+    none. Negative means are cells that lose less.
+    """
+    own = scores[chosen].losses
+    pairs = [paired_error(scored.losses - own, weights, groups) for scored in scores]
+    worse, error = np.array(pairs).T
+    return {"loss_above_chosen": worse, "loss_above_chosen_se": error}
+
+
+# of the degrees of freedom that there are: nearer to all or to none, more of c changes nothing
+SATURATED = 0.01
+
+
+def helpful_edge(
+    cells: Sequence[Cell],
+    outcomes: Sequence[Outcome],
+    results: dict[str, Array],
+    chosen: int,
+    limits: tuple[float, float],
+) -> str | None:
+    """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen one.
+
+    That is where the chosen c is the last of its (a, k, density), the loss still falls towards it
+    by more than one paired standard error, and the degrees of freedom are not at the one of their
+    `limits` (without and with all coefficients) to which the grid would be extended.
+    """
+    here = cells[chosen]
+    row = [
+        i
+        for i, cell in enumerate(cells)
+        if (cell.a, cell.k, cell.density) == (here.a, here.k, here.density)
+    ]
+    row.sort(key=lambda i: cells[i].c)
+    place = row.index(chosen)
+    if len(row) < 2 or place not in (0, len(row) - 1) or np.isinf(here.c):
+        return None
+    near = row[1] if place == 0 else row[-2]
+    falls = results["loss_above_chosen"][near] > results["loss_above_chosen_se"][near]
+    least, most = limits
+    used = (outcomes[chosen].dof - least) / max(most - least, np.finfo(float).tiny)
+    spent = used < SATURATED if place == 0 else used > 1.0 - SATURATED
+    return None if not falls or spent else ("smaller" if place == 0 else "larger")
+
+
+# The results of a search as a dict of arrays, like scikit-learn's ``cv_results_``.
+
+
 def results_table(
     cells: Sequence[Cell],
     outcomes: Sequence[Outcome],
