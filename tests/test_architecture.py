@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "features": {"core", "designs"},
     "solve": {"core", "designs"},
     "search": {"core", "designs", "solve"},
-    "estimators": {"core", "designs", "solve", "search", "features"},
+    "estimators": {"core", "designs", "solve", "search", "features", "style"},
     "plots": {"core", "estimators", "style"},
     "io": {"core", "designs", "features", "solve", "estimators"},
     "export": {"core", "features", "estimators"},

@@ -179,3 +179,12 @@ def plain(value: Any) -> str:
     ('−0.2', '1e−07')
     """
     return minus(f"{value:g}")
+
+
+def count(n: int, noun: str, plural: str | None = None) -> str:
+    """A number of things.
+
+    >>> count(3, "cell"), count(1, "cell"), count(0, "class", "classes")
+    ('3 cells', '1 cell', '0 classes')
+    """
+    return f"{thousands(n)} {noun if n == 1 else plural or noun + 's'}"

@@ -37,10 +37,14 @@ def inspect(
 
 
 def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[str, Any]:
-    from skstretch.cli.models import origin_of, strongest
+    from skstretch.cli.models import origin_of
     from skstretch.cli.summary import chosen, features_used, numerics
+    from skstretch.estimators.summary import strongest
 
     origin = origin_of(path)
+    names = getattr(loaded, "feature_names_in_", None)
+    # columns of a file without names count from 1
+    names = range(1, loaded.n_features_in_ + 1) if names is None else names
     found = {
         "file": str(path),
         "bytes": path.stat().st_size,
@@ -58,7 +62,7 @@ def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[st
         "intervals": _intervals(header),
         "versions": header["versions"],
         "notes": header["notes"],
-        "top": strongest(loaded, top),
+        "top": strongest(loaded, top, [*map(str, names)]),
     }
     if hasattr(loaded, "best_score_"):
         found["score"] = loaded.best_score_

@@ -7,6 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from skstretch.cli.console import SHOWN, cell, counted, listed
+from skstretch.estimators.summary import reason
 
 
 def facts(
@@ -21,6 +22,7 @@ def facts(
         "features": problem.X.shape[1],
         "features_used": features_used(model),
         **chosen(model),
+        "why": reason(model),
         "cells": len(model.cv_results_["usable"]),
         "cells_unusable": int((~model.cv_results_["usable"]).sum()),
         "cv": folds,
@@ -115,6 +117,7 @@ def page(found: dict[str, Any]) -> Table:
         row("classes", classes_words([f"{name} ({size:,})" for name, size in sizes]))
     row("data", size_words(found))
     row("chosen", chosen_words(found))
+    row("", found["why"])
     row("", f"from {_cells(found)}, {found['cv']} cross-validation")
     for one in found["errors"]:
         row(one["measure"], with_error(one["error"], one["standard_error"]))

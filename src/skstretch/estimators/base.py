@@ -1,5 +1,6 @@
 """What all estimators share once they are fitted: outputs for new data, and paths of effects."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from skstretch.designs import Design, WideDesign, as_design, is_dask, lazy_outpu
 from skstretch.designs.dask.run import check_at_hand
 from skstretch.estimators.inputs import Targets, checked_X
 from skstretch.estimators.state import Decision, Learner
+from skstretch.estimators.summary import Summary
 from skstretch.solve import FittedModel, coefficient_path
 
 
@@ -83,6 +85,32 @@ class StretchyModel(Learner):
                 "dask.array.from_array(model.coef_) does the same."
             )
         return self._state.shaped(coef.astype(self.coef_.dtype).T)
+
+    def summary(self) -> Summary:
+        """The model in sentences: what was chosen and why, its error, the strongest features.
+
+        Returns
+        -------
+        summary : Summary
+            ``print`` it; ``summary.frame`` is the table of all effects (needs pandas).
+        """
+        check_is_fitted(self)
+        return Summary(self)
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        diagram: Callable[[], str] = super()._repr_html_
+        return lambda: diagram() + self._summary_html()
+
+    def _repr_mimebundle_(self, **keywords: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**keywords)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._summary_html()
+        return bundle
+
+    def _summary_html(self) -> str:
+        """What a notebook shows below scikit-learn's diagram."""
+        return self.summary()._repr_html_() if self.__sklearn_is_fitted__() else ""
 
     def effect_path(self, *, along: str = "c", values: Any = None) -> tuple[Array, Array]:
         """Effect of one standard deviation of every feature along k or c.

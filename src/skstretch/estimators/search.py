@@ -170,7 +170,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
         n_columns = min(count, view.columns.size)
         free = float(prepared.intercept is Intercept.FREE)
         limits = free, float(min(len(Y), n_columns + free))
-        way = helpful_edge(cells, results, table, verdict.chosen, limits)
+        way = helpful_edge(cells, results, table, verdict, limits)
         if way is not None:
             warn_at_edge(way, chosen.c, automatic=grid.c is None)
         self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density

@@ -407,15 +407,16 @@ def helpful_edge(
     cells: Sequence[Cell],
     outcomes: Sequence[Outcome],
     results: dict[str, Array],
-    chosen: int,
+    verdict: Verdict,
     limits: tuple[float, float],
 ) -> str | None:
     """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen one.
 
     That is where the chosen c is the last of its (a, k, density), the loss still falls towards it
-    by more than one paired standard error, and the degrees of freedom are not at the one of their
+    by more than one paired standard error and than rounding, and the degrees of freedom are not at the one of their
     `limits` (without and with all coefficients) to which the grid would be extended.
     """
+    chosen = verdict.chosen
     here = cells[chosen]
     row = [
         i
@@ -424,9 +425,9 @@ def helpful_edge(
     ]
     row.sort(key=lambda i: cells[i].c)
     place = row.index(chosen)
-    if len(row) < 2 or place not in (0, len(row) - 1) or np.isinf(here.c):
+    near = row[1 if place == 0 else place - 1] if len(row) > 1 else chosen
+    if place not in (0, len(row) - 1) or np.isinf(here.c) or verdict.tied[near]:
         return None
-    near = row[1] if place == 0 else row[-2]
     falls = results["loss_above_chosen"][near] > results["loss_above_chosen_se"][near]
     least, most = limits
     used = (outcomes[chosen].dof - least) / max(most - least, np.finfo(float).tiny)
