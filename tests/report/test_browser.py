@@ -3,12 +3,14 @@
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from skstretch import StretchyRegressorCV
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.report import write_report
 from tests.report.samples import (
     EVIL,
+    GRID,
     data_of,
     quietly,
     regression,
@@ -241,6 +243,32 @@ def test_names_are_text_on_the_page(visit):
         box.hover(force=True)
         page.wait_for_selector("#vg-tooltip-element.visible")
         assert page.locator("#vg-tooltip-element :is(script, b, img)").count() == 0
+
+
+def test_names_that_objects_have_already(browser, tmp_path):
+    """Charts keep groups in plain objects, where these names are taken."""
+    names = ["constructor", "toString", "__proto__"]
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 60)
+    X = rng.normal(size=(60, 4))
+    X[np.arange(60), codes] += 2
+    X, y = pd.DataFrame(X, columns=[*names, "hasOwnProperty"]), np.array(names)[codes]
+    model = quietly(StretchyClassifierCV(**GRID), X, y)
+    path = write_report(model, tmp_path / "report.html", X=X, y=y)
+    with Visit(browser, path) as seen:
+        assert seen.page.locator("#chart-roc svg .mark-line path").count() >= 3 + 1
+        assert seen.page.locator("#chart-confusion svg .mark-rect path").count() == 9
+        assert seen.page.locator("#chart-top svg .mark-rect path").count() == 4
+        for chart in ("roc", "confusion", "top"):
+            texts = {text.partition("|")[0].strip("\u200b") for text in seen.chart(chart)}
+            assert set(names) <= texts, chart
+
+
+def test_zero_is_marked(visit):
+    for sample in (regression, spectra, two_classes):
+        with visit(sample) as seen:
+            texts = seen.page.locator("#chart-top .role-axis text").all_text_contents()
+            assert "0" in texts, texts
 
 
 def test_foreign_scripts_are_blocked(visit):

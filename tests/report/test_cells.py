@@ -14,7 +14,9 @@ from skstretch import (
     StretchyRegressorCV,
 )
 from skstretch.exceptions import GridEdgeWarning
+from skstretch.report import surface
 from skstretch.report.cells import (
+    GROUPS,
     POINTS,
     TOP,
     Effort,
@@ -26,7 +28,8 @@ from skstretch.report.cells import (
     starts,
 )
 from skstretch.report.subject import checked_subject
-from skstretch.report.surface import LEVELS, surface_of
+from skstretch.report.surface import LEVELS, Measure, surface_of
+from skstretch.style import share
 from tests.report.samples import (
     GRID,
     data_of,
@@ -225,17 +228,59 @@ def test_large_problems_show_the_chosen_cell_alone():
     assert effort_of(subject_of(spectra())).folds in (1, 10)
 
 
-def test_picture_keeps_extremes():
+def test_picture_of_many_features_has_means_and_ranges():
     slope = np.zeros(10_000)
     slope[[17, 9_998]] = [-5.0, 3.0]
     found = picture(slope, np.ones(10_000))
     assert found.top.tolist() == [17, 9_998]
-    assert found.profile.size == POINTS
-    assert found.profile.min() == -5.0
-    assert found.profile.max() == 3.0
+    assert found.profile.size == found.low.size == found.high.size == starts(10_000).size <= GROUPS
+    assert found.low.min() == -5.0
+    assert found.high.max() == 3.0
     wide = picture(np.arange(1.0, 10_001.0), 1 / np.arange(1.0, 10_001.0) ** 2)
     assert wide.top.tolist() == list(range(TOP))  # by slope times scale, not by slope
-    assert starts(700).size == 350
+    assert starts(700).size == 234
+    assert starts(POINTS).size == POINTS
+
+
+def test_profile_has_no_oscillation_that_is_not_there():
+    """Neighbours of either sign about a smooth curve: the largest of a group flips its sign."""
+    rng = np.random.default_rng(0)
+    smooth = np.sin(np.linspace(0, 3, 10_000))
+    slope = smooth + 3 * rng.choice([-1.0, 1.0], 10_000)
+    found = picture(slope, np.ones(10_000))
+    assert np.abs(found.profile - picture(smooth, np.ones(10_000)).profile).max() < 2.1
+    turns = np.diff(np.sign(found.profile[np.abs(found.profile) > 2.5])) != 0
+    assert turns.sum() == 0
+    assert (found.low < found.profile).all()
+    assert (found.high > found.profile).all()
+
+
+def test_groups_of_unequal_size_have_their_own_means():
+    slope = np.arange(1_001.0)
+    begin = starts(1_001)
+    parts = np.split(slope, begin[1:])
+    found = picture(slope, np.ones(1_001))
+    np.testing.assert_allclose(found.profile, [part.mean() for part in parts])
+    np.testing.assert_array_equal(found.low, [part.min() for part in parts])
+
+
+@pytest.mark.parametrize(
+    ("errors", "poor", "best"),
+    [
+        ([0.0] * 8 + [0.03, 0.88], "11.5 % or worse (up to 88.0 %)", "0.0 %, the best"),
+        ([0.0] * 99 + [0.88], "88.0 %, the worst", "0.0 %, the best"),
+        ([0.1] * 10, "", "10.0 %, all of them"),
+        ([0.1, 0.2, 0.2, 0.2], "20.0 %, the worst", "10.0 %, the best"),
+    ],
+)  # fmt: skip
+def test_legend_says_what_the_colours_are(errors, poor, best):
+    errors = np.array(errors)
+    measure = Measure("balanced error rate", True, np.negative, share)
+    levels, from_here = surface._levels(errors, np.ones(errors.size, dtype=bool), measure)
+    found = surface._legend(errors, from_here, errors.min(), measure)
+    assert [text.replace("\u00a0", " ") for text in found] == [poor, best]
+    assert levels.max() == LEVELS - 1
+    assert levels.min() == (0 if np.ptp(errors) else LEVELS - 1)
 
 
 def test_surface_has_a_level_and_a_place_for_every_cell():

@@ -5,12 +5,12 @@ import pytest
 from sklearn.metrics import auc, confusion_matrix, roc_auc_score
 
 from skstretch.core.classes import decided
+from skstretch.estimators.summary import regression_quality
 from skstretch.report.quality import (
     CURVE_POINTS,
     class_quality,
     confusion,
     crossfit_probabilities,
-    regression_quality,
     reliability,
     roc,
     wilson,

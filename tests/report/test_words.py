@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from skstretch.report.words import count, distinct, rounded, short
-from skstretch.style import near_one, number
+from skstretch.report.page import rounded
+from skstretch.report.subject import distinct, short
+from skstretch.style import count, near_one, number
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,10 @@ def test_ten_thousand_features_stay_within_three_megabytes(tmp_path):
     assert len(data["fits"]) > 50
     pictures = [fit["pictures"][0] for fit in data["fits"].values()]
     assert max(len(picture["top"]) for picture in pictures) == 50
-    assert max(len(picture["profile"]) for picture in pictures) == 500
+    assert {len(picture[name]) for picture in pictures for name in ("profile", "low", "high")} == {
+        295
+    }
+    assert "the mean slope of each group of 34 neighbouring features" in path.read_text("utf-8")
     assert path.stat().st_size < 3_000_000
 
 

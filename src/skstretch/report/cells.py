@@ -32,6 +32,8 @@ MOST_PICTURES = 150
 # Strongest features, and points of a profile, of one output of one cell.
 TOP = 50
 POINTS = 500
+# Beyond POINTS features: groups of neighbours, each with its mean and its range.
+GROUPS = 300
 # Slopes of a model and of one more fit to its data differ by less, relative to the largest.
 MATCH = 1e-3
 
@@ -214,26 +216,29 @@ class Picture:
 
     top: Index  # (TOP,) features by the size of their effect
     slopes: Array  # (TOP,) their ``slope_``
-    profile: Array  # (POINTS,)
+    profile: Array  # (POINTS,) or the means of GROUPS
+    low: Array  # the least slope of each group
+    high: Array  # and the greatest
 
 
 def starts(n_features: int) -> Index:
-    """Where groups of neighbouring features begin, at most POINTS of them."""
-    return np.arange(0, n_features, -(-n_features // POINTS))
+    """Where groups of neighbouring features begin: one each, or at most GROUPS of them."""
+    return np.arange(0, n_features, 1 if n_features <= POINTS else -(-n_features // GROUPS))
 
 
 def picture(slope: Array, scale: Array) -> Picture:
     """The picture of slopes (D,) whose features have standard deviations `scale` (D,).
 
     Features are ranked by the effect of one standard deviation, ``|slope * scale|``, which does
-    not depend on units. A point of the profile is the largest slope, by size, of its group.
+    not depend on units. A point of the profile is the mean of its group, between its extremes.
     """
     effect = np.abs(slope * scale)
     order = np.argsort(-effect, kind="stable")[:TOP]
     top = order[effect[order] > 0]
     begin = starts(slope.size)
     low, high = np.minimum.reduceat(slope, begin), np.maximum.reduceat(slope, begin)
-    return Picture(top, slope[top], np.where(-low > high, low, high))
+    mean = np.add.reduceat(slope, begin) / np.diff(begin, append=slope.size)
+    return Picture(top, slope[top], mean, low, high)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,16 @@ CONFIG = {
 }
 
 
+# One mark between thousands and one minus, on axes as in the text.
+LOCALE = {
+    "decimal": ".",
+    "thousands": style.THIN,
+    "grouping": [3],
+    "currency": ["", ""],
+    "minus": "−",
+}
+
+
 def spec(chart: Any, height: int) -> dict[str, Any]:
     """A chart as a dict, as wide as its place on the page."""
     found = chart.properties(width="container", height=height).to_dict()
@@ -48,6 +58,15 @@ def spec(chart: Any, height: int) -> dict[str, Any]:
     found["padding"] = {"left": 2, "right": 14, "top": 4, "bottom": 4}
     found["autosize"] = {"type": "fit-x", "contains": "padding", "resize": True}
     return dict(found)
+
+
+def key(name: str) -> str:
+    """A user's string as a value that charts look up.
+
+    Vega keeps groups and domains in plain objects, where ``constructor`` and ``__proto__`` are
+    taken; no property begins with a space of no width. The script of the page does the same.
+    """
+    return f"\u200b{name}"
 
 
 def named(name: str) -> Any:
@@ -169,31 +188,48 @@ def fit_chart(target: str) -> dict[str, Any]:
     return spec(alt.layer(*layers), 360)
 
 
-def profile_chart(title: str, sparse: bool) -> dict[str, Any]:
-    """Slopes along the features: a line, or needles where few are kept."""
+def profile_chart(names: bool, sparse: bool, grouped: bool) -> dict[str, Any]:
+    """Slopes along the features, by `names` or numbers: a line, or needles where few are kept.
+
+    Groups of neighbours show their mean, and their range as a band (as needles where few are kept).
+    """
     x = alt.X(
         "at:Q",
-        title=title,
+        title="names of the features, read as numbers" if names else "number of the feature",
         scale=alt.Scale(zero=False, nice=False),
-        axis=alt.Axis(grid=False, format=".6~g"),
+        # names are written as they are, counts of features with marks
+        axis=alt.Axis(
+            grid=False,
+            format=".6~g" if names else ",.6~g",
+            labelOverlap="greedy",
+            labelSeparation=8,
+        ),
     )
     y = alt.Y("slope:Q", title="slope_: change per unit of the feature")
     base = named("profile")
-    tip = [alt.Tooltip("name:N", title="feature"), alt.Tooltip("slope:Q", format=".4g")]
+    tip = [
+        alt.Tooltip("name:N", title="from feature" if grouped else "feature"),
+        alt.Tooltip("slope:Q", title="mean slope_" if grouped else "slope_", format=".4~g"),
+        *([alt.Tooltip("range:N", title="range")] if grouped else []),
+    ]
+    low, high = alt.Y("low:Q"), alt.Y2("high:Q")
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=SOFT, strokeWidth=1)
-    lines = (
-        base.mark_rule(color=ACCENT, strokeWidth=1.5).encode(x=x, y=y, y2=alt.datum(0))
-        if sparse
-        else base.mark_line(color=ACCENT, strokeWidth=1.4).encode(x=x, y=y)
-    )
+    layers = [zero.encode(y=alt.Y("zero:Q"))]
+    if sparse:
+        ends = {"y": low, "y2": high} if grouped else {"y": y, "y2": alt.datum(0)}
+        layers.append(base.mark_rule(color=ACCENT, strokeWidth=1.5).encode(x=x, **ends))
+    else:
+        if grouped:
+            layers.append(base.mark_area(color=ACCENT, opacity=0.25).encode(x=x, y=low, y2=high))
+        layers.append(base.mark_line(color=ACCENT, strokeWidth=1.4).encode(x=x, y=y))
     points = base.mark_circle(size=30, opacity=0, color=ACCENT).encode(x=x, y=y, tooltip=tip)
-    return spec(alt.layer(zero.encode(y=alt.Y("zero:Q")), lines, points), 260)
+    return spec(alt.layer(*layers, points), 260)
 
 
 def top_chart(n_bars: int) -> dict[str, Any]:
     """Effects of one standard deviation of the strongest features."""
     y = alt.Y(
-        "name:N",
+        "key:N",
         sort={"field": "place", "op": "min"},
         title=None,
         axis=alt.Axis(ticks=False, domain=False, labelLimit=140),
@@ -203,7 +239,13 @@ def top_chart(n_bars: int) -> dict[str, Any]:
         .mark_bar(height={"band": 0.62})
         .encode(
             y=y,
-            x=alt.X("effect:Q", title="effect of one standard deviation", stack=None),
+            x=alt.X(
+                "effect:Q",
+                title="effect of one standard deviation",
+                stack=None,
+                # few enough that no label is left out: zero is always among them
+                axis=alt.Axis(tickCount=5, format=",~r", labelOverlap=False),
+            ),
             color=alt.Color(
                 "sign:N",
                 scale=alt.Scale(domain=["raises", "lowers"], range=[ACCENT, WARM]),
@@ -223,6 +265,7 @@ def roc_chart(labels: list[str]) -> dict[str, Any]:
     """ROC curves, one for each label."""
     x = alt.X("x:Q", title="false positives, share", scale=alt.Scale(domain=[0, 1]))
     y = alt.Y("y:Q", title="true positives, share", scale=alt.Scale(domain=[0, 1]))
+    labels = [key(label) for label in labels]
     legend = None if len(labels) < 2 else alt.Legend(title="class", orient="bottom", columns=3)
     curve = named("curves").encode(
         x=x,
@@ -240,6 +283,7 @@ def roc_chart(labels: list[str]) -> dict[str, Any]:
 
 def confusion_chart(labels: list[str]) -> dict[str, Any]:
     """Observed and predicted classes."""
+    labels = [key(label) for label in labels]
     base = named("confusion").encode(
         x=alt.X(
             "predicted:N",

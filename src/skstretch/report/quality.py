@@ -1,36 +1,36 @@
-"""How good out-of-fold outputs are: of one cell, and beside answering without the features."""
+"""How good a model is: out-of-fold outputs, intervals, and all that a page says of them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
-from sklearn.metrics import balanced_accuracy_score, confusion_matrix, roc_auc_score, roc_curve
+from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 from sklearn.model_selection import KFold
 
 from skstretch.core.classes import decided, probabilities, temperature
 from skstretch.core.crossfit import residual_width
 from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
-from skstretch.report.cells import Known, effort_of, quiet
+from skstretch.estimators.summary import (
+    ClassRates,
+    RegressionQuality,
+    class_rates,
+    many_targets,
+    regression_quality,
+)
+from skstretch.report.cells import Cells, Known, effort_of, fitted_cells, quiet
 from skstretch.report.subject import Subject
-from skstretch.style import near_one, number, share
+from skstretch.report.surface import Surface, best_error, surface_of
+from skstretch.style import count, near_one, number, share, thousands
 
 # Out-of-fold scores of a classifier: ROC, confusion, reliability.
 
-
 CURVE_POINTS = 60
-
-
 MOST_CURVES = 8
-
-
 MOST_CLASSES = 20
-
-
 N_BINS = 8
-
-
 Z = 1.645  # two-sided 90 %
 
 
@@ -115,44 +115,10 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class RegressionQuality:
-    """Root mean square errors of a cell, and of answering the mean of the other samples."""
+class ClassQuality(ClassRates):
+    """With the area under the ROC curve, the mean one of several."""
 
-    error: float
-    baseline: float
-
-    @property
-    def gain(self) -> float:
-        """The share of the baseline's error that is gone."""
-        return 1.0 - self.error / self.baseline if self.baseline > 0 else 0.0
-
-    @property
-    def r2(self) -> float:
-        return 1.0 - (self.error / self.baseline) ** 2 if self.baseline > 0 else np.nan
-
-    @property
-    def text(self) -> str:
-        return f"typical error {number(self.error)}, out-of-fold R² {near_one(self.r2)}"
-
-
-def regression_quality(observed: Array, predicted: Array) -> RegressionQuality:
-    """Over the samples that some fold has tested."""
-    known = np.isfinite(predicted)
-    y = observed[known]
-    error = float(np.sqrt(np.mean((y - predicted[known]) ** 2)))
-    others = (observed.sum() - y) / max(1, observed.size - 1)
-    return RegressionQuality(error, float(np.sqrt(np.mean((y - others) ** 2))))
-
-
-@dataclass(frozen=True)
-class ClassQuality:
-    """Shares of samples, and the area under the ROC curve (the mean one of several)."""
-
-    right: float
-    balanced_error: float
-    area: float
-    baseline: float
-    n_classes: int
+    area: float = np.nan
 
     @property
     def text(self) -> str:
@@ -163,27 +129,15 @@ class ClassQuality:
 def class_quality(outputs: Array, codes: Index, n_classes: int) -> ClassQuality:
     """Of outputs (n, t) whose cut is at zero, over the samples that some fold has tested."""
     known = np.isfinite(outputs).all(axis=1)
-    outputs, codes = outputs[known], codes[known]
-    labels = decided(outputs)
-    areas = [curve["area"] for curve in roc(outputs, codes)]
-    return ClassQuality(
-        float(np.mean(labels == codes)),
-        1.0 - float(balanced_accuracy_score(codes, labels)),
-        float(np.mean(areas)) if areas else np.nan,
-        float(np.bincount(codes).max() / codes.size),
-        n_classes,
-    )
+    areas = [curve["area"] for curve in roc(outputs[known], codes[known])]
+    rates = class_rates(outputs, codes, n_classes)
+    return ClassQuality(**vars(rates), area=float(np.mean(areas)) if areas else np.nan)
 
 
 # Jackknife+ intervals of samples that the model has not seen, and how often they hold.
 
-
 COVERAGE = 0.9
-
-
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-
-
 N_FOLDS = 10
 
 
@@ -263,3 +217,174 @@ def _residual(subject: Subject, outputs: Array) -> Bars:
     residuals = (subject.Y - outputs).T
     half = np.array([residual_width(r[np.isfinite(r)], COVERAGE) for r in residuals])
     return Bars(outputs - half, outputs + half, (), np.empty((half.size, 0)), "residual")
+
+
+# One sentence in plain words, and a few figures beside it.
+
+
+Tile = tuple[str, str, str]  # figure, what it is, how to read it
+
+
+def regression_verdict(
+    quality: list[RegressionQuality], bars: Bars | None, subject: Subject
+) -> str:
+    """The error beside that of the mean, and what the intervals held."""
+    if len(quality) > 1:
+        return many_targets(quality, subject.outputs)
+    one = quality[0]
+    return one.sentence(subject.target) + (interval_sentence(bars) if one.gain > 0 else "")
+
+
+def interval_sentence(bars: Bars | None) -> str:
+    if bars is None or not bars.finite or bars.method != "plus":
+        return ""
+    seen = bars.seen[0, bars.levels.index(COVERAGE)]
+    return (
+        f" Its {share(COVERAGE, 0)} intervals reach about ±{number(bars.half)} and held "
+        f"{share(seen, 0)} of the observations that they were tested on."
+    )
+
+
+def modest_verdict(subject: Subject) -> str:
+    """What can be said without the observed values."""
+    n, D = subject.shape
+    kind = "A classifier" if subject.classifies else "A regression model"
+    text = f"{kind} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
+    if subject.searched:
+        text += f" Cross-validated: {best_error(subject)}."
+    return text
+
+
+def tiles(subject: Subject, quality: Any, bars: Bars | None) -> list[Tile]:
+    """Figures for the top of the page."""
+    found = [*_quality_tiles(quality), *_bar_tiles(bars)]
+    kept, (n, D) = int(subject.state.support.any(axis=0).sum()), subject.shape
+    found.append((thousands(kept), "features in use", f"of {thousands(D)} given"))
+    dof = np.max(np.atleast_1d(subject.model.dof_))
+    found.append((number(dof), "degrees of freedom", f"spent on {count(n, 'sample')}"))
+    return found
+
+
+def _quality_tiles(quality: Any) -> list[Tile]:
+    if isinstance(quality, ClassQuality):
+        area = [(near_one(quality.area), "area under ROC", "0.5 is guessing, 1 is perfect")]
+        return [
+            (share(quality.right), "right", f"most frequent class: {share(quality.baseline)}"),
+            (share(quality.balanced_error), "balanced error rate", "mean error of the classes"),
+            *([] if np.isnan(quality.area) else area),
+        ]
+    if not quality or len(quality) > 1:
+        return []
+    one = quality[0]
+    return [
+        (f"±{number(one.error)}", "typical error", f"answering the mean: ±{number(one.baseline)}"),
+        (near_one(one.r2), "out-of-fold R²", "0 is the mean, 1 is perfect"),
+    ]
+
+
+def _bar_tiles(bars: Bars | None) -> list[Tile]:
+    if bars is None or not bars.finite or bars.lower.shape[1] > 1:
+        return []
+    how = "from out-of-fold residuals"
+    if bars.method == "plus":
+        how = f"held {share(bars.seen[0, bars.levels.index(COVERAGE)], 0)} of observations"
+    return [(f"±{number(bars.half)}", f"{share(COVERAGE, 0)} interval", how)]
+
+
+MOST_POINTS = 500
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything that was worked out for a page."""
+
+    subject: Subject
+    surface: Surface | None
+    cells: Cells
+    bars: Bars | None
+    quality: Any  # list of RegressionQuality, ClassQuality, or None without y
+    sentence: str
+
+    @property
+    def outputs(self) -> Array | None:
+        """Out-of-fold outputs of the chosen cell, (n, t)."""
+        return self.cells.fitted[self.cells.chosen].outputs
+
+    @cached_property
+    def shown(self) -> Index:
+        """Samples that are drawn: at most MOST_POINTS, even over the observed values."""
+        Y = self.subject.Y
+        if Y.shape[0] <= MOST_POINTS:
+            return np.arange(Y.shape[0])
+        order = np.argsort(Y[:, 0], kind="stable")
+        places = np.linspace(0, Y.shape[0] - 1, MOST_POINTS).astype(int)
+        return np.sort(order[places])
+
+    def cut(self, row: int) -> Array | None:
+        """Out-of-fold scores of a cell less their cut, which only the chosen one has learned."""
+        outputs = self.cells.fitted[row].outputs
+        if outputs is None or row != self.cells.chosen:
+            return outputs
+        return outputs - np.atleast_1d(self.subject.model.threshold_)
+
+
+def contents_of(subject: Subject) -> Contents:
+    """Work out everything."""
+    surface = surface_of(subject) if subject.searched else None
+    cells = fitted_cells(subject, surface)
+    outputs = cells.fitted[cells.chosen].outputs
+    bars = bars_of(subject, outputs, cells.known)
+    draft = Contents(subject, surface, cells, bars, None, "")
+    quality = _quality(draft)
+    return Contents(subject, surface, cells, bars, quality, _sentence(subject, quality, bars))
+
+
+def _quality(contents: Contents) -> Any:
+    subject, outputs = contents.subject, contents.outputs
+    if subject.y is None or outputs is None:
+        return None
+    if subject.classifies:
+        scores = contents.cut(contents.cells.chosen)
+        assert scores is not None
+        return class_quality(scores, subject.codes, subject.model.classes_.size)
+    return [regression_quality(*pair) for pair in zip(subject.Y.T, outputs.T, strict=True)]
+
+
+def _sentence(subject: Subject, quality: Any, bars: Bars | None) -> str:
+    if quality is None:
+        return modest_verdict(subject)
+    if subject.classifies:
+        return str(quality.sentence(subject.target))
+    return regression_verdict(quality, bars, subject)
+
+
+def calibration(contents: Contents) -> list[list[dict[str, float]]]:
+    """Points of the calibration chart: one list for each output of a regressor, else one."""
+    subject, bars = contents.subject, contents.bars
+    if subject.classifies:
+        scores = None if subject.y is None else contents.cut(contents.cells.chosen)
+        return [] if scores is None else _class_calibration(scores, subject)
+    if bars is None or bars.method != "plus":
+        return []
+    n = subject.shape[0]
+    curves = []
+    for seen in bars.seen:
+        points = []
+        for level, value in zip(bars.levels, seen.tolist(), strict=True):
+            low, high = wilson(value, n)
+            points.append({"said": level, "seen": value, "low": low, "high": high, "n": float(n)})
+        curves.append(points)
+    return curves
+
+
+def _class_calibration(scores: Array, subject: Subject) -> list[list[dict[str, float]]]:
+    known = np.isfinite(scores).all(axis=1)
+    scores, codes = scores[known], subject.codes[known]
+    size, kind = subject.model.classes_.size, subject.model.calibration
+    probability = crossfit_probabilities(scores, codes, size, kind)
+    if probability is None:
+        return []
+    if size == 2:
+        return [reliability(probability[:, 1], codes == 1)]
+    winner = probability.argmax(axis=1)
+    return [reliability(probability.max(axis=1), codes == winner)]

@@ -1,6 +1,7 @@
 """What a report is about: a fitted model, and its training data where at hand."""
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,9 +19,23 @@ from skstretch.estimators import (
     StretchyRegressorCV,
 )
 from skstretch.estimators.state import State
-from skstretch.report.words import distinct, short
 
 CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
+# what a name may take of a page
+LONGEST = 60
+
+
+def short(name: Any, length: int = LONGEST) -> str:
+    """A user's string, on one line and of bounded length."""
+    text = " ".join(str(name).split())
+    text = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def distinct(names: list[str]) -> list[str]:
+    """Names made different from each other by their place where they are not."""
+    times = Counter(names)
+    return [f"{name} ({i + 1})" if times[name] > 1 else name for i, name in enumerate(names)]
 
 
 @dataclass(frozen=True)
@@ -214,7 +229,6 @@ def _check_targets(subject: Subject) -> None:
 
 
 # A short name for data: equal data have equal fingerprints, whatever container they came in.
-
 
 BLOCK = 1 << 22  # entries that are hashed at a time
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.types import Array, Index
-from skstretch.report.subject import Subject
-from skstretch.report.words import count, short
-from skstretch.style import SHADES, number, plain, share
+from skstretch.report.subject import Subject, short
+from skstretch.style import SHADES, count, number, plain, share, thousands
 
 # How the error of a cell is named and written.
 
@@ -91,8 +90,8 @@ class Surface:
     columns: list[str]
     column_title: str
     measure: Measure
-    best: str
     poor: str
+    best: str
     note: str
 
     def ranked(self, ranks: Array, chosen: int) -> list[Cell]:
@@ -114,7 +113,7 @@ def surface_of(subject: Subject) -> Surface:
     rows, note = _bounded(rows, results, model)
     measure = measure_of(subject)
     errors = measure.of_scores(results["mean_test_score"])
-    levels, poor = _levels(errors[rows], results["usable"][rows], measure.lower)
+    levels, poor = _levels(errors[rows], results["usable"][rows], measure)
     pairs = list(
         dict.fromkeys(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
     )
@@ -140,8 +139,7 @@ def surface_of(subject: Subject) -> Surface:
         _column_names(strengths),
         title,
         measure,
-        measure.write(best),
-        measure.write(poor),
+        *_legend(errors[rows], poor, best, measure),
         note,
     )
 
@@ -154,19 +152,47 @@ def _bounded(rows: Index, results: Any, model: Any) -> tuple[Index, str]:
     if rows.size > MOST_CELLS:
         order = np.argsort(results["rank_test_score"][rows], kind="stable")
         rows = np.sort(np.union1d(rows[order[: MOST_CELLS - 1]], [model.best_index_]))
-    note = "" if rows.size == total else f"Shown are {rows.size} of the {total} cells."
+    note = (
+        ""
+        if rows.size == total
+        else f"Shown are {thousands(rows.size)} of the {count(total, 'cell')}."
+    )
     return rows, note
 
 
-def _levels(errors: Array, usable: Any, lower: bool) -> tuple[Any, float]:
-    """Colour levels from the poorest quarter, which is alike, to the best; and where it starts."""
-    badness = errors if lower else -errors
+def _levels(errors: Array, usable: Any, measure: Measure) -> tuple[Any, float]:
+    """Colour levels from poor to the best, and the error from which on all are as poor.
+
+    Poor is what the poorest quarter begins with; where that reads like the best, as where most
+    cells make no error at all, the poorest tenth, or the poorest cell.
+    """
+    badness = errors if measure.lower else -errors
     known = usable & np.isfinite(badness)
-    best, poor = np.min(badness[known]), np.quantile(badness[known], 0.75)
+    best = np.min(badness[known])
+    for part in (0.75, 0.9, 1.0):
+        poor = np.quantile(badness[known], part)
+        if measure.write(abs(poor)) != measure.write(abs(best)):
+            break
     width = poor - best if poor > best else 1.0
     goodness = 1.0 - np.clip((np.where(known, badness, poor) - best) / width, 0.0, 1.0)
     levels = np.where(known, np.rint(goodness * (LEVELS - 1)), -1).astype(int)
-    return levels, float(poor if lower else -poor)
+    return levels, float(poor if measure.lower else -poor)
+
+
+def _legend(errors: Array, poor: float, best: float, measure: Measure) -> tuple[str, str]:
+    """What the two ends of the colours mean; nothing at the poor one where all cells are alike."""
+    worst = np.nanmax(errors) if measure.lower else np.nanmin(errors)
+    if measure.write(worst) == measure.write(best):
+        return "", f"{measure.write(best)}, all of them"
+    clipped = measure.write(worst) != measure.write(poor)
+    low = f"{measure.write(poor)} or worse" if clipped else f"{measure.write(poor)}, the worst"
+    if clipped:
+        low += (
+            f" (up to {measure.write(worst)})"
+            if measure.lower
+            else f" (down to {measure.write(worst)})"
+        )
+    return low, f"{measure.write(best)}, the best"
 
 
 def _row_name(a: float, k: float, identity: bool) -> str:

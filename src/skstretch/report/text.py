@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.stretch import keep_count
+from skstretch.estimators.summary import choice
 from skstretch.report.cells import MOST_OUTPUTS
-from skstretch.report.contents import Contents, tiles
-from skstretch.report.subject import Subject, fingerprint
+from skstretch.report.quality import Contents, tiles
+from skstretch.report.subject import Subject, fingerprint, short
 from skstretch.report.surface import best_error
-from skstretch.report.words import count, short
-from skstretch.style import near_one, number, plain, share
+from skstretch.style import count, near_one, number, plain, share, thousands
 
 # The box of numbers at the foot of a report.
 
@@ -68,7 +68,7 @@ def _search_rows(subject: Subject) -> list[tuple[str, str]]:
     usable = int(model.cv_results_["usable"].sum())
     total = len(model.cv_results_["usable"])
     return [
-        ("search", f"{count(total, 'cell')}, {usable} of them usable"),
+        ("search", f"{count(total, 'cell')}, {thousands(usable)} of them usable"),
         ("cross-validated", best_error(subject)),
         ("rule", str(model.rule)),
         ("cross-validation", _cv(model, subject.shape[1])),
@@ -127,14 +127,6 @@ def _versions() -> str:
 Context = dict[str, Any]
 
 
-RULES = {
-    "best": "The chosen cell is the best.",
-    "guarded": "The chosen cell is of the linear limit a = 0, unless another one is better by more "
-    "than two standard errors.",
-    "1se": "The chosen cell is the simplest within one standard error of the best.",
-}
-
-
 HOW = (
     "Write the report with the training data: skstretch report MODEL --data FILE, or in Python "
     "write_report(model, path, X=X, y=y)."
@@ -151,6 +143,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "title": title,
         "source": subject.source,
         "sentence": contents.sentence,
+        "choice": choice(subject.model).replace(" = ", "\u00a0=\u00a0"),
         "tiles": tiles(subject, contents.quality or [], contents.bars),
         "missing": _missing(contents),
         "charts": set(data["specs"]),
@@ -186,7 +179,9 @@ def _missing(contents: Contents) -> list[str]:
     elif contents.cells.known.why:
         found.append(f"Only the chosen cell is shown in full: {contents.cells.known.why}.")
     if len(subject.outputs) > MOST_OUTPUTS:
-        found.append(f"Shown are the first {MOST_OUTPUTS} of {len(subject.outputs)} outputs.")
+        found.append(
+            f"Shown are the first {MOST_OUTPUTS} of {count(len(subject.outputs), 'output')}."
+        )
     if not subject.searched:
         found.append(
             f"A {type(subject.model).__name__} does not search, so there is no search surface. "
@@ -207,19 +202,30 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
         "poor": surface.poor,
         "note": surface.note,
         "shows": "see its model" if len(contents.cells.fitted) > 1 else "read its numbers",
-        "rule": RULES[contents.subject.model.rule],
         "measure": surface.measure.name,
         "better": surface.measure.better,
         "count": count(len(surface.cells), "cell"),
-        "within": within,
+        "alike": _alike(within, len(surface.cells)),
         "unusable": sum(cell.level < 0 for cell in surface.cells),
         "rows": [(cell.name, surface.measure.write(cell.error), cell.within) for cell in best],
         "alt": (
             f"Heat map of {surface.measure.name} over {len(surface.rows)} rows of a and k and "
             f"{len(surface.columns)} strengths of the penalty. The chosen cell: "
-            f"{_chosen_text(contents)}. {within} cells lie within one standard error of the best."
+            f"{_chosen_text(contents)}. {_alike(within, len(surface.cells))}."
         ),
     }
+
+
+def _alike(within: int, total: int) -> str:
+    """How many cells the data do not tell apart from the best, which is one of them."""
+    if within <= 1:
+        return (
+            f"None of the other {count(total - 1, 'cell')} is within one standard error of the best"
+        )
+    return (
+        f"{thousands(within)} of {count(total, 'cell')} are within one standard error of the best: "
+        "the data do not tell these apart"
+    )
 
 
 def _chosen_text(contents: Contents) -> str:
@@ -248,7 +254,8 @@ def _captions(contents: Contents, data: dict[str, Any]) -> dict[str, str]:
     captions["profile"] = (
         "The slope of every feature: what one unit more of it changes, at its mean."
         if groups >= D
-        else f"Of each group of {-(-D // max(1, groups))} neighbouring features, the largest slope."
+        else f"The line is the mean slope of each group of {-(-D // max(1, groups))} neighbouring "
+        "features, the band their range: what one unit more of a feature changes, at its mean."
     )
     what = "the score of the class" if contents.subject.classifies else "the prediction"
     captions["top"] = (

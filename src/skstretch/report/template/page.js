@@ -9,11 +9,18 @@
   const write = (x) => {
     if (x === null) return "not known";
     const size = Math.abs(x);
-    const text = x === 0 || (size >= 1e-4 && size < 1e6)
-      ? String(Number(x.toPrecision(4)))
-      : x.toExponential(2).replace(/e\+?(-?\d+)/, " × 10^$1");
-    return text.replaceAll("-", "−");
+    if (x !== 0 && (size < 1e-4 || size >= 1e6)) {
+      const [mantissa, power] = x.toExponential(2).split("e");
+      const raised = [...String(Number(power))].map((d) => (d === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])).join("");
+      return `${mantissa.replace(/\.?0+$/, "")} × 10${raised}`.replaceAll("-", "−");
+    }
+    const [whole, part] = String(Number(x.toPrecision(4))).split(".");
+    const marked = whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+    return (part ? `${marked}.${part}` : marked).replaceAll("-", "−");
   };
+
+  // no property of an object begins so: names of users cannot meet "constructor" or "__proto__"
+  const key = (name) => "\u200b" + name;
 
   const fit = () => data.fits[state.cell];
   const picture = () => {
@@ -27,13 +34,19 @@
     return shown.top.map((j, i) => {
       const slope = shown.slopes[i];
       const effect = slope * data.scales[j];
-      return { place: i, name: data.features[j], slope, effect, sign: effect > 0 ? "raises" : "lowers" };
+      return { place: i, name: data.features[j], key: key(data.features[j]), slope, effect, sign: effect > 0 ? "raises" : "lowers" };
     });
   };
 
   const profileRows = () => {
     const shown = picture();
-    return shown ? shown.profile.map((slope, i) => ({ at: data.along[i], name: data.along[i], slope })) : [];
+    if (!shown) return [];
+    return shown.profile.map((slope, i) => {
+      const row = { at: data.along[i], name: String(data.along[i]), slope };
+      if (!data.grouped) return row;
+      const [low, high] = [shown.low[i], shown.high[i]];
+      return { ...row, low, high, range: `${write(low)} to ${write(high)}` };
+    });
   };
 
   const points = () => {
@@ -58,12 +71,12 @@
   };
 
   const curves = () => (fit()?.curves ?? []).flatMap((curve) =>
-    curve.x.map((x, step) => ({ x, y: curve.y[step], step, label: curve.label, area: curve.area })));
+    curve.x.map((x, step) => ({ x, y: curve.y[step], step, label: key(curve.label), area: curve.area })));
 
   const confusion = () => (fit()?.confusion ?? []).flatMap((counts, i) => {
     const total = counts.reduce((sum, n) => sum + n, 0) || 1;
     return counts.map((count, j) => ({
-      observed: data.classes[i], predicted: data.classes[j], count, share: count / total,
+      observed: key(data.classes[i]), predicted: key(data.classes[j]), count, share: count / total,
       level: Math.round((data.levels - 1) * count / total),
     }));
   });
@@ -86,7 +99,7 @@
     spec.datasets = { ...spec.datasets, ...Object.fromEntries(filled) };
     const result = await window.vegaEmbed(byId(`chart-${name}`), spec, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, logLevel: 1,
-      config: data.config, tooltip: { disableDefaultStyle: true },
+      config: data.config, formatLocale: data.locale, tooltip: { disableDefaultStyle: true },
     });
     views[name] = result.view;
   };
