@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 
+import altair
 import pytest
 
 from skstretch.report.page import script_json
@@ -83,6 +84,12 @@ def test_names_are_never_fields_or_expressions():
     }  # fmt: skip
     expressions = set(re.findall(r'"(?:filter|test|expr)": "([^"]*)"', json.dumps(specs)))
     assert expressions <= {"datum.within", "isValid(datum.lower)", "datum.chosen"}
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+def test_charts_are_valid(sample):
+    for spec in data_of(text_of(sample))["specs"].values():
+        altair.Chart.from_dict(spec).to_dict(validate=True)
 
 
 def test_json_cannot_end_its_element():

@@ -52,7 +52,8 @@ LOCALE = {
 
 def spec(chart: Any, height: int) -> dict[str, Any]:
     """A chart as a dict, as wide as its place on the page."""
-    found = chart.properties(width="container", height=height).to_dict()
+    # a third of the time of a report would go into checks of the schema, which the tests make
+    found = chart.properties(width="container", height=height).to_dict(validate=False)
     found.pop("$schema", None)
     found.pop("config", None)
     found["padding"] = {"left": 2, "right": 14, "top": 4, "bottom": 4}

@@ -413,8 +413,9 @@ def helpful_edge(
     """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen one.
 
     That is where the chosen c is the last of its (a, k, density), the loss still falls towards it
-    by more than one paired standard error and than rounding, and the degrees of freedom are not at the one of their
-    `limits` (without and with all coefficients) to which the grid would be extended.
+    by more than one paired standard error and more than rounding, and the degrees of freedom are
+    not at the one of their `limits` (without and with all coefficients) to which the grid would be
+    extended.
     """
     chosen = verdict.chosen
     here = cells[chosen]
