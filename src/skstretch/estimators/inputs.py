@@ -40,7 +40,7 @@ from skstretch.designs import (
 )
 from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.search import Folds, folds_from_splits, leave_one_out
-from skstretch.solve import FittedModel, checked_spec, light_model
+from skstretch.solve import FittedModel, checked_spec, light_model, warn_of_cancellation
 from skstretch.solve.choose import crossfit_space, may_be_matrix_free
 
 SPARSE_FORMATS = ("csc", "csr")
@@ -195,6 +195,7 @@ class Prepared:
         used[self.rows] = True
         dtype = learned_dtype(self.X)
         model = light_model(model)
+        warn_of_cancellation(model, view.quadrant.column_peaks()[view.columns])
         return State(model, view.quadrant, view.columns, used, dtype, single, decision)
 
 

@@ -69,6 +69,10 @@ def _better(plain: System, design: Design, weights: Array, spec: Spec) -> System
         return plain
 
 
+# rounding of predictions beside the targets that is worth a warning
+VISIBLE = 1e-6
+
+
 @dataclass(frozen=True)
 class Solution:
     """A fit, and how it was found."""
@@ -297,6 +301,29 @@ def fit_model(
     jobs = (delayed(second)(target) for target in range(t))
     passes = list(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))
     return FittedModel(design, Y, weights, spec, passes)
+
+
+def warn_of_cancellation(model: FittedModel, log_peaks: Array) -> None:
+    """Say so where predictions of the training data are nothing but rounding.
+
+    A prediction ``P alpha`` is known to ``eps sum_j |alpha_j| max_i |P_ij|``; `log_peaks` are the
+    logs of these largest features (D,). A sample of tiny weight hardly bounds its own: z-scores
+    reach ``sqrt(sum(w) / w_i)``, and no condition number tells.
+    """
+    with np.errstate(over="ignore"):
+        blur = np.finfo(np.float64).eps * (np.abs(model.coef) @ np.exp(log_peaks))
+    size = np.abs(model.Y).max(axis=0)
+    if not (blur > VISIBLE * size).any():
+        return
+    column = int(np.argmax(log_peaks))
+    warnings.warn(
+        f"features reach exp({log_peaks[column]:.0f}) at k={model.spec.k:g}, c={model.spec.c:g}: "
+        f"predictions of such samples carry rounding errors of up to {blur.max():.1e}, beside "
+        f"targets of up to {size.max():.1e}. Use a smaller |a|, or look at samples of tiny weight "
+        "and at outlying values.",
+        IllConditionedWarning,
+        stacklevel=2,
+    )
 
 
 def coefficient_path(model: FittedModel, along: str, values: Sequence[float], count: int) -> Array:
