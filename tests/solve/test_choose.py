@@ -1,12 +1,15 @@
 """Which system is solved: the named choices, what is recorded, and that all choices agree."""
 
+import contextlib
+import warnings
+
 import numpy as np
 import pytest
 from sklearn import config_context
 
 from skstretch import StretchyRegressor
 from skstretch.core.stretch import Intercept
-from skstretch.exceptions import IllConditionedWarning
+from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve import choose_space, loses_digits
 from tests.references import (
     INTERCEPTS,
@@ -142,3 +145,30 @@ def test_auto_stays_with_lu_where_qr_does_not_fit():
         with pytest.warns(IllConditionedWarning, match=r"k=1.05, c=inf.*rcond="):
             StretchyRegressor(1.05, np.inf, quadrant="identity").fit(P, y)
     assert StretchyRegressor(1.5, 1e8, quadrant="identity").fit(P, y).solver_ == "qr"
+
+
+def powers(seed):
+    """Powers of points between 0 and 1, more powers than points."""
+    rng = np.random.default_rng(seed)
+    M, D = ((5, 10), (6, 7), (8, 20))[seed % 3]
+    x = np.sort(rng.uniform(0.02, 1.0, M))
+    return np.vander(x, D + 1, increasing=True)[:, 1:], rng.standard_normal(M)
+
+
+@pytest.mark.parametrize("c", [1e8, 1e12])
+@pytest.mark.parametrize("k", [1.02, 1.05, 1.1])
+@pytest.mark.parametrize("seed", ["five points", 0, 1, 2, 3, 4, 5])
+def test_auto_is_as_good_as_the_better_of_both(seed, k, c):
+    """Against 150 digits: QR is taken only where it keeps more digits than LU."""
+    P, y = five_points() if seed == "five points" else powers(seed)
+    exact = np.array([float(value) for value in exact_solution(P, y, k, c, True).coef])
+    errors = dict.fromkeys(("dual", "qr", "auto"), np.inf)
+    for solver in errors:
+        model = StretchyRegressor(k, c, quadrant="identity", solver=solver)
+        singular = contextlib.suppress(() if solver == "auto" else SingularSystemError)
+        with singular, warnings.catch_warnings():
+            warnings.simplefilter("ignore", IllConditionedWarning)
+            coef = model.fit(P, y).coef_
+            errors[solver] = np.abs(coef - exact).max() / np.abs(exact).max()
+    # estimates are good to three digits
+    assert errors["auto"] <= 1000 * min(errors["dual"], errors["qr"]) + 1e-12

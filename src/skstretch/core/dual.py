@@ -59,7 +59,8 @@ class DualSystem:
 
     Ones in the borders stand beside K, which has the units of the features: they are multiplied
     by `unit`, a power of two of the size of the smallest row of K, so that neither the condition
-    nor the pivots depend on units. The unknown m comes out divided by `unit`.
+    nor the pivots depend on units. The unknown m comes out divided by `unit`. (The penalised
+    column is a feature of size one, whatever the others are: there `unit` is one.)
     """
 
     gram: DualGram  # without K
@@ -161,7 +162,8 @@ def _centred_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> tuple[A
     M = gram.n_samples
     A = _with_borders(gram.K, 1 if intercept is Intercept.FREE else 2)
     A[:M, :M].flat[:: M + 1] += lam
-    unit = _border_unit(A, M)
+    # the penalised column has a unit of its own: one
+    unit = 1.0 if intercept is Intercept.COLUMN else _border_unit(A, M)
     if intercept is Intercept.FREE:
         A[:M, M] = A[M, :M] = unit
         return A, unit

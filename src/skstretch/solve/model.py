@@ -29,11 +29,16 @@ from skstretch.solve.spec import Space, Spec, System
 
 
 def build_system(
-    design: Design, weights: Array, spec: Spec, report: Report | None = None
+    design: Design,
+    weights: Array,
+    spec: Spec,
+    report: Report | None = None,
+    Y: Array | None = None,
 ) -> System:
     """Factor the model; ``solver="auto"`` goes on to QR where LU loses digits and Q fits.
 
-    A matrix-free system has nothing to factor; it tells its steps to `report`.
+    What QR keeps depends on the targets Y: where they are given, it must keep more than LU. A
+    matrix-free system has nothing to factor; it tells its steps to `report`.
     """
     space = choose_space(*design.shape, spec.intercept, spec.solver)
     if is_matrix_free(design, spec):
@@ -48,7 +53,7 @@ def build_system(
         return accurate
     plain = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
     if spec.solver == "auto" and loses_digits(plain.rcond):
-        return _better(plain, design, weights, spec)
+        return _better(plain, design, weights, spec, Y)
     return plain
 
 
@@ -60,15 +65,24 @@ def _accurate(design: Design, weights: Array, spec: Spec, space: Space) -> Syste
     return WideQR(features, weights, spec) if space == "dual" else TallQR(features, weights, spec)
 
 
-def _better(plain: System, design: Design, weights: Array, spec: Spec) -> System:
-    """The accurate system, unless it does not fit in memory or is singular."""
+def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array | None) -> System:
+    """The accurate system, unless it does not fit in memory, is singular, or loses more than LU.
+
+    QR bounds its error target by target and component by component, with some digits to spare;
+    the condition of LU says what is usual, whatever the targets are.
+    """
     try:
         accurate = _accurate(design, weights, spec, plain.space)
-        return accurate if accurate is not None and accurate.rcond > 0.0 else plain
+        if accurate is None or not accurate.rcond > 0.0:
+            return plain
+        worse = Y is not None and SPARE * accurate.fit(Y).rcond < plain.rcond
+        return plain if worse else accurate
     except SingularSystemError:
         return plain
 
 
+# how much better than its bound QR is, as a rule
+SPARE = 30.0
 # rounding of predictions beside the targets that is worth a warning
 VISIBLE = 1e-6
 
@@ -90,7 +104,7 @@ def fit_stretchy(
     if design.shape[1] == 0:
         return constant_solution(Y, weights, spec)
     with calm_blas(min(design.shape)):
-        system = build_system(design, weights, spec, report)
+        system = build_system(design, weights, spec, report, Y)
         fit, dof = system.fit(Y), system.dof
     at = f"k={spec.k:g}, c={spec.c:g}"
     check_fit(fit, at, f"the system at {at} is ill-conditioned", "Use a smaller c or a larger k.")
@@ -241,7 +255,8 @@ class FittedModel:
             if p.columns.size == 0:
                 continue
             check_invertible(p.design, self.spec, "the spread of the coefficients")
-            system, Y = build_system(p.design, self.weights, self.spec), self.Y[:, p.targets]
+            Y = self.Y[:, p.targets]
+            system = build_system(p.design, self.weights, self.spec, None, Y)
             if noise is None:
                 yield p, system, noise_variance(p.design, system, Y, self.weights)
             else:
