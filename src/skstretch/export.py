@@ -91,7 +91,7 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     _check(model, dtype)
     onnx = imported_onnx()
     graph = Graph(onnx, np.dtype(dtype))
-    coef = np.atleast_2d(model.coef_).astype(np.float64)
+    coef = model._inner_coef()
     used = np.flatnonzero(coef.any(axis=0))
     used = used if used.size else np.array([0])
     outputs = _linear(graph, model, used, coef[:, used])
@@ -141,6 +141,8 @@ def _features(graph: Graph, quadrant: Quadrant, columns: str) -> str:
         return columns
     moments = quadrant.moments
     z = graph.add("Sub", columns, graph.number(moments.mean))
+    if moments.rest.any():
+        z = graph.add("Sub", z, graph.number(moments.rest))
     z = graph.add("Div", z, graph.number(moments.scale))
     width = moments.high - moments.low
     z = graph.add("Max", z, graph.number(moments.low - width))

@@ -21,6 +21,9 @@ LARGEST_LOG_FEATURE = 600.0
 # below this the squares of deviations lose digits
 SMALLEST_SCALE = 1e-140
 
+# of a scale: a mean that is known so well leaves z-scores to their own rounding
+LEAST_REST = 8 * float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -28,6 +31,10 @@ class Moments:
 
     `smallest` is the smallest raw value; `low` and `high` are the extreme z-scores. Columns that
     are constant within rounding have scale 1 and take no part in a fit.
+
+    `rest` is what the mean has beyond its own float64. Where a column lies far from zero (1e8 and
+    a scale of 1), the mean of its z-scores would else be 1e-8 and not 0, which a fit without
+    intercept takes for a part of the data. Zero where it is below the rounding of z-scores.
     """
 
     mean: Array
@@ -36,6 +43,11 @@ class Moments:
     low: Array
     high: Array
     constant: Mask
+    rest: Array = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.rest is None:
+            object.__setattr__(self, "rest", np.zeros(self.mean.shape))
 
     def take(self, columns: Columns) -> "Moments":
         """The moments of some columns."""
@@ -61,14 +73,15 @@ def is_constant(smallest: Array, largest: Array, eps: float) -> Mask:
 
 
 def from_range(
-    mean: Array, scale: Array, smallest: Array, largest: Array, constant: Mask
+    mean: Array, scale: Array, smallest: Array, largest: Array, constant: Mask, rest: Array
 ) -> Moments:
     """Moments with the extreme z-scores that follow."""
     # the mean of equal numbers is one of them but for rounding, which is large for large numbers
     mean, scale = np.where(constant, smallest, mean), np.where(constant, 1.0, scale)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         low, high = (smallest - mean) / scale, np.where(constant, 0.0, (largest - mean) / scale)
-    return Moments(mean, scale, smallest, low, high, constant)
+        counts = ~constant & np.isfinite(rest) & (np.abs(rest) > LEAST_REST * scale)
+    return Moments(mean, scale, smallest, low, high, constant, np.where(counts, rest, 0.0))
 
 
 def left_range(scale: Array, constant: Mask) -> Mask:
@@ -88,23 +101,26 @@ def column_moments(
     share = weights / weights.sum()
     smallest, largest = _floats(X.min(axis=0)), _floats(X.max(axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, scale = _mean_and_scale(X, share)
+        mean, scale, rest = _mean_and_scale(X, share)
     # squares that overflow, or vanish although the column varies
     if not np.isfinite(scale).all() or np.any((scale < SMALLEST_SCALE) & (smallest < largest)):
         mean, scale = _scaled_moments(_floats(X), share)
+        rest = np.zeros_like(mean)
     constant = is_constant(smallest, largest, eps) | (scale == 0)
-    return from_range(mean, scale, smallest, largest, constant)
+    return from_range(mean, scale, smallest, largest, constant, rest)
 
 
-def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Array]:
-    """Weighted mean and deviation, a few rows at a time."""
-    mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Array, Array]:
+    """Weighted mean, deviation, and what is left of the mean, a few rows at a time."""
+    mean, variance, rest = (np.zeros(X.shape[1]) for _ in range(3))
     for rows in row_tiles(*X.shape):
         mean += share[rows] @ _floats(tile_of(X, rows))
     for rows in row_tiles(*X.shape):
         deviations = np.subtract(tile_of(X, rows), mean, dtype=np.float64)
+        rest += share[rows] @ deviations
         variance += share[rows] @ np.square(deviations, out=deviations)
-    return mean, np.sqrt(variance)
+    # about the mean with its rest
+    return mean, np.sqrt(np.maximum(variance - np.square(rest), 0.0)), rest
 
 
 def _floats(X: npt.NDArray[np.generic]) -> Array:
@@ -127,12 +143,13 @@ class MergedMoments:
     """Weighted moments that grow with every block of rows.
 
     Two sets of rows with weights ``u, v``, means ``m, n`` and sums of squares ``s, t`` about them
-    have together the mean ``m + d v/(u+v)`` and ``s + t + d**2 uv/(u+v)``, ``d = n - m``.
+    have together the mean ``m + d v/(u+v)`` and ``s + t + d**2 uv/(u+v)``, ``d = n - m``. What
+    rounding leaves of the mean is kept in `rest`.
     """
 
     def __init__(self, n_features: int) -> None:
         self.total = 0.0
-        self.mean, self.squares = np.zeros(n_features), np.zeros(n_features)
+        self.mean, self.squares, self.rest = (np.zeros(n_features) for _ in range(3))
         self.smallest = np.full(n_features, np.inf)
         self.largest = np.full(n_features, -np.inf)
 
@@ -143,21 +160,38 @@ class MergedMoments:
         added = float(weights.sum())
         with np.errstate(over="ignore", invalid="ignore"):
             mean = weights @ X / added
-            squares = weights @ np.square(X - mean)
-            together = self.total + added
-            shift = mean - self.mean
-            self.squares += squares + np.square(shift) * (self.total * added / together)
-            self.mean += shift * (added / together)
-        self.total = together
+            deviations = X - mean
+            rest = weights @ deviations / added
+            squares = weights @ np.square(deviations)
+            squares = np.maximum(squares - added * np.square(rest), 0.0)
+            self.squares = self.squares + (squares + self.join_means(added, mean, rest))
         np.minimum(self.smallest, X.min(axis=0), out=self.smallest)
         np.maximum(self.largest, X.max(axis=0), out=self.largest)
+
+    def join_means(self, added: float, mean: Array, rest: Array) -> Array:
+        """The mean with more rows; returns the squares that the way between the means adds."""
+        together = self.total + added
+        shift, share = mean - self.mean, added / together
+        more = rest - self.rest
+        whole = shift + np.where(np.abs(more) > LEAST_REST * np.abs(shift), more, 0.0)
+        spread = np.square(whole) * (self.total * added / together)
+        step = shift * share
+        moved = self.mean + step
+        # the two-sum: exactly what rounding took from mean + step
+        back = moved - self.mean
+        lost = (self.mean - (moved - back)) + (step - back)
+        self.rest = self.rest * (1.0 - share) + rest * share + lost
+        self.mean, self.total = moved, together
+        return spread
 
     def moments(self, eps: float) -> tuple[Moments, Mask]:
         """The moments, and which columns must be measured again: their squares left float64."""
         with np.errstate(invalid="ignore"):
             scale = np.sqrt(self.squares / self.total)
         constant = is_constant(self.smallest, self.largest, eps)
-        found = from_range(self.mean, scale, self.smallest.copy(), self.largest, constant)
+        found = from_range(
+            self.mean, scale, self.smallest.copy(), self.largest, constant, self.rest
+        )
         return found, left_range(scale, constant)
 
 
@@ -202,13 +236,9 @@ def pooled_moments(parts: Sequence[MergedMoments]) -> MergedMoments:
     """Moments of the rows of all parts; see `MergedMoments` for the formula."""
     pooled = copy(parts[0])
     for part in parts[1:]:
-        total = pooled.total + part.total
         with np.errstate(over="ignore", invalid="ignore"):
-            shift = part.mean - pooled.mean
-            spread = np.square(shift) * (pooled.total * part.total / total)
+            spread = pooled.join_means(part.total, part.mean, part.rest)
             pooled.squares = pooled.squares + part.squares + spread
-            pooled.mean = pooled.mean + shift * (part.total / total)
-        pooled.total = total
         pooled.smallest = np.minimum(pooled.smallest, part.smallest)
         pooled.largest = np.maximum(pooled.largest, part.largest)
     return pooled

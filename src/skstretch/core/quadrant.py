@@ -29,17 +29,29 @@ class Quadrant:
     linear    ``P = z``               the limit ``a -> 0``, bounded likewise
     identity  ``P = x``               for data that is already non-negative
     ========  ======================  =======================================
+
+    With a `unit`, features are those of the table divided by ``exp(unit)``, and b is less than the
+    user's by it: the user's coefficients are ``exp(-unit)`` times those of the features.
     """
 
     kind: Kind
     moments: Moments
     a: float
     b: Array
+    unit: float = 0.0
 
     @property
     def offset(self) -> float:
         """The constant that features are kept without."""
         return 1.0 if self.kind == "exp" else 0.0
+
+    def outer(self, coef: Array, times: float = 1.0) -> Array:
+        """``coef exp(-times unit)``: the user's coefficients from those of the features."""
+        return coef if self.unit == 0.0 else coef * np.exp(-times * self.unit)
+
+    def inner(self, coef: Array) -> Array:
+        """Coefficients of the features from the user's."""
+        return self.outer(coef, -1.0)
 
     def take(self, columns: Columns) -> "Quadrant":
         """The transform of some columns."""
@@ -56,6 +68,8 @@ class Quadrant:
             return PlainFeatures(np.asarray(X, dtype=np.float64))
         mean, scale = self.moments.mean[columns], self.moments.scale[columns]
         Z = np.subtract(X, mean, dtype=np.float64)
+        if self.moments.rest.any():
+            Z -= self.moments.rest[columns]
         Z /= scale
         if bounded:
             low, high = self.moments.low[columns], self.moments.high[columns]
@@ -107,7 +121,7 @@ class Quadrant:
         """The column whose training features leave the range of float64 furthest, and its peak."""
         if self.kind != "exp":
             return None
-        peaks = self.column_peaks()
+        peaks = self.column_peaks() + self.unit
         if not np.any(peaks > LARGEST_LOG_FEATURE):
             return None
         column = int(np.argmax(peaks))
@@ -117,8 +131,20 @@ class Quadrant:
 # Features about their weighted means, made a few rows at a time.
 
 
-def checked_quadrant(quadrant: Any, a: Any, b: Any, moments: Moments) -> Quadrant:
-    """The transform that the parameters stand for."""
+def common_unit(b: Any, n_features: int, intercept: Intercept) -> float:
+    """The largest b: ``exp`` of it is taken out of all features, which then are of order one.
+
+    The penalised column of ones stands beside the features as they are: nothing is taken out.
+    """
+    if intercept is Intercept.COLUMN:
+        return 0.0
+    return float(checked_offsets(b, n_features).max())
+
+
+def checked_quadrant(
+    quadrant: Any, a: Any, b: Any, moments: Moments, unit: float = 0.0
+) -> Quadrant:
+    """The transform that the parameters stand for, its features in a common unit."""
     n_features = moments.mean.size
     if quadrant not in ("exp", "identity"):
         raise ValueError(
@@ -130,7 +156,8 @@ def checked_quadrant(quadrant: Any, a: Any, b: Any, moments: Moments) -> Quadran
         raise ValueError(f"a={a!r} must be finite; the paper's is -0.2, 0 is the linear limit.")
     offsets = checked_offsets(b, n_features)
     kind: Kind = "identity" if quadrant == "identity" else "linear" if a == 0 else "exp"
-    return Quadrant(kind, moments, a, np.broadcast_to(offsets, (n_features,)).copy())
+    unit = unit if kind == "exp" else 0.0
+    return Quadrant(kind, moments, a, np.broadcast_to(offsets, (n_features,)) - unit, unit)
 
 
 def checked_offsets(b: Any, n_features: int) -> Array:

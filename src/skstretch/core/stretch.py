@@ -69,6 +69,17 @@ def penalty(c: float, k: float) -> float:
     return lam
 
 
+def penalty_in_unit(lam: float, r: float, unit: float) -> float:
+    """``lam exp(-(1 + r) unit)``: the penalty of features that were divided by ``exp(unit)``.
+
+    ``P = exp(unit) P'`` gives ``K = exp((1 + r) unit) K'``, so that ``K + lam W^-1`` is a multiple
+    of ``K' + lam' W^-1``. Beyond `LARGEST_PENALTY` coefficients are zero whatever it is.
+    """
+    if unit == 0.0 or lam == 0.0:
+        return lam
+    return math.exp(min(math.log(lam) - (1.0 + r) * unit, math.log(LARGEST_PENALTY)))
+
+
 def is_safe(low: float, high: float, r: float) -> bool:
     """Whether features whose largest logs lie in [low, high] can be raised to r as they are."""
     return max(1.0, r) * max(abs(low), abs(high)) <= SAFE_EXPONENT

@@ -21,5 +21,6 @@ from skstretch.designs.protocol import with_one_sum as with_one_sum
 from skstretch.designs.source import Meter as Meter
 from skstretch.designs.source import Source as Source
 from skstretch.designs.source import check_finite as check_finite
+from skstretch.designs.source import check_unmasked as check_unmasked
 from skstretch.designs.source import is_dask as is_dask
 from skstretch.designs.source import is_source as is_source

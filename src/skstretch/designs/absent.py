@@ -17,6 +17,7 @@ class AbsentDesign:
     shape: tuple[int, int]
     offset: float
     reason: str
+    unit: float = 0.0
 
     def take(self, columns: Index) -> "AbsentDesign":
         return replace(self, shape=(self.shape[0], columns.size))

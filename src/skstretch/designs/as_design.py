@@ -24,7 +24,7 @@ from skstretch.designs.local import (
     local_survey,
 )
 from skstretch.designs.protocol import Design, Ready
-from skstretch.designs.source import Source, is_dask, is_source
+from skstretch.designs.source import Source, check_unmasked, is_dask, is_source
 
 
 def tidy(X: Any, names: Any = None) -> Any:
@@ -40,6 +40,7 @@ def checked_weights(sample_weight: Any, X: Any) -> Array:
     """Weights as float64: one number per sample, not negative, not all zero."""
     if sample_weight is None:
         return np.ones(X.shape[0])
+    check_unmasked(sample_weight, "sample_weight")
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(X.shape[0], float(sample_weight))
     weights: Array = check_array(

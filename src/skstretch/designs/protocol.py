@@ -45,6 +45,11 @@ class Design(Protocol):
         """What the features leave out of P: see `skstretch.core.features`."""
         ...
 
+    @property
+    def unit(self) -> float:
+        """The features are those of the user divided by ``exp(unit)``."""
+        ...
+
     def take(self, columns: Index) -> "Design":
         """The same rows with some of the columns."""
         ...
@@ -173,6 +178,10 @@ class QuadrantDesign(Design):
     @property
     def offset(self) -> float:
         return self.quadrant.offset
+
+    @property
+    def unit(self) -> float:
+        return self.quadrant.unit
 
     def take(self, columns: Index) -> Design:
         return self.narrowed(columns)

@@ -54,6 +54,18 @@ def is_source(X: Any) -> bool:
     return is_array and not (hasattr(X, "tocsc") or hasattr(X, "iloc") or is_dask(X))
 
 
+def check_unmasked(values: Any, name: str = "X") -> None:
+    """Refuse a masked array that hides values: what they are fitted as would be anyone's guess."""
+    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        return
+    count = int(np.ma.getmaskarray(values).sum())
+    raise ValueError(
+        f"{name} is a masked array that hides {count} of {values.size} values: fill them first, "
+        f"for instance {name}.filled(np.nan) and then sklearn.impute.SimpleImputer, or "
+        "dask.array.ma.filled for a Dask array."
+    )
+
+
 def check_finite(
     block: Any, rows: slice | Index | None, columns: slice | Index, names: Any = None
 ) -> None:
@@ -258,7 +270,9 @@ class Source:
 
     def _whole(self, rows: slice, columns: slice) -> Raw:
         """A slice as the storage gives it, of the type and shape that it promised."""
-        block = np.asarray(self.array[rows, columns])
+        block = self.array[rows, columns]
+        check_unmasked(block)  # as netCDF's variables give where numbers are missing
+        block = np.asarray(block)
         expected = (rows.stop - rows.start, columns.stop - columns.start)
         if block.shape != expected or block.dtype != np.dtype(self.array.dtype):
             raise ValueError(

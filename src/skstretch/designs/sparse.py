@@ -232,13 +232,15 @@ def sparse_moments(X: Any, weights: Array) -> Moments:
     with np.errstate(over="ignore", invalid="ignore"):
         mean = _column_sums(share * values, X.indptr)
         deviations = values - np.repeat(mean, counts)
+        # only columns without zeros lie far from them
+        left = np.where(gaps, 0.0, _column_sums(share * deviations, X.indptr))
         # the share of the zeros, exactly none where there are none
         rest = np.where(gaps, np.maximum(1.0 - _column_sums(share, X.indptr), 0.0), 0.0)
         scale = np.sqrt(
             _column_sums(share * np.square(deviations), X.indptr) + rest * np.square(mean)
         )
     constant = is_constant(smallest, largest, eps)
-    moments = from_range(mean, scale, smallest, largest, constant)
+    moments = from_range(mean, scale, smallest, largest, constant, left)
     extreme = np.flatnonzero(left_range(scale, constant))
     # the few columns whose squares leave the range of float64 are measured again, densely
     for block in blocks_of(extreme.size, X.shape[0]):

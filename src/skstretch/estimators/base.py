@@ -56,15 +56,20 @@ class StretchyModel(Learner):
 
     def _lazy_outputs(self, X: Any) -> Any:
         """Outputs as a Dask array, in the row chunks of X."""
-        coef, level = np.atleast_2d(self.coef_), self._state.model.level
-        return lazy_outputs(X, self._state.quadrant, coef, level, coef.dtype, check_outputs)
+        coef, level = self._inner_coef(), self._state.model.level
+        dtype = self.coef_.dtype
+        return lazy_outputs(X, self._state.quadrant, coef, level, dtype, check_outputs)
+
+    def _inner_coef(self) -> Array:
+        """Coefficients of the features in their unit, in float64: shape (t, D)."""
+        return self._state.quadrant.inner(np.atleast_2d(self.coef_).astype(np.float64))
 
     def _linear(self, X: Any) -> Array:
-        coef = np.atleast_2d(self.coef_)
+        coef = self._inner_coef()
         used = np.flatnonzero(coef.any(axis=0))
         design = as_design(X, self._state.quadrant, columns=used, bounded=True)
         with np.errstate(over="ignore", invalid="ignore"):  # `check_outputs` has the last word
-            return design.dot(coef[:, used].T.astype(np.float64)) + self._state.model.level
+            return design.dot(coef[:, used].T) + self._state.model.level
 
     def _new_design(self, X: Any) -> Design:
         """New data seen as the training data was, z-scores bounded."""
@@ -84,7 +89,7 @@ class StretchyModel(Learner):
                 "lazy_coef() is for a wide Dask array, the dual form and density=1.0; here "
                 "dask.array.from_array(model.coef_) does the same."
             )
-        return self._state.shaped(coef.astype(self.coef_.dtype).T)
+        return self._state.shaped(self._state.quadrant.outer(coef).astype(self.coef_.dtype).T)
 
     def summary(self) -> Summary:
         """The model in sentences: what was chosen and why, its error, the strongest features.

@@ -316,7 +316,8 @@ class StretchyClassifier(Classification):
         with telling as (X, report):
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
-            spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
+            a, unit = view.quadrant.a, view.quadrant.unit
+            spec = checked_spec(self.k, self.c, a, self.fit_intercept, self.solver, unit)
             rows, compressed = prepared.rows, count < view.columns.size
             folds = make_folds(self.cv, X, targets.y, rows, classifier=True, compressed=compressed)
             Y, weights = targets.Y[rows], prepared.weights

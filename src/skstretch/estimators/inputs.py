@@ -23,6 +23,7 @@ from skstretch.core.quadrant import (
     check_range,
     checked_offsets,
     checked_quadrant,
+    common_unit,
 )
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
@@ -32,6 +33,7 @@ from skstretch.designs import (
     Ready,
     as_design,
     check_known,
+    check_unmasked,
     is_dask,
     is_source,
     measure,
@@ -92,11 +94,11 @@ def checked_X_y(
     """
     if is_dask(X):
         check_known(X)
-        y = y.compute() if is_dask(y) else y
+    y = y.compute() if is_dask(y) else y
+    check_unmasked(X)
+    check_unmasked(y, "y")
     if is_source(X) or is_dask(X):
         return _source(estimator, X, reset=reset), _targets(X, y, multi_output, y_numeric)
-    if is_dask(y):
-        y = y.compute()
     X, y = validate_data(
         estimator,
         X,
@@ -116,6 +118,7 @@ def checked_X(estimator: Any, X: Any) -> Any:
         check_known(X)
         _check_blocks(estimator, X, reset=False)
         return X
+    check_unmasked(X)
     if is_source(X):
         return _source(estimator, X, reset=False)
     X = validate_data(estimator, X, reset=False, dtype="numeric", accept_sparse=SPARSE_FORMATS)
@@ -180,7 +183,8 @@ class Prepared:
 
     def at(self, a: Any) -> View:
         """X seen through the transform with this a."""
-        quadrant = checked_quadrant(self.quadrant, a, self.b, self.moments)
+        unit = common_unit(self.b, self.X.shape[1], self.intercept)
+        quadrant = checked_quadrant(self.quadrant, a, self.b, self.moments, unit)
         check_range(quadrant, self.names)
         columns = active_columns(quadrant, self.intercept)
         ready = self.ready.get(a) if self.ready else None
@@ -252,7 +256,8 @@ class Transform:
     def whole(self, moments: Moments, columns: slice) -> tuple[Quadrant, Index]:
         """The transform of these columns, and the places of those that take part."""
         b = self.b if self.b.ndim == 0 else self.b[columns]
-        quadrant = checked_quadrant(self.quadrant, self.a, b, moments)
+        unit = common_unit(self.b, self.b.size, self.intercept)
+        quadrant = checked_quadrant(self.quadrant, self.a, b, moments, unit)
         check_range(quadrant, self.names, columns.start)
         return quadrant, active_columns(quadrant, self.intercept)
 

@@ -10,7 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.moments import Moments, awakened, fixed_moments, widened
 from skstretch.core.primal_gram import PrimalTotals
-from skstretch.core.quadrant import Quadrant, active_columns, check_range, checked_quadrant
+from skstretch.core.quadrant import (
+    Quadrant,
+    active_columns,
+    check_range,
+    checked_quadrant,
+    common_unit,
+)
 from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import as_design, measure
@@ -124,11 +130,13 @@ def add_rows(
     seen = _earlier(estimator)
     if seen is None:
         fixed = _first_moments(moments, measured, rows.size)
-        quadrant = checked_quadrant(estimator.quadrant, estimator.a, estimator.b, fixed)
+        unit = common_unit(estimator.b, X.shape[1], spec.intercept)
+        quadrant = checked_quadrant(estimator.quadrant, estimator.a, estimator.b, fixed, unit)
     else:
         _check_targets(targets, seen)
         quadrant = _unchanged_quadrant(estimator, seen, spec, moments)
         fixed = quadrant.moments
+    spec = replace(spec, unit=quadrant.unit)
     told = _tell_awakened(fixed, measured, seen)
     quadrant = replace(quadrant, moments=widened(fixed, measured))
     check_range(quadrant, getattr(estimator, "feature_names_in_", None))
@@ -204,13 +212,14 @@ def _first_moments(moments: Any, measured: Moments, n_rows: int) -> Moments:
 
 def _unchanged_quadrant(estimator: Any, seen: Seen, spec: Spec, moments: Any) -> Quadrant:
     """The transform of the earlier rows, which the new ones must go through too."""
-    now = checked_quadrant(estimator.quadrant, estimator.a, estimator.b, seen.quadrant.moments)
+    then = seen.quadrant
+    now = checked_quadrant(estimator.quadrant, estimator.a, estimator.b, then.moments, then.unit)
     for name, before, after in (
         ("k", seen.spec.k, spec.k),
         ("fit_intercept", seen.spec.intercept, spec.intercept),
         ("quadrant", seen.quadrant.kind, now.kind),
         ("a", seen.quadrant.a, now.a),
-        ("b", seen.quadrant.b.tolist(), now.b.tolist()),
+        ("b", (then.b + then.unit).tolist(), (now.b + now.unit).tolist()),
     ):
         if before != after:
             raise ValueError(

@@ -100,7 +100,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         check_is_fitted(self)
         state = self._state
         variance = state.model.variance(checked_noise(noise_variance, state.n_targets))
-        return cast(Array, state.shaped(state.spread(np.sqrt(variance))))
+        return cast(Array, state.shaped(state.spread(state.quadrant.outer(np.sqrt(variance)))))
 
     def coef_covariance(self, noise_variance: Any = None) -> Array:
         """Covariance of the coefficients, (n_features, n_features) for each target.
@@ -120,7 +120,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         noise = checked_noise(noise_variance, n_targets)
         covariance = np.zeros((n_targets, D, D))
         covariance[np.ix_(np.arange(n_targets), state.columns, state.columns)] = (
-            state.model.covariance(noise)
+            state.quadrant.outer(state.model.covariance(noise), 2.0)
         )
         return cast(Array, state.shaped(covariance))
 
@@ -274,7 +274,8 @@ class StretchyRegressor(Regression):
         with telling as (X, report):
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
-            spec = checked_spec(self.k, self.c, view.quadrant.a, self.fit_intercept, self.solver)
+            a, unit = view.quadrant.a, view.quadrant.unit
+            spec = checked_spec(self.k, self.c, a, self.fit_intercept, self.solver, unit)
             Y, weights = targets.Y[prepared.rows], prepared.weights
             model = fit_model(view.design, Y, weights, spec, count, self.n_jobs, report)
         self._store(prepared.state(view, model, targets.single))

@@ -162,8 +162,9 @@ class StretchySearch(CallbackSupport, StretchyModel):
         weights = targets.sample_weights[prepared.rows][seen]
         verdict = judge(cells, results, paired, weights, units, self.rule)
         chosen, outcome = cells[verdict.chosen], results[verdict.chosen]
-        spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto")
         count, view = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a]
+        unit = view.quadrant.unit
+        spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto", unit)
         model = finished_model(outcome, view.design, Y, prepared.weights, spec, count, self.n_jobs)
         table = results_table(cells, results, scores, verdict)
         table |= compared(paired, verdict.chosen, weights, units)

@@ -82,8 +82,8 @@ class State:
 
     @property
     def coef(self) -> Array:
-        """Coefficients in float64, shape (t, D)."""
-        return cast(Array, self.spread(self.model.coef))
+        """The user's coefficients, of features in no unit, in float64: shape (t, D)."""
+        return cast(Array, self.spread(self.quadrant.outer(self.model.coef)))
 
     @property
     def support(self) -> Mask:
@@ -95,7 +95,8 @@ class State:
         """Dual coefficients, shape (t, n); zero for samples of weight zero."""
         dual = np.zeros((self.n_targets, self.used.size))
         dual[:, self.used] = self.model.dual
-        return dual
+        # alpha = Q' beta is divided by exp(unit), and Q multiplied by exp(r unit)
+        return self.quadrant.outer(dual, 1.0 + self.model.spec.r)
 
     def spread(self, values: Any) -> Any:
         """Values (.., D') of the columns that take part, with zeros for the others: (.., D)."""
@@ -189,7 +190,8 @@ class Learner(Versioned, BaseEstimator):
     def slope_(self) -> Array:
         """Effect of one unit of each raw feature at its mean, in the shape of ``coef_``."""
         check_is_fitted(self)
-        return self._state.quadrant.slope(self.coef_).astype(self.coef_.dtype, copy=False)
+        quadrant, dtype = self._state.quadrant, self.coef_.dtype
+        return quadrant.slope(quadrant.inner(self.coef_)).astype(dtype, copy=False)
 
     @property
     def dual_coef_(self) -> Array:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from skstretch.core.moments import Moments, column_moments, resolution
 from skstretch.core.types import Array
-from skstretch.designs import check_finite, is_dask
+from skstretch.designs import check_finite, check_unmasked, is_dask
 
 
 def checked(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -17,6 +17,7 @@ def checked(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     Numbers of a Dask array that are not finite are found when they are computed.
     """
+    check_unmasked(X)
     if not is_dask(X):
         return validate_data(estimator, X, reset=reset, dtype=(np.float64, np.float32))
     if not isinstance(getattr(X, "chunks", None), tuple) or len(X.shape) != 2:
@@ -34,6 +35,7 @@ def checked(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def _finite(chunk: Any, rows: slice, columns: slice) -> Any:
+    check_unmasked(chunk)
     check_finite(chunk, rows, columns)
     return chunk
 
@@ -85,5 +87,5 @@ def _lazy_moments(X: Any, weights: Array) -> Moments:
     X = X if X.numblocks[0] == 1 else X.rechunk({0: -1, 1: "auto"})
     chunks, meta = ((len(names),), X.chunks[1]), np.empty((0, 0))
     rows = X.map_blocks(block, chunks=chunks, dtype=np.float64, meta=meta).compute()
-    mean, scale, smallest, low, high, constant = rows
-    return Moments(mean, scale, smallest, low, high, constant.astype(bool))
+    found = dict(zip(names, rows, strict=True))
+    return Moments(**{**found, "constant": found["constant"].astype(bool)})

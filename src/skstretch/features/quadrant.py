@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch._version import Versioned
 from skstretch.core.quadrant import Quadrant, checked_offsets
 from skstretch.core.types import Array
-from skstretch.designs import checked_weights, is_dask
+from skstretch.designs import check_unmasked, checked_weights, is_dask
 from skstretch.features.lazy import by_blocks, checked, moments_of
 
 
@@ -71,6 +71,7 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEstim
     def inverse_transform(self, X: Any) -> Array:
         """Raw columns from transformed ones, where z was within its bound; lazy as `transform`."""
         check_is_fitted(self)
+        check_unmasked(X)
         X = checked(self, X, reset=False) if is_dask(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features_in_:
             raise ValueError(f"X has shape {X.shape}; {self.n_features_in_} columns are expected.")

@@ -29,7 +29,7 @@ class Parts:
     quadrant: Quadrant
     dtype: str  # of the coefficients
     used: Mask  # (n,), samples of positive weight
-    coef: Array  # (t, D)
+    coef: Array  # (t, D), of the features in their unit
     support: Mask  # (t, D)
     level: Array  # (t,)
     intercept: Array  # (t,)
@@ -45,7 +45,8 @@ class Parts:
 
     @property
     def spec(self) -> Spec:
-        return Spec(self.k, self.c, Intercept(self.intercept_kind), cast(Any, self.solver))
+        intercept, solver = Intercept(self.intercept_kind), cast(Any, self.solver)
+        return Spec(self.k, self.c, intercept, solver, self.quadrant.unit)
 
     @property
     def columns(self) -> Index:
@@ -85,7 +86,7 @@ def take_apart(state: State) -> Parts:
         quadrant=state.quadrant,
         dtype=state.dtype.name,
         used=state.used,
-        coef=state.coef,
+        coef=state.spread(model.coef),
         support=state.support,
         level=model.level,
         intercept=model.intercept,

@@ -231,11 +231,14 @@ def _quadrant(header: dict[str, Any], arrays: Arrays) -> Quadrant:
         raise ModelFileError("its transform is not known.")
     b = arrays.take("b", Rule(ndim=1, finite=True))
     floats, mask = Rule(b.shape, finite=True), Rule(b.shape, kinds="b")
-    names = Moments.__dataclass_fields__
+    names = [name for name in Moments.__dataclass_fields__ if name != "rest" or "rest" in arrays]
     moments = Moments(*(arrays.take(m, mask if m == "constant" else floats) for m in names))
     if not (moments.scale > 0).all() or (moments.low > moments.high).any():
         raise ModelFileError("its columns have scales that are not positive, or no range.")
-    return Quadrant(kind, moments, a, b)
+    unit = decode(header["unit"]) if "unit" in header else 0.0
+    if type(unit) is not float or not np.isfinite(unit) or (unit and kind != "exp"):
+        raise ModelFileError("its transform has a unit that no model has.")
+    return Quadrant(kind, moments, a, b, unit)
 
 
 def _check_support(parts: Parts) -> None:

@@ -117,7 +117,10 @@ def write_contents(file: BinaryIO, contents: Contents) -> None:
         entries = {
             name: write_array(archive, name, array) for name, array in contents.arrays.items()
         }
-        header = {"format": FORMAT, "schema": SCHEMA, "versions": versions()}
+        # other models can be read by those who know the first schema alone
+        newer = "unit" in contents.header or "rest" in contents.arrays
+        schema = SCHEMA if newer else 1
+        header = {"format": FORMAT, "schema": schema, "versions": versions()}
         header |= {**contents.header, "arrays": entries}
         archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))
 
@@ -221,8 +224,12 @@ def _add_parts(out: Contents, parts: Parts) -> None:
     for name in ("used", "coef", "support", "level", "intercept", "rcond", "dof"):
         out.arrays[name] = getattr(parts, name)
     out.arrays["b"] = quadrant.b
+    if quadrant.unit:  # the first schema has none
+        out.header["unit"] = encode(float(quadrant.unit))
     for name in Moments.__dataclass_fields__:
-        out.arrays[name] = getattr(quadrant.moments, name)
+        values = getattr(quadrant.moments, name)
+        if name != "rest" or values.any():  # the first schema has no rest of the means
+            out.arrays[name] = values
     if any(parts.has_dual):
         out.arrays["beta"], out.arrays["log_beta"] = parts.beta, parts.log_beta
 

@@ -8,7 +8,14 @@ import numpy as np
 from skstretch.core.dual_gram import DualGram
 from skstretch.core.krylov import Report
 from skstretch.core.primal_gram import PrimalGram
-from skstretch.core.stretch import LARGEST_PENALTY, Intercept, penalty, stretch_exponent
+from skstretch.core.stretch import (
+    LARGEST_LOG,
+    LARGEST_PENALTY,
+    Intercept,
+    penalty,
+    penalty_in_unit,
+    stretch_exponent,
+)
 from skstretch.core.types import Array
 from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
@@ -106,7 +113,7 @@ def _row(
     problem: Problem,
 ) -> Iterator[tuple[Cell, Outcome]]:
     """All c and densities of one (a, k)."""
-    penalties = _penalties(grid, k, gram_scale(gram, problem.weights))
+    penalties = _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
     lams = [lam for _, _, lam in penalties if lam is not None]
     solve = dual_outcomes if isinstance(gram, DualGram) else primal_outcomes
     results = solve(design, gram, problem, lams) if lams else iter(())  # type: ignore[arg-type]
@@ -115,13 +122,17 @@ def _row(
         yield from _densities(grid, Cell(a, k, c, strength, 1.0), design, outcome, problem)
 
 
-def _penalties(grid: Grid, k: float, scale: float) -> list[tuple[float, float, float | None]]:
+def _penalties(
+    grid: Grid, k: float, scale: float, unit: float
+) -> list[tuple[float, float, float | None]]:
     """``(c, strength, lam)`` of every penalty; lam is None where c leaves the range of float64.
 
-    A scale of float64's smallest or largest numbers comes from features in such units.
+    A scale of float64's smallest or largest numbers comes from features in such units. lam is in
+    the unit of the features, c in none.
     """
+    r = stretch_exponent(k)
     if grid.c is not None:
-        lams = [penalty(c, k) for c in grid.c]
+        lams = [penalty_in_unit(penalty(c, k), r, unit) for c in grid.c]
         relative = [lam / scale if scale > 0 else np.nan for lam in lams]
         return list(zip(grid.c, relative, lams, strict=True))
     found: list[tuple[float, float, float | None]] = []
@@ -129,6 +140,9 @@ def _penalties(grid: Grid, k: float, scale: float) -> list[tuple[float, float, f
         lam = strength * scale
         c = 1.0 / (lam * k) if TINY <= lam < np.inf else np.inf if lam < TINY else 0.0
         told = strength == 0 or TINY <= lam <= LARGEST_PENALTY
+        if told and unit and 0.0 < c < np.inf:
+            log_c = np.log(c) - (1.0 + r) * unit
+            c, told = float(np.exp(np.clip(log_c, -700.0, 700.0))), abs(log_c) < LARGEST_LOG
         found.append((c, strength, lam if told else None))
     return found
 
@@ -141,7 +155,7 @@ def _densities(
     order = sorted(range(len(grid.counts)), key=lambda i: grid.counts[i])
     small = [i for i in order if grid.counts[i] < D]
     if small and outcome.first_pass is not None and outcome.usable:
-        spec = Spec(cell.k, cell.c, problem.intercept, "auto")
+        spec = Spec(cell.k, cell.c, problem.intercept, "auto", design.unit)
         counts = [grid.counts[i] for i in small]
         second = compressed_outcomes(design, outcome.first_pass(), problem, spec, counts)
         for i, compressed in zip(small, second, strict=True):

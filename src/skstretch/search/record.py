@@ -112,8 +112,8 @@ class Outcomes:
         cell = self.cells[row]
         if any(part.columns is not None for part in self.unknowns[row]):
             return None
-        spec = Spec(cell.k, cell.c, self.intercept, "auto")
         design = self.views[cell.a].design
+        spec = Spec(cell.k, cell.c, self.intercept, "auto", design.unit)
         return held_out_bounds(design, self.Y, self.weights, spec, folds, levels)
 
 

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
-from skstretch.core.stretch import Intercept, checked_number, penalty, stretch_exponent
+from skstretch.core.stretch import (
+    Intercept,
+    checked_number,
+    penalty,
+    penalty_in_unit,
+    stretch_exponent,
+)
 from skstretch.core.types import Array, Fit
 
 Space = Literal["dual", "primal"]
@@ -13,12 +19,16 @@ SOLVERS: tuple[Solver, ...] = get_args(Solver)
 
 @dataclass(frozen=True)
 class Spec:
-    """One model: the stretching power, the regularisation, the intercept, the way to solve."""
+    """One model: the stretching power, the regularisation, the intercept, the way to solve.
+
+    Features come divided by ``exp(unit)``; c is that of the features as they were before.
+    """
 
     k: float
     c: float
     intercept: Intercept = Intercept.FREE
     solver: Solver = "auto"
+    unit: float = 0.0
 
     @property
     def r(self) -> float:
@@ -26,10 +36,12 @@ class Spec:
 
     @property
     def lam(self) -> float:
-        return penalty(self.c, self.k)
+        return penalty_in_unit(penalty(self.c, self.k), self.r, self.unit)
 
 
-def checked_spec(k: Any, c: Any, a: float, fit_intercept: Any, solver: Any) -> Spec:
+def checked_spec(
+    k: Any, c: Any, a: float, fit_intercept: Any, solver: Any, unit: float = 0.0
+) -> Spec:
     """The model that the parameters stand for; ``a = 0`` is the linear limit with ``k = 2``."""
     k = checked_number("k", k, "pass the stretching power, 1 < k < inf; (1, 2] compresses.")
     c = checked_number("c", c, "pass a positive number, or np.inf for no regularisation.")
@@ -37,7 +49,7 @@ def checked_spec(k: Any, c: Any, a: float, fit_intercept: Any, solver: Any) -> S
     penalty(c, k)
     if solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known: use one of {', '.join(SOLVERS)}.")
-    return Spec(2.0 if a == 0 else k, c, Intercept.of(fit_intercept), solver)
+    return Spec(2.0 if a == 0 else k, c, Intercept.of(fit_intercept), solver, unit)
 
 
 class System(Protocol):

@@ -15,7 +15,7 @@ from scipy import sparse
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, working_bytes
 from skstretch.designs.local import by_columns
-from skstretch.designs.source import Meter, Source, check_finite
+from skstretch.designs.source import Meter, Source, check_finite, check_unmasked
 
 # parts that one task adds up
 FAN_IN = 8
@@ -62,6 +62,7 @@ def opened(chunk: Any, block: Block) -> Any:
         X = by_columns(chunk)
         check_finite(X, block.rows, block.columns)
         return X
+    check_unmasked(chunk)
     raw = np.asarray(chunk)
     _check_shape(raw, block)
     return Source(raw, first_row=block.rows.start, first_column=block.columns.start)

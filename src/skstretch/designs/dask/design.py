@@ -189,8 +189,8 @@ class WideDesign(BlockDesign):
 
     @cached_property
     def lens(self) -> FeatureLens:
-        kind, a = self.quadrant.kind, self.quadrant.a
-        return FeatureLens(kind, a, self.X.weights, self.rows, self.bounded)
+        kind, a, unit = self.quadrant.kind, self.quadrant.a, self.quadrant.unit
+        return FeatureLens(kind, a, unit, self.X.weights, self.rows, self.bounded)
 
     @cached_property
     def places(self) -> list[Place]:

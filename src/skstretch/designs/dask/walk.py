@@ -138,6 +138,7 @@ class FeatureLens:
 
     kind: Kind
     a: float
+    unit: float
     weights: Array | None
     rows: Index | None
     bounded: bool
@@ -150,7 +151,7 @@ class FeatureLens:
             assert self.weights is not None
             moments = local_moments(X, self.weights).take(own)
             b = np.zeros(own.size) if place.b is None else place.b
-            quadrant = Quadrant(self.kind, moments, self.a, b)
+            quadrant = Quadrant(self.kind, moments, self.a, b, self.unit)
         whole = spread(quadrant, own, n_columns)
         return local_design(X, whole, rows=self.rows, columns=own, bounded=self.bounded)
 
