@@ -150,10 +150,11 @@ def _features(graph: Graph, quadrant: Quadrant, columns: str) -> str:
     if quadrant.kind == "linear":
         return z
     L = graph.add("Mul", z, graph.number(quadrant.a))
-    if quadrant.b.any():
-        L = graph.add("Add", L, graph.number(quadrant.b))
     half = graph.add("Tanh", graph.add("Mul", L, graph.number(0.5)))
-    return graph.add("Mul", half, graph.add("Add", graph.add("Exp", L), graph.number(1.0)))
+    excess = graph.add("Mul", half, graph.add("Add", graph.add("Exp", L), graph.number(1.0)))
+    if not quadrant.b.any():
+        return excess
+    return graph.add("Mul", excess, graph.number(np.exp(quadrant.b)))
 
 
 def _shaped(graph: Graph, model: Any, values: str, name: str) -> str:

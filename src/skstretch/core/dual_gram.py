@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skstretch.core.features import Features, is_cached
+from skstretch.core.features import Features, Offset, is_cached
 from skstretch.core.moments import pooled_sum
 from skstretch.core.quadrant import Rows, centre_into, centred
 from skstretch.core.types import Array, Index
@@ -96,7 +96,7 @@ def dual_coefficients(
         features = block.rows(slice(None))
         return np.asarray(features.power(frame.r, frame.r * frame.log_rows[:, None]).T @ beta)
     Qc, e = centred(block, frame.r, weights)
-    return np.asarray(Qc.T @ beta + np.outer(e + block.offset, total))
+    return np.asarray(Qc.T @ beta + np.outer(e + block.offset**frame.r, total))
 
 
 def cross_block(
@@ -117,7 +117,7 @@ def cross_block(
     P -= centre
     Qc, e = centred(block, frame.r, weights)
     K += P @ Qc.T
-    Pq += P @ (e + block.offset)
+    Pq += P @ (e + block.offset**frame.r)
 
 
 # Dual Gram matrices of several exponents, summed over blocks of features.
@@ -196,12 +196,12 @@ class DualSums:
             self._multiply(part, features.offset, plain, stretched)
 
     def _multiply(
-        self, part: "_DualSum", offset: float, plain: Centred, stretched: Centred
+        self, part: "_DualSum", offset: Offset, plain: Centred, stretched: Centred
     ) -> None:
         (Pc, p), (Qc, q) = plain, stretched
         part.K += np.matmul(Pc, Qc.T, out=self._product)
         if self.borders:
-            part.add_borders(Pc, Qc, p + offset, q + offset)
+            part.add_borders(Pc, Qc, p + offset, q + offset**part.r)
 
     def _room_for(self, n_rows: int, n_columns: int) -> list[Array]:
         """An array for every power; those of the last block are used again."""

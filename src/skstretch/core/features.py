@@ -1,10 +1,11 @@
 """A block of transformed features P, known well enough to take its powers accurately.
 
-Two kinds. `ExpFeatures` holds ``L`` with ``P = exp(L)``, so that ``P**r - 1 = expm1(r L)``
-keeps its digits when ``L`` is small. `PlainFeatures` holds P itself.
+Two kinds. `ExpFeatures` holds ``L`` and a shift b of every column with ``P = exp(L + b)``, so that
+``P**r - exp(r b) = exp(r b) expm1(r L)`` keeps its digits when ``L`` is small, and when b is far
+from zero. `PlainFeatures` holds P itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -12,6 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from skstretch.core.types import Array
+
+# what features are kept without
+Offset = float | Array
+
+
+def constant_part(offset: Offset, coef: Array) -> Array:
+    """``offset' coef`` for coefficients (D, t): what prediction from `excess` leaves out."""
+    if isinstance(offset, float):
+        return np.asarray(offset * coef.sum(axis=0))
+    return np.asarray(offset @ coef)
 
 
 class Features(Protocol):
@@ -21,8 +32,9 @@ class Features(Protocol):
     def shape(self) -> tuple[int, int]: ...
 
     @property
-    def offset(self) -> float:
-        """The constant that `excess` leaves out."""
+    def offset(self) -> Offset:
+        """What `excess` leaves out of P: a number, or one for each column. Of ``P**r`` it is the
+        r-th power."""
         ...
 
     def rows(self, rows: slice) -> "Features":
@@ -30,7 +42,7 @@ class Features(Protocol):
         ...
 
     def excess(self, r: float, out: Array | None = None) -> Array:
-        """``P**r - offset`` in a fresh array, or in `out`."""
+        """``P**r - offset**r`` in a fresh array, or in `out`."""
         ...
 
     def power(self, r: float, log_shift: Array) -> Array:
@@ -44,31 +56,61 @@ class Features(Protocol):
 
 @dataclass(frozen=True)
 class ExpFeatures:
-    """``P = exp(L)``."""
+    """``P = exp(L + shift)``; `shift` is one number for each column, None for zero.
+
+    Of entries that stand in a row (L of one dimension) each has its own.
+    """
 
     L: Array
-    offset: float = 1.0
+    shift: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.L.shape[0], self.L.shape[1]
 
+    @property
+    def offset(self) -> Offset:
+        return 1.0 if self.shift is None else np.exp(self.shift)
+
+    @property
+    def logs(self) -> Array:
+        """``log P``."""
+        return self.L if self.shift is None else self.L + self.shift
+
     def rows(self, rows: slice) -> "ExpFeatures":
-        return ExpFeatures(self.L[rows])
+        return ExpFeatures(self.L[rows], self.shift)
+
+    def columns(self, columns: slice) -> "ExpFeatures":
+        """Some of the columns."""
+        shift = None if self.shift is None else self.shift[columns]
+        return ExpFeatures(self.L[:, columns], shift)
 
     def excess(self, r: float, out: Array | None = None) -> Array:
         if r == 1.0:
-            return np.expm1(self.L, out=out)
-        stretched = np.multiply(self.L, r, out=out)
-        return np.expm1(stretched, out=stretched)
+            excess = np.expm1(self.L, out=out)
+        else:
+            stretched = np.multiply(self.L, r, out=out)
+            excess = np.expm1(stretched, out=stretched)
+        if self.shift is not None:
+            excess *= np.exp(r * self.shift)
+        return excess
 
     def power(self, r: float, log_shift: Array) -> Array:
         stretched = self.L * r
-        stretched -= log_shift
+        stretched -= log_shift if self.shift is None else log_shift - r * self.shift
         return np.exp(stretched, out=stretched)
 
     def log_peaks(self, axis: int) -> Array:
-        return np.asarray(self.L.max(axis=axis))
+        return np.asarray(self.logs.max(axis=axis))
+
+
+def shifts_beside(parts: Sequence[ExpFeatures]) -> Array | None:
+    """The shifts of consecutive columns."""
+    if all(part.shift is None for part in parts):
+        return None
+    return np.concatenate(
+        [np.zeros(part.shape[1]) if part.shift is None else part.shift for part in parts]
+    )
 
 
 @dataclass(frozen=True)
@@ -84,6 +126,10 @@ class PlainFeatures:
 
     def rows(self, rows: slice) -> "PlainFeatures":
         return PlainFeatures(self.P[rows])
+
+    def columns(self, columns: slice) -> "PlainFeatures":
+        """Some of the columns."""
+        return PlainFeatures(self.P[:, columns])
 
     def excess(self, r: float, out: Array | None = None) -> Array:
         if r != 1.0:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skstretch.core.features import Features
+from skstretch.core.features import Features, Offset
 from skstretch.core.moments import pooled_sum
 from skstretch.core.types import Array
 
@@ -14,14 +14,14 @@ from skstretch.core.types import Array
 class PrimalGram:
     """``C = Qc' W Pc`` (D x D) and the weighted means.
 
-    ``P = Pc + 1 (centre + offset)'`` and ``Q = Qc + 1 (q_centre + q_offset)'``, where with
-    `log_columns` column j of Q is divided by ``exp(log_columns_j)``.
+    ``P = Pc + 1 (centre + offset)'`` and ``Q = Qc + 1 (q_centre + offset**r)'``; with
+    `log_columns` column j of Q is divided by ``exp(log_columns_j)``, and nothing is left out of it.
     """
 
     r: float
     C: Array
     centre: Array
-    offset: float
+    offset: Offset
     q_centre: Array
     log_columns: Array | None
     total_weight: float
@@ -38,7 +38,7 @@ class PrimalGram:
     @property
     def q(self) -> Array:
         """The weighted mean of (scaled) Q."""
-        return self.q_centre + (self.offset if self.log_columns is None else 0.0)
+        return self.q_centre + (self.offset**self.r if self.log_columns is None else 0.0)
 
     def pair(self, features: Features) -> tuple[Array, Array]:
         """``(Pc, Qc)`` for a block of rows."""
@@ -184,7 +184,7 @@ class PrimalTotals:
         old = 0.0 if gram.log_columns is None else gram.log_columns
         new = 0.0 if log_columns is None else log_columns
         factor = np.exp(np.broadcast_to(old - np.asarray(new), (gram.n_features,)))
-        q_centre = gram.q * factor - (gram.offset if log_columns is None else 0.0)
+        q_centre = gram.q * factor - (gram.offset**gram.r if log_columns is None else 0.0)
         C = gram.C * factor[:, None]
         scaled = replace(gram, C=C, q_centre=q_centre, log_columns=log_columns)
         return replace(self, gram=scaled, projected=self.projected * factor[:, None])

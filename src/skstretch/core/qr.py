@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from skstretch.core.factors import Factor, SingularMatrixError, factorise, power_of_two
-from skstretch.core.features import Features
+from skstretch.core.features import Features, Offset, constant_part
 from skstretch.core.quadrant import centred
 from skstretch.core.stretch import Intercept, is_safe, rows_for_penalty, scaled_penalty
 from skstretch.core.types import Array, Fit, Index
@@ -177,7 +177,7 @@ class WideSystem:
     r: float
     intercept: Intercept
     log_rows: Array
-    offset: float
+    offset: Offset
     rows: Index
     base: int
     base_row: Array
@@ -197,7 +197,7 @@ class WideSystem:
         intercept = np.zeros(Y.shape[1])
         if self.intercept is Intercept.COLUMN:
             coef, intercept = coef[:-1], coef[-1]
-        level = intercept + self.offset * coef.sum(axis=0)
+        level = intercept + constant_part(self.offset, coef)
         return Fit(coef, level, intercept, beta, self.r * self.log_rows, rcond)
 
     def _fit_free(self, Y: Array, scale: Array) -> Fit:
@@ -208,7 +208,7 @@ class WideSystem:
         beta[self.base] = -(np.exp(log_beta[self.base] - log_beta[self.rows]) @ inner)
         residual = scaled_penalty(self.lam, log_beta)[self.base] * beta[self.base]
         level = Y[self.base] - residual - self.base_row @ coef
-        intercept = level - self.offset * coef.sum(axis=0)
+        intercept = level - constant_part(self.offset, coef)
         return Fit(coef, level, intercept, beta, log_beta, rcond)
 
     @cached_property
@@ -272,7 +272,7 @@ class TallSystem:
     """Primal form through the pivoted QR of Q; rows are multiplied by the root of their weight."""
 
     intercept: Intercept
-    offset: float
+    offset: Offset
     centre: Array
     weights: Array
     pivoted: TallPivoted
@@ -290,11 +290,11 @@ class TallSystem:
         coef, rcond = self.pivoted.solve((Y - mean) * np.sqrt(self.weights)[:, None])
         if self.intercept is Intercept.FREE:
             level = mean - self.centre @ coef
-            intercept = level - self.offset * coef.sum(axis=0)
+            intercept = level - constant_part(self.offset, coef)
             return Fit(coef, level, intercept, None, None, rcond)
         if self.intercept is Intercept.COLUMN:
             coef, intercept = coef[:-1], coef[-1]
-        level = intercept + self.offset * coef.sum(axis=0)
+        level = intercept + constant_part(self.offset, coef)
         return Fit(coef, level, intercept, None, None, rcond)
 
     @property

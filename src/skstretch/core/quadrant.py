@@ -10,6 +10,7 @@ import numpy.typing as npt
 from skstretch.core.features import (
     ExpFeatures,
     Features,
+    Offset,
     PlainFeatures,
     is_cached,
     row_tiles,
@@ -41,9 +42,11 @@ class Quadrant:
     unit: float = 0.0
 
     @property
-    def offset(self) -> float:
-        """The constant that features are kept without."""
-        return 1.0 if self.kind == "exp" else 0.0
+    def offset(self) -> Offset:
+        """What features are kept without: ``exp(b)``, one number where no column has a b."""
+        if self.kind != "exp":
+            return 0.0
+        return np.exp(self.b) if self.b.any() else 1.0
 
     def outer(self, coef: Array, times: float = 1.0) -> Array:
         """``coef exp(-times unit)``: the user's coefficients from those of the features."""
@@ -77,9 +80,7 @@ class Quadrant:
         if self.kind == "linear":
             return PlainFeatures(Z)
         Z *= self.a
-        if self.b.any():
-            Z += self.b[columns]
-        return ExpFeatures(Z)
+        return ExpFeatures(Z, self.b[columns] if self.b.any() else None)
 
     def inverse(self, P: Array) -> Array:
         """Raw columns from features ``exp(a z + b)``."""
@@ -218,7 +219,7 @@ class Rows(Protocol):
     def shape(self) -> tuple[int, int]: ...
 
     @property
-    def offset(self) -> float: ...
+    def offset(self) -> Offset: ...
 
     def rows(self, rows: slice) -> Features: ...
 
@@ -237,8 +238,9 @@ class Strip:
         return self.raw.shape[0], self.raw.shape[1]
 
     @property
-    def offset(self) -> float:
-        return self.quadrant.offset
+    def offset(self) -> Offset:
+        offset = self.quadrant.offset
+        return offset if isinstance(offset, float) else offset[self.columns]
 
     def rows(self, rows: slice) -> Features:
         return self.quadrant.features(tile_of(self.raw, rows), self.columns, self.bounded)
@@ -251,9 +253,9 @@ def centre_into(
     outs: Sequence[Array],
     peaks: Array | None = None,
 ) -> list[Array]:
-    """Write ``Qc`` of every exponent into `outs`; returns the means less the offset.
+    """Write ``Qc`` of every exponent into `outs`; returns the means less the offsets.
 
-    ``Q = P**r = Qc + 1 (e + offset)'`` with the weighted mean e of ``Q - offset``. Where `peaks`
+    ``Q = P**r = Qc + 1 (e + offset**r)'``, e the weighted mean of ``Q - offset**r``. Where `peaks`
     is given, it is raised to the largest logs of every row.
     """
     n_rows, n_columns = block.shape

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from skstretch.core.features import Offset
 from skstretch.core.types import Index
 from skstretch.exceptions import RowsForgottenError
 
@@ -15,7 +16,7 @@ class AbsentDesign:
     """
 
     shape: tuple[int, int]
-    offset: float
+    offset: Offset
     reason: str
     unit: float = 0.0
 

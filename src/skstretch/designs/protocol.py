@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from skstretch.core.dual_gram import DualGram, Frame, cross_block, dual_grams, joined
-from skstretch.core.features import Features
+from skstretch.core.features import Features, Offset
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.quadrant import Quadrant, Strip
 from skstretch.core.stretch import is_safe
@@ -41,7 +41,7 @@ class Design(Protocol):
     def shape(self) -> tuple[int, int]: ...
 
     @property
-    def offset(self) -> float:
+    def offset(self) -> Offset:
         """What the features leave out of P: see `skstretch.core.features`."""
         ...
 
@@ -176,7 +176,7 @@ class QuadrantDesign(Design):
         return n_rows, self.quadrant.b.size
 
     @property
-    def offset(self) -> float:
+    def offset(self) -> Offset:
         return self.quadrant.offset
 
     @property

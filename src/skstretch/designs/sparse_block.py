@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from skstretch.core.dual_gram import DualGram, Frame
-from skstretch.core.features import ExpFeatures, PlainFeatures
+from skstretch.core.features import ExpFeatures, Offset, PlainFeatures
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index, Mask
@@ -46,8 +46,8 @@ class SparseBlock:
     blank: ExpFeatures | PlainFeatures
 
     @property
-    def offset(self) -> float:
-        return self.stored.offset
+    def offset(self) -> Offset:
+        return self.blank.offset
 
     @cached_property
     def counts(self) -> Index:
@@ -60,7 +60,7 @@ class SparseBlock:
         return np.asarray(self.counts == self.X.shape[0])
 
     def excess(self, r: float) -> tuple[Any, Array]:
-        """``(S, u)`` with ``P**r - offset = 1 u' + S``."""
+        """``(S, u)`` with ``P**r - offset**r = 1 u' + S``."""
         u = self.blank.excess(r)
         values = self.stored.excess(r)
         values -= np.repeat(u, self.counts)
@@ -111,7 +111,7 @@ def blank_values(n_rows: int, counts: Index, quadrant: Quadrant, columns: Index)
 def log_sizes(features: ExpFeatures | PlainFeatures) -> Array:
     """``log |P|`` of every entry, minus infinity for a zero."""
     with np.errstate(divide="ignore"):
-        return features.L if isinstance(features, ExpFeatures) else np.log(np.abs(features.P))
+        return features.logs if isinstance(features, ExpFeatures) else np.log(np.abs(features.P))
 
 
 def add_product(out: Array, left: Any, right: Any) -> None:
@@ -182,7 +182,7 @@ def sparse_dual_grams(
         K += float(s @ t) - T @ s
         Pq, Qp, pq = np.zeros(M), np.zeros(M), 0.0
         if borders:
-            p, q = u + s + block.offset, v + t + block.offset
+            p, q = u + s + block.offset, v + t + block.offset**r
             Pq, Qp, pq = S @ q - s @ q, T @ p - t @ p, float(p @ q)
         grams.append(DualGram(r, K, Pq, Qp, pq, u + s, None))
     return grams
@@ -217,7 +217,7 @@ def sparse_coefficients(
     T, v = block.excess(frame.r)
     t = T.T @ (weights / weights.sum())
     alpha = T.T @ beta - np.outer(t, beta.sum(axis=0))
-    return np.asarray(alpha + np.outer(v + t + block.offset, total))
+    return np.asarray(alpha + np.outer(v + t + block.offset**frame.r, total))
 
 
 def sparse_cross(
@@ -249,7 +249,7 @@ def sparse_cross(
     K -= (N @ t)[:, None]
     K += T @ d - float(d @ t)
     add_product(K, rows, T.T)
-    q = v + t + block.offset
+    q = v + t + block.offset**frame.r
     Pq += N @ q + float(d @ q)
 
 

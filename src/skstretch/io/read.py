@@ -151,6 +151,10 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
     quadrant, used = _quadrant(header, arrays), arrays.take("used", Rule(kinds="b", ndim=1))
     level = arrays.take("level", Rule(ndim=1, finite=True))
     D, M, t = quadrant.b.size, int(used.sum()), level.size
+    coef = arrays.take("coef", Rule((t, D), finite=True))
+    if _is_of_old(header, quadrant):
+        # (P - 1) coef + level, as it was, is (P - exp(b)) coef + level
+        level = level + coef @ np.expm1(quadrant.b)
     spaces, solvers = field_list(header, "spaces", str), field_list(header, "solvers", str)
     has_dual, p = field_list(header, "has_dual", bool), len(spaces)
     rows = _rows(header, used)
@@ -162,7 +166,7 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
         **_spec(header, {*spaces}, {*solvers}),
         quadrant=quadrant,
         used=used,
-        coef=arrays.take("coef", Rule((t, D), finite=True)),
+        coef=coef,
         support=arrays.take("support", Rule((t, D), kinds="b")),
         level=level,
         intercept=arrays.take("intercept", Rule((t,), known=True)),
@@ -239,6 +243,11 @@ def _quadrant(header: dict[str, Any], arrays: Arrays) -> Quadrant:
     if type(unit) is not float or not np.isfinite(unit) or (unit and kind != "exp"):
         raise ModelFileError("its transform has a unit that no model has.")
     return Quadrant(kind, moments, a, b, unit)
+
+
+def _is_of_old(header: dict[str, Any], quadrant: Quadrant) -> bool:
+    """Whether a file with shifts b is of the time when they were a part of the logs."""
+    return quadrant.kind == "exp" and bool(quadrant.b.any()) and "shifted" not in header
 
 
 def _check_support(parts: Parts) -> None:
@@ -364,6 +373,8 @@ def _state(
         weights = arrays.take("weights", Rule((M,), finite=True))
         if not (weights > 0).all():
             raise ModelFileError("its weights are not positive.")
+        if _is_of_old(header, parts.quadrant):
+            features = features - parts.quadrant.b[parts.kept]
         kept = stored_design(features, parts)
         whole = kept if D == U else whole
     state = put_together(parts, whole, kept, Y, weights, single, decision)
@@ -382,7 +393,8 @@ def stored_design(features: Array, parts: Parts) -> Design:
     ones, zeros = np.ones(features.shape[1]), np.zeros(features.shape[1])
     low, high = features.min(axis=0, initial=np.inf), features.max(axis=0, initial=-np.inf)
     moments = Moments(zeros, ones, low, low, high, low == high)
-    design = as_design(features, Quadrant(parts.quadrant.kind, moments, 1.0, zeros))
+    b = parts.quadrant.b[parts.kept]
+    design = as_design(features, Quadrant(parts.quadrant.kind, moments, 1.0, b))
     if not parts.used.all():
         design = design.take_rows(np.arange(features.shape[0]))
     if features.shape[1] < parts.quadrant.b.size:

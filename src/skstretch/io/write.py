@@ -118,7 +118,7 @@ def write_contents(file: BinaryIO, contents: Contents) -> None:
             name: write_array(archive, name, array) for name, array in contents.arrays.items()
         }
         # other models can be read by those who know the first schema alone
-        newer = "unit" in contents.header or "rest" in contents.arrays
+        newer = bool(contents.header.keys() & {"unit", "shifted"}) or "rest" in contents.arrays
         schema = SCHEMA if newer else 1
         header = {"format": FORMAT, "schema": schema, "versions": versions()}
         header |= {**contents.header, "arrays": entries}
@@ -226,6 +226,9 @@ def _add_parts(out: Contents, parts: Parts) -> None:
     out.arrays["b"] = quadrant.b
     if quadrant.unit:  # the first schema has none
         out.header["unit"] = encode(float(quadrant.unit))
+    if quadrant.kind == "exp" and quadrant.b.any():
+        # level and stored features are those without b; in the first schema they had it
+        out.header["shifted"] = True
     for name in Moments.__dataclass_fields__:
         values = getattr(quadrant.moments, name)
         if name != "rest" or values.any():  # the first schema has no rest of the means
@@ -302,4 +305,4 @@ def _values(features: Features) -> Array:
     if isinstance(features, PlainFeatures):
         return features.P
     excess = features.excess(1.0)
-    return np.log1p(excess) if features.offset else excess
+    return np.log1p(excess / features.offset) if np.any(features.offset) else excess

@@ -14,7 +14,7 @@ import numpy as np
 
 from skstretch.core.dual import DualSolution, DualSystem, dual_system
 from skstretch.core.dual_gram import Frame
-from skstretch.core.features import Features
+from skstretch.core.features import Features, constant_part
 from skstretch.core.formulas import repeated_norm
 from skstretch.core.primal import PrimalSystem, primal_system
 from skstretch.core.primal_gram import PrimalGram
@@ -44,7 +44,7 @@ def dual_fit(
     """Coefficients from dual coefficients, in one walk over the data."""
     blocks = design.coefficients(frame, solution.beta, solution.total, weights)
     coef = np.vstack([alpha for _, alpha in blocks])
-    whole = design.offset * coef.sum(axis=0)
+    whole = constant_part(design.offset, coef)
     if intercept is Intercept.FREE and frame.log_rows is None:
         level = solution.constant - frame.centre @ coef
         constant = level - whole
@@ -58,7 +58,7 @@ def primal_fit(
     gram: PrimalGram, coef: Array, constant: Array, intercept: Intercept, rcond: float
 ) -> Fit:
     """A fit from the unknowns of the primal system."""
-    whole = gram.offset * coef.sum(axis=0)
+    whole = constant_part(gram.offset, coef)
     if intercept is Intercept.FREE:
         level = constant - gram.centre @ coef
         return Fit(coef, level, level - whole, None, None, rcond)

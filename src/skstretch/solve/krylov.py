@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skstretch.core.dual_gram import Frame
 from skstretch.core.factors import SingularMatrixError
+from skstretch.core.features import constant_part
 from skstretch.core.krylov import Iterated, Product, Report, gmres, sketch
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
@@ -196,7 +197,7 @@ class Krylov:
 
     def _fit(self, coef: Array, constant: Array, beta: Array | None) -> Fit:
         """A fit; with the free intercept `constant` is the mean of y, else the intercept."""
-        whole = self.design.offset * coef.sum(axis=0)
+        whole = constant_part(self.design.offset, coef)
         if self.spec.intercept is Intercept.FREE:
             constant = constant - self.walks.p[:, 0] @ coef
         log_beta = None if beta is None else np.zeros(self.weights.size)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.dual_gram import DualGram, Frame, joined
-from skstretch.core.features import ExpFeatures, Features, PlainFeatures
+from skstretch.core.features import ExpFeatures, Features, PlainFeatures, shifts_beside
 from skstretch.core.moments import pooled_sum
 from skstretch.core.primal_gram import (
     PrimalGram,
@@ -366,9 +366,7 @@ class NewRows:
     def take(self, columns: Index) -> "NewRows":
         """Consecutive columns."""
         span = slice(int(columns[0]), int(columns[-1]) + 1)
-        if isinstance(self.features, ExpFeatures):
-            return NewRows(ExpFeatures(self.features.L[:, span]))
-        return NewRows(PlainFeatures(self.features.P[:, span]))
+        return NewRows(self.features.columns(span))
 
     def row_features(self, rows: Index) -> Features:
         """All rows: `cross` asks for no others."""
@@ -442,5 +440,5 @@ def summed_pairs(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 def beside(parts: Sequence[Any]) -> Features:
     """Features of the same rows and consecutive columns."""
     if isinstance(parts[0], ExpFeatures):
-        return ExpFeatures(np.hstack([part.L for part in parts]))
+        return ExpFeatures(np.hstack([part.L for part in parts]), shifts_beside(parts))
     return PlainFeatures(np.hstack([part.P for part in parts]))
