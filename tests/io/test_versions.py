@@ -65,6 +65,16 @@ def test_version_1_classifier():
     np.testing.assert_allclose(model.predict_proba(ROW)[0, 1], PROBABILITY, rtol=1e-13)
 
 
+def test_version_1_with_shifts():
+    """Level and stored features had b in them."""
+    model = skstretch.load(FIXTURES / "version1-shifts.stretchy")
+    new = np.random.default_rng(5).standard_normal((8, 5))[:3]
+    predicted = [3.782657021820598, 3.640655592158738, 3.9005118450182668]
+    lower = [1.7282515859019947, 1.7885628833809335, 1.7753058058212483]
+    np.testing.assert_allclose(model.predict(new), predicted, rtol=1e-13)
+    np.testing.assert_allclose(model.predict_interval(new, 0.7)[0], lower, rtol=1e-12)
+
+
 def as_frame(data):
     return pd.DataFrame(data, columns=["größe", "b", "c"])
 

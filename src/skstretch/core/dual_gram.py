@@ -1,4 +1,7 @@
-"""The two Gram-like matrices of the closed form, summed over blocks of features or of rows."""
+"""The Gram-like matrix ``K = P Q'`` of the dual form, summed over blocks of features.
+
+Several exponents share one walk; Gram matrices of parts are joined in the order of the features.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -118,9 +121,6 @@ def cross_block(
     Qc, e = centred(block, frame.r, weights)
     K += P @ Qc.T
     Pq += P @ (e + block.offset**frame.r)
-
-
-# Dual Gram matrices of several exponents, summed over blocks of features.
 
 
 # features about their means, and the means less the offset

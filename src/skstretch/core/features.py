@@ -2,7 +2,8 @@
 
 Two kinds. `ExpFeatures` holds ``L`` and a shift b of every column with ``P = exp(L + b)``, so that
 ``P**r - exp(r b) = exp(r b) expm1(r L)`` keeps its digits when ``L`` is small, and when b is far
-from zero. `PlainFeatures` holds P itself.
+from zero. `PlainFeatures` holds P itself. Large blocks are made in tiles that stay in the fast
+cache of a core.
 """
 
 from collections.abc import Iterator, Sequence
@@ -155,9 +156,6 @@ def raised(P: Array, r: float, out: Array | None = None) -> Array:
     elif r == 4.0:
         np.square(out, out=out)
     return out
-
-
-# Pieces of a block that stay in the fast cache of a core.
 
 
 Scalar = TypeVar("Scalar", bound=np.generic)

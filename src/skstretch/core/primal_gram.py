@@ -1,4 +1,8 @@
-"""The two Gram-like matrices of the closed form, summed over blocks of features or of rows."""
+"""The Gram-like matrix ``C = Q'W P`` of the primal form, summed over blocks of rows.
+
+Blocks are summed about their own means and then pooled, or all about the means of a first walk;
+`PrimalTotals` grow by rows that are not kept.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -112,9 +116,6 @@ def row_grams(
     return grams
 
 
-# What was summed over parts of the data, joined: the same whichever machine summed which part.
-
-
 def pooled_rows(parts: Sequence[PrimalGram]) -> PrimalGram:
     """The primal Gram matrix of blocks of rows.
 
@@ -155,9 +156,6 @@ def pooled_product(parts: Sequence[RowProduct]) -> RowProduct:
     for part in parts:
         product += np.outer(part.q - q, part.s)
     return RowProduct(weight, q, product, pooled_sum([part.s for part in parts]))
-
-
-# The primal system of some rows, and of more rows: sums that need no data again.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The first-quadrant transform: z-score, then ``exp(a z + b)``."""
+"""The first-quadrant transform: z-score, then ``exp(a z + b)``; its features about their means."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -127,9 +127,6 @@ class Quadrant:
             return None
         column = int(np.argmax(peaks))
         return column, float(peaks[column])
-
-
-# Features about their weighted means, made a few rows at a time.
 
 
 def common_unit(b: Any, n_features: int, intercept: Intercept) -> float:
