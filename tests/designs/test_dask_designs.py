@@ -61,7 +61,7 @@ def case(request):
 def test_products(case, used):
     here, there, weights = pair(*case, rows=used)
     assert here.shape == there.shape
-    assert here.offset == there.offset
+    np.testing.assert_array_equal(here.offset, there.offset)
     coef = RNG.standard_normal((here.shape[1], 3))
     close(there.dot(coef), here.dot(coef))
     beta = RNG.standard_normal((here.shape[0], 3))
