@@ -1,7 +1,12 @@
-"""The commands in README and docs/cli.md work as they stand, in an empty folder."""
+"""The commands in README and docs/cli.md work as they stand, in an empty folder.
 
+With the packages of the extras cli and report alone, which is what these pages have installed.
+"""
+
+import os
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +24,23 @@ def commands(page: str) -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("skstretch ")]
 
 
+OTHERS = (
+    "pandas", "polars", "dask", "distributed", "matplotlib", "onnx", "onnxruntime", "glmnet",
+    "pooch", "PIL", "zarr", "h5py",
+)  # fmt: skip
+
+
+@pytest.fixture
+def bare(tmp_path_factory, monkeypatch):
+    """No package that neither the library nor the extras cli and report bring."""
+    folder = tmp_path_factory.mktemp("absent")
+    for name in OTHERS:
+        (folder / f"{name}.py").write_text("raise ImportError('not here')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *sys.path]))
+
+
 @pytest.mark.parametrize("page", ["docs/cli.md", "README.md"])
-def test_commands(page, tmp_path):
+def test_commands(page, tmp_path, bare):
     listed = commands(page)
     if page == "docs/cli.md":
         assert {words[0] for words in listed} == {"datasets", "fit", "predict", "report"}

@@ -72,14 +72,15 @@ def stdout() -> TextIO:
     return sys.stdout
 
 
-def show(result: Any) -> None:
-    """A result on stdout, without the blanks that pad its lines."""
-    wide = None if stdout().isatty() else PIPED_WIDTH
-    console = Console(width=wide, highlight=False, emoji=False)
+def show(result: Any, stream: TextIO | None = None) -> None:
+    """A result on stdout or another stream, without the blanks that pad its lines."""
+    stream = stream or stdout()
+    wide = None if stream.isatty() else PIPED_WIDTH
+    console = Console(file=stream, width=wide, highlight=False, emoji=False)
     with console.capture() as capture:
         console.print(result)
     lines = capture.get().rstrip().split("\n")
-    print("\n".join(line.rstrip() for line in lines), file=stdout())
+    print("\n".join(line.rstrip() for line in lines), file=stream)
 
 
 def stderr() -> Console:
@@ -233,7 +234,14 @@ def check_writable(path: Path | None, option: str = "-o", *others: object) -> No
 
     `others` are files that the same command reads or writes: none of them may be replaced.
     """
+    from skstretch.io.files import is_special
+
     if path is None:
+        return
+    if is_special(path) and not path.is_dir():
+        # a device or a pipe: nothing is replaced
+        if not os.access(path, os.W_OK):
+            raise PermissionError(13, "no permission to write to it", str(path))
         return
     for other in others:
         if other is not None and os.path.realpath(str(other)) == os.path.realpath(path):
@@ -248,6 +256,20 @@ def check_writable(path: Path | None, option: str = "-o", *others: object) -> No
         raise DataError(f"{option} {str(path)!r}: there is no folder {str(folder)!r}.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(13, "no permission to write in this folder", str(folder))
+
+
+def is_stdout(path: Path | None) -> bool:
+    """Whether a file to write is what stdout goes to, as ``/dev/stdout`` is."""
+    try:
+        return path is not None and os.path.samestat(os.stat(path), os.fstat(1))
+    except OSError:
+        return False
+
+
+def check_json(json: bool, output: Path | None) -> None:
+    """Refuse two results on stdout."""
+    if json and is_stdout(output):
+        raise DataError(f"--json and -o {str(output)!r} would both go to stdout: name a file.")
 
 
 def write_text(path: Path, text: str) -> None:

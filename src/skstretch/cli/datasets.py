@@ -65,13 +65,13 @@ def datasets(
 
 def _write(name: str, output: Path, talk: Talk) -> None:
     from skstretch import datasets as sets
-    from skstretch.io.files import replacing
+    from skstretch.io.files import is_special, replacing
 
     with _downloading(talk):
         bunch = sets.make_spectra() if name == "spectra" else getattr(sets, f"fetch_{name}")()
     sparse = hasattr(bunch.data, "tocsr")
     wanted = (".svm", ".libsvm", ".svmlight") if sparse else (".csv",)
-    if output.suffix not in wanted:
+    if output.suffix not in wanted and not is_special(output):
         raise DataError(f"{name} is {'sparse' if sparse else 'dense'}: name a {wanted[0]} file.")
     with replacing(output) as file:
         rows = as_svmlight(bunch) if sparse else as_csv(bunch)

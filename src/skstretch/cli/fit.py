@@ -1,12 +1,20 @@
 """``skstretch fit``: learn from a data file, write a model file."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, check_writable, print_json, show
+from skstretch.cli.console import (
+    Talk,
+    check_json,
+    check_writable,
+    is_stdout,
+    print_json,
+    show,
+)
 from skstretch.cli.data.files import Form
 from skstretch.cli.options import columns, takes_form
 from skstretch.exceptions import DataError
@@ -92,6 +100,7 @@ def fit(
     talk = Talk(quiet)
     plan = Plan.read(cv, k, c, a, density, keep, rule)
     check_writable(output, "-o", data, target)
+    check_json(json, output)
     if report is not None:
         check_writable(report, "--report", data, target, output)
         import skstretch.report  # says at once where its extra is missing
@@ -114,7 +123,7 @@ def fit(
     if json:
         print_json(found)
     elif not quiet:
-        show(summary.page(found))
+        show(summary.page(found), sys.stderr if is_stdout(output) else None)
     talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
 
 

@@ -10,6 +10,7 @@ import typer
 from skstretch.cli import options
 from skstretch.cli.console import (
     Talk,
+    check_json,
     check_writable,
     counted,
     print_json,
@@ -75,6 +76,7 @@ def predict(
 
     talk = Talk(quiet)
     check_writable(output, "-o", data, model)
+    check_json(json, output)
     if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
         raise DataError(f"-o {str(output)!r}: predictions are written as .csv or .tsv.")
     if Path(data).suffix == MODEL and model.suffix != MODEL:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, check_writable, print_json
+from skstretch.cli.console import Talk, check_json, check_writable, print_json
 from skstretch.cli.data.files import Form
 from skstretch.cli.options import takes_form
 from skstretch.exceptions import DataError
@@ -44,6 +44,7 @@ def report(
     talk = Talk(quiet)
     path = output or model.with_suffix(".html")
     check_writable(path, "-o", model, data)
+    check_json(json, path)
     if target is not None and data is None:
         raise DataError("--target goes with --data, the file that the model was fitted to.")
     loaded = load_model(model)
