@@ -6,6 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 
+# The oldest Python and the oldest packages that pyproject.toml allows, all of them at once.
+# `make test-lowest TESTS=tests/cli` runs a part, `TESTS='-m slow'` the slow tests.
+LOWEST := .venv-lowest
+PYTHON_LOWEST ?= python3.11
+TESTS ?=
+
 # Two test processes. Override with `make test WORKERS=8` on a larger machine.
 WORKERS ?= 2
 
@@ -22,7 +28,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour reproduce test test-slow check format bench arena rules scaling coverage accuracy house wheel clean
+.PHONY: help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -50,17 +56,20 @@ reproduce: $(VENV)/.reproduction ## the paper's tables, figures and claims
 
 # The processes already fill the cores. If each also started one BLAS or OpenMP thread per core,
 # they would fight over them (several times slower), so every process gets a single thread.
-test test-slow: export OPENBLAS_NUM_THREADS := 1
-test test-slow: export MKL_NUM_THREADS := 1
-test test-slow: export OMP_NUM_THREADS := 1
-test test-slow: export VECLIB_MAXIMUM_THREADS := 1
-test test-slow: export MPLBACKEND := Agg
+test test-slow test-lowest: export OPENBLAS_NUM_THREADS := 1
+test test-slow test-lowest: export MKL_NUM_THREADS := 1
+test test-slow test-lowest: export OMP_NUM_THREADS := 1
+test test-slow test-lowest: export VECLIB_MAXIMUM_THREADS := 1
+test test-slow test-lowest: export MPLBACKEND := Agg
 
 test: $(VENV)/.dev ## run the tests and the examples in the docstrings
 	$(PY) -m pytest -n $(WORKERS)
 
 test-slow: $(VENV)/.dev ## run only the tests marked slow
 	$(PY) -m pytest -n $(WORKERS) -m slow
+
+test-lowest: $(LOWEST)/.floors ## run the tests with the oldest packages that pyproject.toml allows
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) $(TESTS)
 
 check: $(VENV)/.dev ## lint, format, types and the import rule
 	$(PY) -m ruff check .
@@ -98,7 +107,7 @@ wheel: $(VENV)/.created ## build the wheel and the source archive into dist/
 	$(PY) -m build --outdir dist .
 
 clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests reproduction benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Four stamps, each more than the one before: the bare environment, what the demo needs, the tools
@@ -123,4 +132,12 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.created
 
 $(VENV)/.reproduction: pyproject.toml | $(VENV)/.dev
 	$(PY) -m pip install --quiet --group reproduction
+	@touch $@
+
+$(LOWEST)/.floors: pyproject.toml tools/floors.py
+	$(PYTHON_LOWEST) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(LOWEST)/bin/python tools/floors.py > $(LOWEST)/floors.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/floors.txt \
+	  --editable '.[plot,report,dask,cli,data,onnx]' --group test
 	@touch $@

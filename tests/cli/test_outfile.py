@@ -76,7 +76,7 @@ def test_a_model_into_a_pipe(place):
 @pytest.mark.parametrize(
     ("words", "start"),
     [
-        ("predict m.stretchy d.tsv -o /dev/stdout", b"prediction\n"),
+        ("predict m.stretchy d.tsv --drop y -o /dev/stdout", b"prediction\n"),
         ("datasets diabetes -o /dev/stdout", b"age,sex,"),
         ("report m.stretchy -o /dev/stdout", b"<!"),
     ],
@@ -90,7 +90,7 @@ def test_other_results_into_a_pipe(place, words, start):
 def test_what_stdout_held_before_stays(place):
     """`>>` appends; a file that took the place of the log would lose it."""
     code, _, err = shell(
-        "echo before > log; {} predict m.stretchy d.tsv -o /dev/stdout >> log", place
+        "echo before > log; {} predict m.stretchy d.tsv --drop y -o /dev/stdout >> log", place
     )
     assert code == 0, err
     lines = (place / "log").read_text().splitlines()
@@ -99,14 +99,14 @@ def test_what_stdout_held_before_stays(place):
 
 
 def test_two_results_on_stdout_are_refused(place):
-    _, out, err = shell("{} predict m.stretchy d.tsv --json -o /dev/stdout | cat", place)
+    _, out, err = shell("{} predict m.stretchy d.tsv --drop y --json -o /dev/stdout | cat", place)
     assert out == b""
     assert err == "error: --json and -o '/dev/stdout' would both go to stdout: name a file.\n"
 
 
 def test_a_named_pipe_stays_one(place):
     os.mkfifo(place / "pipe")
-    code, out, err = shell("cat pipe & {} predict m.stretchy d.tsv -o pipe; wait", place)
+    code, out, err = shell("cat pipe & {} predict m.stretchy d.tsv --drop y -o pipe; wait", place)
     assert code == 0, err
     assert out.startswith(b"prediction\n")
     assert stat.S_ISFIFO((place / "pipe").stat().st_mode)
@@ -116,7 +116,7 @@ def test_a_device_stays_one(place):
     if os.geteuid() != 0:
         pytest.skip("only root can make a device; run the tests as root")
     os.mknod(place / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-    for words in (f"fit d.tsv -t y -o null {GRID} -q", "predict m.stretchy d.tsv -o null"):
+    for words in (f"fit d.tsv -t y -o null {GRID} -q", "predict m.stretchy d.tsv --drop y -o null"):
         code, _, err = shell(f"{{}} {words}", place)
         assert code == 0, err
     assert stat.S_ISCHR((place / "null").stat().st_mode)
@@ -125,7 +125,7 @@ def test_a_device_stays_one(place):
 def test_data_from_a_named_pipe(place):
     """A path that cannot be read twice, as the shell's <(...) is one."""
     os.mkfifo(place / "pipe")
-    line = "cat d.tsv > pipe & {} predict m.stretchy pipe"
+    line = "cat d.tsv > pipe & {} predict m.stretchy pipe --drop y"
     code, out, err = shell(line, place)
     assert code == 0, err
-    assert out == shell("{} predict m.stretchy d.tsv", place)[1]
+    assert out == shell("{} predict m.stretchy d.tsv --drop y", place)[1]
