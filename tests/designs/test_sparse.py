@@ -88,7 +88,7 @@ def test_the_split_by_cost_changes_nothing(kind, cost, monkeypatch):
     """Whatever share of the columns goes through BLAS."""
     (design, new), (dense, dense_new) = both("wide", kind, "all")
     monkeypatch.setattr("skstretch.designs.sparse.SPARSE_COST", min(cost, 1e12))
-    frequent, rare = design._split
+    frequent, rare = design.split
     assert (rare if cost else frequent).size <= 1  # a column without entries is always rare
     for products in (plain_products, scaled_products):
         assert_alike(products(design, kind, new), products(dense, kind, dense_new))
@@ -98,7 +98,7 @@ def test_both_sides_of_the_split_are_used():
     X = numbers((200, 40))
     X[:, 20:] *= np.random.default_rng(0).random((200, 20)) < 0.02
     design = design_of(tidy(sparse.csc_array(X)), "exp")
-    frequent, rare = design._split
+    frequent, rare = design.split
     assert 0 in frequent
     assert set(range(20, 40)) <= set(rare)
 

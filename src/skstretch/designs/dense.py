@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from skstretch.core.bridge_walks import Walks
 from skstretch.core.dual_gram import DualGram, Frame, dual_coefficients
 from skstretch.core.features import Features, row_tiles
 from skstretch.core.moments import (
@@ -30,6 +31,7 @@ from skstretch.designs.blocks import (
 )
 from skstretch.designs.protocol import LocalDesign
 from skstretch.designs.source import Source
+from skstretch.designs.walks import StripWalks, resident_walks
 
 # targets whose coefficients may all be held at once
 FEW_TARGETS = 16
@@ -107,6 +109,10 @@ class DenseDesign(LocalDesign):
         for rows, features in self.row_blocks():
             out += gram.stretched(features).T @ V[rows]
         return out
+
+    def walks(self, once: bool = False) -> Walks:
+        resident = None if once else resident_walks(self)
+        return StripWalks(self) if resident is None else resident
 
     def row_features(self, rows: Index) -> Features:
         index = rows if self.rows is None else self.rows[rows]

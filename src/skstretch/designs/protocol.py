@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from skstretch.core.bridge_walks import Walks
 from skstretch.core.dual_gram import DualGram, Frame, cross_block, dual_grams, joined
 from skstretch.core.features import Features, Offset
 from skstretch.core.primal_gram import PrimalGram
@@ -106,6 +107,14 @@ class Design(Protocol):
         """``((P_other - p) Qc', (P_other - p) q)`` for the rows of another design.
 
         With row scales in the frame: ``(P_other Q', 0)``, Q scaled.
+        """
+        ...
+
+    def walks(self, once: bool = False) -> Walks:
+        """What the exact minimiser asks of ``Z = P - offset``, one walk over the data a step.
+
+        Where little is needed for it, something is kept between the steps; not for a design that is
+        walked `once`.
         """
         ...
 

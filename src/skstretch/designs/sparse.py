@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skstretch.core.bridge_walks import Walks
 from skstretch.core.dual_gram import DualGram, Frame, accumulated
 from skstretch.core.features import Features
 from skstretch.core.moments import (
@@ -34,6 +35,7 @@ from skstretch.designs.sparse_block import (
     sparse_primal_grams,
     weighted_rows,
 )
+from skstretch.designs.sparse_walks import SparseWalks
 
 # a multiplication of the sparse product takes as long as this many of BLAS
 SPARSE_COST = 300
@@ -58,14 +60,14 @@ class SparseDesign(LocalDesign):
 
     def dot(self, coef: Array) -> Array:
         out = np.zeros((self.shape[0], coef.shape[1]))
-        for columns, block in self._blocks():
+        for columns, block in self.blocks():
             S, u = block.excess(1.0)
             out += S @ coef[columns] + u @ coef[columns]
         return out
 
     def _peaks(self) -> Array:
         peaks = np.full(self.shape[0], self.log_blank)
-        for _, block in self._blocks():
+        for _, block in self.blocks():
             np.maximum.at(peaks, block.X.indices, log_sizes(block.stored))
         peaks[np.isneginf(peaks)] = 0.0
         return peaks
@@ -73,7 +75,7 @@ class SparseDesign(LocalDesign):
     @cached_property
     def log_blank(self) -> float:
         """The largest log-feature of a zero; minus infinity where all of them are zero."""
-        gaps = np.flatnonzero(self._counts < self.shape[0])
+        gaps = np.flatnonzero(self.counts < self.shape[0])
         blank = self.quadrant.features(np.zeros(gaps.size), gaps, self.bounded)
         return float(np.max(log_sizes(blank), initial=-np.inf))
 
@@ -95,11 +97,11 @@ class SparseDesign(LocalDesign):
         self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> Iterator[tuple[Index, list[DualGram]]]:
         """Gram matrices of the frequent columns, then of blocks of rare ones."""
-        frequent, rare = self._split
+        frequent, rare = self.split
         if frequent.size or not rare.size:
             dense = self.narrowed(frequent)
             yield frequent, dense.dense_sums(exponents, weights, log_rows, borders)
-        for columns, block in self._blocks(rare):
+        for columns, block in self.blocks(rare):
             index = rare[columns]
             if log_rows is None:
                 yield index, sparse_dual_grams(block, exponents, weights, borders)
@@ -110,7 +112,7 @@ class SparseDesign(LocalDesign):
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
-        for columns, block in self._blocks():
+        for columns, block in self.blocks():
             yield columns, sparse_coefficients(block, frame, self.log_blank, beta, total, weights)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
@@ -141,6 +143,9 @@ class SparseDesign(LocalDesign):
         add_product(out, T.T, weighted_rows(T, weights))
         return out
 
+    def walks(self, once: bool = False) -> Walks:
+        return SparseWalks(self, once)
+
     def row_features(self, rows: Index) -> Features:
         everything = np.arange(self.shape[1])
         return self.quadrant.features(
@@ -151,7 +156,7 @@ class SparseDesign(LocalDesign):
         if not isinstance(other, SparseDesign):
             return super().cross(frame, weights, other)
         K, Pq = np.zeros((other.shape[0], self.shape[0])), np.zeros(other.shape[0])
-        for columns, block in self._blocks():
+        for columns, block in self.blocks():
             new = other._block_of(np.arange(columns.start, columns.stop))
             centre = frame.centre[columns]
             sparse_cross(block, new, frame, centre, self.log_blank, weights, K, Pq)
@@ -171,20 +176,20 @@ class SparseDesign(LocalDesign):
             yield rows, self.quadrant.features(raw[rows].toarray(), slice(None), self.bounded)
 
     @cached_property
-    def _counts(self) -> Index:
+    def counts(self) -> Index:
         """Stored entries of every column in use."""
         counts: Index = np.asarray(np.diff(self.X.indptr), dtype=np.intp)
         return counts if self.columns is None else counts[self.columns]
 
     @cached_property
-    def _split(self) -> tuple[Index, Index]:
+    def split(self) -> tuple[Index, Index]:
         """The columns that BLAS takes in less time than the sparse product does, and the rest.
 
         A column of n stored entries takes ``M (M + exp)`` multiplications by BLAS and ``n**2`` slow
         ones by the sparse product.
         """
         M = float(self.shape[0])
-        frequent = SPARSE_COST * np.square(self._counts.astype(float)) > M * (M + EXP_COST)
+        frequent = SPARSE_COST * np.square(self.counts.astype(float)) > M * (M + EXP_COST)
         return np.flatnonzero(frequent), np.flatnonzero(~frequent)
 
     @property
@@ -202,11 +207,11 @@ class SparseDesign(LocalDesign):
     def _block_of(self, index: Index) -> SparseBlock:
         return sparse_block(self._raw(index), self.quadrant, index, self.bounded)
 
-    def _blocks(self, index: Index | None = None) -> Iterator[tuple[slice, SparseBlock]]:
+    def blocks(self, index: Index | None = None) -> Iterator[tuple[slice, SparseBlock]]:
         """Blocks of some columns, as many at a time as fit the working memory."""
         index = np.arange(self.shape[1]) if index is None else index
         limit = max(1, working_bytes() // (4 * BLOCK_ENTRY_BYTES))
-        filled = np.cumsum(self._counts[index] + 1)
+        filled = np.cumsum(self.counts[index] + 1)
         start = 0
         while start < index.size:
             reached = filled[start - 1] if start else 0

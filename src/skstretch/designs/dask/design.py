@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skstretch.core.bridge_walks import Walks
 from skstretch.core.dual_gram import DualGram, Frame, joined
 from skstretch.core.features import ExpFeatures, Features, PlainFeatures, shifts_beside
 from skstretch.core.moments import pooled_sum
@@ -32,10 +33,12 @@ from skstretch.designs.dask.walk import (
     Place,
     RowLens,
     SelectedColumns,
+    batches,
     gathered_rows,
     walk_graph,
     walked,
 )
+from skstretch.designs.dask.walks import BlockWalks
 from skstretch.designs.local import local_design
 from skstretch.designs.protocol import Design, QuadrantDesign, Ready
 
@@ -124,7 +127,7 @@ class WideDesign(BlockDesign):
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
         work = self._coefficients(frame, beta, total, weights)
-        for places in self._batches(beta.shape[1]):
+        for places in batches(self.places, beta.shape[1]):
             numbers = [place.number for place in places]
             results = walked(self.X, work, [(place, {}) for place in places], numbers)
             yield from zip([place.use for place in places], results, strict=True)
@@ -146,18 +149,6 @@ class WideDesign(BlockDesign):
     def _coefficients(self, frame: Frame, beta: Array, total: Array, weights: Array) -> Ask:
         known = {"frame": bare(frame), "beta": beta, "total": total, "weights": weights}
         return Ask(self.lens, "coefficients", known)
-
-    def _batches(self, n_targets: int) -> Iterator[list[Place]]:
-        """Blocks whose coefficients fit the working memory together."""
-        limit = max(1, working_bytes() // (2 * 8 * max(1, n_targets)))
-        batch: list[Place] = []
-        for place in self.places:
-            if batch and place.use.stop - batch[0].use.start > limit:
-                yield batch
-                batch = []
-            batch.append(place)
-        if batch:
-            yield batch
 
     def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
         """New rows travel to the blocks: as many at a time as fit the working memory."""
@@ -186,6 +177,9 @@ class WideDesign(BlockDesign):
 
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
         return self._gathered.stretched_gram(gram, weights)
+
+    def walks(self, once: bool = False) -> Walks:
+        return BlockWalks(self)
 
     @cached_property
     def lens(self) -> FeatureLens:
@@ -290,6 +284,9 @@ class TallDesign(BlockDesign):
 
     def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
         return self._gathered.cross(frame, weights, other)
+
+    def walks(self, once: bool = False) -> Walks:
+        return self._gathered.walks(once)
 
     @cached_property
     def lens(self) -> RowLens:

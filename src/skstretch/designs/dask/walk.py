@@ -124,6 +124,19 @@ class Place:
     b: Array | None = None
 
 
+def batches(places: Sequence[Place], n_vectors: int) -> Iterator[list[Place]]:
+    """Blocks for which so many numbers of every column fit the working memory together."""
+    limit = max(1, working_bytes() // (2 * 8 * max(1, n_vectors)))
+    batch: list[Place] = []
+    for place in places:
+        if batch and place.use.stop - batch[0].use.start > limit:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
 class Lens(Protocol):
     """How all blocks are seen: what they share of the transform and of the selection."""
 

@@ -1,0 +1,164 @@
+"""Walks of the exact minimiser over a sparse design, ``Z = S + 1 t'``, never dense as a whole.
+
+``v = S'x + t (1'x)``, ``Z alpha = S alpha + (t'alpha) 1``, and with weights w of the columns
+``Z W Z' = S W S' + (S W t) 1' + 1 (S W t)' + (t'W t) 11'``, frequent columns through dense BLAS.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from skstretch.core.bridge_walks import PRUNE, Gram, Trial, Walk, phi, runs
+from skstretch.core.types import Array, Index
+from skstretch.designs.blocks import available_threads, blocks_of, in_threads, shares, working_bytes
+from skstretch.designs.sparse_block import SparseBlock, add_product
+from skstretch.designs.walks import GramSum, added, answer, kept_by, waiting_columns, within
+
+# bytes of a stored entry of S: value and row
+ENTRY_BYTES = 16
+
+# some columns: where they are among those in use, S (CSC) and t
+Part = tuple[slice, Any, Array]
+
+
+class SparseColumns(Protocol):
+    """As much of a sparse design as a walk asks for."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def counts(self) -> Index:
+        """Stored entries of every column in use."""
+        ...
+
+    @property
+    def split(self) -> tuple[Index, Index]:
+        """The columns for dense BLAS, and the rest."""
+        ...
+
+    def blocks(self, index: Index | None = None) -> Iterator[tuple[slice, SparseBlock]]:
+        """Blocks of some columns, as many at a time as fit the working memory."""
+        ...
+
+
+class SparseWalks:
+    """S and t are made once where they take at most a quarter of the working memory."""
+
+    def __init__(self, design: SparseColumns, once: bool = False) -> None:
+        self.design = design
+        self.size = np.full(design.shape[1], np.nan)
+        self.held: list[list[Part]] | None = None
+        if not once and ENTRY_BYTES * int(design.counts.sum()) <= working_bytes() // 4:
+            threads = available_threads()
+            spans = shares(design.shape[1], threads, design.shape[0])
+            self.held = [list(self._made(span)) for span in spans]
+        # what is made on the way takes the memory of one thread
+        self.shares = range(1 if self.held is None else len(self.held))
+
+    def step(self, trials: Sequence[Trial]) -> list[Walk]:
+        """All trials in one walk; the columns that matter are then looked at once more."""
+        n_columns = self.design.shape[1]
+        V = {i: np.empty(n_columns) for i in kept_by(trials, n_columns)}
+        slopes = {i: np.empty(n_columns) for i, t in enumerate(trials) if t.gram != "none"}
+        XT = np.array([trial.x for trial in trials]).T
+
+        def part(share: int) -> list[Walk]:
+            fitted, energy = np.zeros(XT.shape), np.zeros(len(trials))
+            for columns, S, t in self._parts(share):
+                v = backward(S, t, XT)
+                alpha = np.empty_like(v)
+                for group, k, lam in runs(trials):
+                    alpha[:, group], slope, terms = phi(v[:, group], k, lam)
+                    with np.errstate(over="ignore"):
+                        energy[group] += terms.sum(axis=0)
+                    for i in slopes.keys() & {*range(group.start, group.stop)}:
+                        slopes[i][columns] = slope[:, i - group.start]
+                for i, kept in V.items():
+                    kept[columns] = v[:, i]
+                # a trial that overflows is refused, whatever it fits
+                with np.errstate(over="ignore", invalid="ignore"):
+                    fitted += S @ alpha + t @ alpha
+            return [answer(t, fitted[:, i], energy[i], None, None) for i, t in enumerate(trials)]
+
+        found = added(trials, in_threads(part, self.shares))
+        return [
+            answer(t, w.fitted, float(w.energy), V.get(i), self._gram_of(t, w, slopes.get(i)))
+            for i, (t, w) in enumerate(zip(trials, found, strict=True))
+        ]
+
+    def coef(self, trial: Trial, v: Array | None) -> Array:
+        """``phi(Z'x)`` (D)."""
+        v = self.transposed(trial.x[:, None])[:, 0] if v is None else v
+        return phi(v, trial.k, trial.lam)[0]
+
+    def transposed(self, X: Array) -> Array:
+        """``Z'X`` (D x n)."""
+        out = np.empty((self.design.shape[1], X.shape[1]))
+        for share in self.shares:
+            for columns, S, t in self._parts(share):
+                out[columns] = backward(S, t, X)
+        return out
+
+    def _gram_of(self, trial: Trial, walk: Walk, slope: Array | None) -> Array | None:
+        if slope is None or not within(walk.energy, trial):
+            return None
+        share = slope * self._sizes()
+        keep = share > PRUNE[trial.gram] * share.max(initial=0.0)
+        frequent, rare = (some[keep[some]] for some in self.design.split)
+        gram = self._dense_gram(frequent, slope, trial.gram)
+        self._add_rare(gram, rare, slope)
+        return gram
+
+    def _dense_gram(self, index: Index, slope: Array, how: Gram) -> Array:
+        """Frequent columns, some of them dense at a time."""
+        n_rows = self.design.shape[0]
+        width = waiting_columns([Trial(2.0, 1.0, slope, how)], n_rows, 1)
+        total = GramSum(n_rows, how, min(max(1, index.size), width))
+        for some in blocks_of(index.size, n_rows):
+            for columns, block in self.design.blocks(index[some]):
+                j = index[some][columns]
+                S, t = block.excess(1.0)
+                rows = np.repeat(t[:, None], n_rows, axis=1)
+                rows[np.repeat(np.arange(j.size), block.counts), S.indices] += S.data
+                total.add(rows.T, slope[j], self.size[j])
+        return total.matrix()
+
+    def _add_rare(self, gram: Array, index: Index, slope: Array) -> None:
+        """Add rare columns: a sparse product and the terms of rank one."""
+        for columns, block in self.design.blocks(index):
+            S, t = block.excess(1.0)
+            w = slope[index[columns]]
+            cross, square = S @ (w * t), float(t @ (w * t))
+            S.data *= np.repeat(np.sqrt(w), block.counts)
+            add_product(gram, S.tocsr(), S.T)
+            gram += (cross[:, None] + cross) + square
+
+    def _sizes(self) -> Array:
+        """``|z_j|**2``: of the stored entries, and t**2 for each of the others."""
+        if np.isnan(self.size).any():
+            n_rows = self.design.shape[0]
+            for share in self.shares:
+                for columns, S, t in self._parts(share):
+                    counts = np.diff(S.indptr)
+                    values = np.square(S.data + np.repeat(t, counts))
+                    owner = np.repeat(np.arange(t.size), counts)
+                    stored = np.bincount(owner, values, minlength=t.size)
+                    self.size[columns] = stored + (n_rows - counts) * t**2
+        return self.size
+
+    def _parts(self, share: int) -> Iterator[Part]:
+        """The columns of one thread."""
+        held = self.held
+        return self._made(slice(0, self.design.shape[1])) if held is None else iter(held[share])
+
+    def _made(self, share: slice) -> Iterator[Part]:
+        for columns, block in self.design.blocks(np.arange(share.start, share.stop)):
+            S, t = block.excess(1.0)
+            yield slice(share.start + columns.start, share.start + columns.stop), S, t
+
+
+def backward(S: Any, t: Array, X: Array) -> Array:
+    """``Z'X = S'X + t (1'X)`` (b x n)."""
+    return np.asarray(S.T @ X + np.multiply.outer(t, X.sum(axis=0)))
