@@ -1,0 +1,282 @@
+"""Exact cross-validation of the exact minimiser: leave-one-out and folds.
+
+Leaving samples out constrains their e to zero. One Newton step from the full fit is the
+approximation of `approximate_loo`; here the steps go on until the left-out problem is solved.
+"Exact" means: equal to literal refits, given the z-scores of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from skstretch.core.bridge import REPORTED, Point, Problem, Tolerance, newton, start
+from skstretch.core.bridge_path import Space, approximate_loo, finish
+from skstretch.core.bridge_walks import DenseWalks, Trial, phi
+from skstretch.core.types import Array, Index, Mask
+
+# Bytes that the Newton matrices of problems solved together may take.
+BATCH = 2**28
+# What a left-out problem may still be off by when it counts as solved.
+CLOSE = 2e-11
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Exact leave-one-out residuals y_i − ŷ_i^(−i) (M), chord iterations, samples refitted."""
+
+    residual: Array
+    n_iter: int
+    refitted: int
+
+
+def columns(s: Space, point: Point, S: Index) -> Array:
+    """B_c[:, S] (M×|S|): how e answers to a change of the left-out targets."""
+    if s.Q is None:
+        return point.B[:, S] + (0.0 if s.null is None else s.null @ s.null[S].T)
+    out = s.Q @ (point.B @ s.Q[S].T - s.Q[S].T)
+    out[S, np.arange(len(S))] += 1.0
+    if s.intercept == "free":
+        out -= np.outer(s.u, s.u[S] / (s.u @ s.u))
+    return np.asarray(out)
+
+
+@dataclass(frozen=True)
+class Chord:
+    """What all left-out problems share: the Newton matrix of the full fit.
+
+    Sample i is left out by e_i = 0 with multiplier μ_i, its weighted residual. In the dual's
+    coordinates, with q_i (T) those of the (projected) unit vector, ρ_i its squared length outside
+    the space and o_i the unreached part of y:
+
+        F_i = e' + Zφ(Zᵀe') − y' + μ_i q_i = 0,      g_i = ρ_i μ_i − q_iᵀe' − o_i = 0
+
+    q (T×n), Bq = H⁻¹q (T×n), b (n) = ρ_i + q_iᵀH⁻¹q_i = (B_c)_ii, for the n samples with weight.
+    """
+
+    space: Space
+    point: Point
+    q: Array
+    Bq: Array
+    rho: Array
+    o: Array
+    b: Array
+
+    def fitted(self, E: Array) -> Array:
+        """Zφ(ZᵀE) as the equations have it, all columns of E (T×n) in one walk."""
+        p, s = self.point.problem, self.space
+        trials = [Trial(p.k, p.lam, p.u * e, keep=False) for e in E.T]
+        out = np.column_stack([w.fitted for w in s.walks.step(trials)])
+        if p.column:
+            out += phi(p.u @ E, p.k, p.lam)[0]
+        out *= p.u[:, None]
+        return p.project(out)
+
+    def step(self, X: Array, j: Index) -> Array:
+        """The linearised pair solved with the full fit's H, for the samples j: (T+1)×|j|.
+
+        X holds e' (T) and below it μ. δμ = −(g + qᵀH⁻¹F)/b,  δe' = −H⁻¹F − H⁻¹q δμ: two products
+        of M²D for all samples.
+        """
+        E, mu, q = X[:-1], X[-1], self.q[:, j]
+        F = E + self.fitted(E) - self.point.problem.target[:, None] + q * mu
+        g = self.rho[j] * mu - np.einsum("ij,ij->j", q, E) - self.o[j]
+        BF = self.point.B @ F
+        dmu = -(g + np.einsum("ij,ij->j", q, BF)) / self.b[j]
+        # Rounding must not build up along directions that the equations do not see.
+        return np.vstack([-self.point.problem.project(BF + self.Bq[:, j] * dmu), dmu])
+
+
+def chord(s: Space, point: Point, y: Array) -> Chord:
+    """The shared part, for a solved point."""
+    on = s.u > 0
+    q = s.Q[on].T if s.Q is not None else point.problem.project(np.eye(len(s.u)))[:, on]
+    Bq = point.B @ q if s.Q is not None else point.B[:, on]
+    return Chord(s, point, q, Bq, s.outside()[on], s.unreached(y)[on], s.diagonal(point)[on])
+
+
+class Mixer:
+    """Anderson's mixing of fixed-point steps, column by column: x (N×n) and its step f (N×n).
+
+    From the last `depth` differences dx, df the next step is f − (dx + df) γ with the γ that
+    minimises ‖f − df γ‖: what GMRES would make of the same products.
+    """
+
+    def __init__(self, depth: int = 6) -> None:
+        self.depth = depth
+        self.dx: list[Array] = []
+        self.df: list[Array] = []
+        self.last: tuple[Array, Array] | None = None
+
+    def __call__(self, x: Array, f: Array) -> Array:
+        if self.last is not None:
+            self.dx = [*self.dx[1 - self.depth :], x - self.last[0]]
+            self.df = [*self.df[1 - self.depth :], f - self.last[1]]
+        self.last = x, f
+        if not self.df:
+            return f
+        df = np.stack(self.df)
+        G = np.einsum("aij,bij->jab", df, df)
+        rhs = np.einsum("aij,ij->ja", df, f)
+        ridge = 1e-14 * np.trace(G, axis1=1, axis2=2) + np.finfo(float).tiny
+        G[:, np.arange(len(df)), np.arange(len(df))] += ridge[:, None]
+        gamma = np.linalg.solve(G, rhs[..., None])[..., 0]
+        return np.asarray(f - np.einsum("aij,ja->ij", np.stack(self.dx) + df, gamma))
+
+    def keep(self, stay: Mask, forget: Mask) -> None:
+        """Drop the columns that are done, and the past of those that it has misled."""
+        for past in (self.dx, self.df):
+            for n, a in enumerate(past):
+                past[n] = a[:, stay] * ~forget[stay]
+        if self.last is not None:
+            self.last = self.last[0][:, stay], self.last[1][:, stay]
+
+
+def leave_one_out(s: Space, point: Point, y: Array, n_iter: int = 25) -> LeftOut:
+    """Exact leave-one-out residuals of a solved point: chord iterations for all samples together,
+    refits for those that do not come to rest."""
+    on = np.flatnonzero(s.u > 0)
+    out = approximate_loo(s, point, y)
+    if point.problem.k == 2.0:
+        return LeftOut(out, 0, 0)
+    shared, mu, done = chord(s, point, y), out[on] * s.u[on], 0
+    size = max(1, int(BATCH // (200 * len(point.e))))
+    for at in range(0, len(on), size):
+        j = np.arange(at, min(at + size, len(on)))
+        mu[j], n = iterate(shared, mu[j], j, n_iter)
+        done = max(done, n)
+    lost = np.flatnonzero(np.isnan(mu))
+    out[on] = mu / s.u[on]
+    if lost.size:
+        out[on[lost]] = [r[0] for r in refits(s, point, y, [on[[i]] for i in lost])]
+    return LeftOut(out, done, lost.size)
+
+
+def iterate(shared: Chord, mu: Array, live: Index, n_iter: int) -> tuple[Array, int]:
+    """μ of the samples `live` from their approximate values, nan where it does not come to rest,
+    and the number of iterations. Sums may overflow in samples that are about to be given up."""
+    e = shared.point.e + shared.point.step
+    X = np.vstack([e[:, None] - shared.Bq[:, live] * mu, mu])
+    # μ is weighted so that the mixing heeds e as much as it heeds μ.
+    unit = np.sqrt(np.mean(mu**2))
+    weight = np.ones((len(X), 1))
+    weight[-1] = np.linalg.norm(X[:-1], axis=0).mean() / unit
+    out, place, mix = np.full(len(mu), np.nan), np.arange(len(mu)), Mixer()
+    last, done = np.full(len(mu), np.inf), 0
+    while live.size and done < n_iter:
+        with np.errstate(over="ignore", invalid="ignore"):
+            d = shared.step(X, live)
+            size = np.linalg.norm(d[:-1], axis=0) / np.linalg.norm(X[:-1], axis=0)
+            size = np.maximum(size, np.abs(d[-1]) / unit)
+        done += 1
+        # If steps shrink at this rate (with a margin, for mixing makes it uneven), this is what is
+        # left after the step.
+        rate = np.clip(np.where(np.isfinite(last), 3.0 * size / last, 1.0), 0.0, 0.98)
+        rest = size * rate / (1.0 - rate) <= CLOSE
+        stay = ~rest & (size < 1e3)
+        out[place[rest]] = X[-1, rest] + d[-1, rest]
+        mix.keep(stay, size > last)
+        X, d, last = X[:, stay], d[:, stay], size[stay]
+        X = X + mix(X * weight, d * weight) / weight
+        live, place = live[stay], place[stay]
+    return out, done
+
+
+def refits(
+    s: Space, point: Point, y: Array, folds: Sequence[Index], tol: Tolerance = REPORTED
+) -> list[Array]:
+    """y − ŷ (|S|) on each fold S by the model fitted without it, started from the full fit.
+
+    Start: e − B_c[:, S] (B_SS)⁻¹ e_S, which is zero on S. The problem of a fold is the full one
+    with weights zero on S, so the walk that solves it also predicts S; all folds share walks.
+    """
+    starts, e = [], s.residual(point, y)
+    for S in folds:
+        C = columns(s, point, S)
+        x = e - C @ np.linalg.lstsq(C[S], e[S], rcond=None)[0]
+        x[S] = 0.0
+        starts.append(x)
+    if s.Q is not None:
+        rows = augmented(s, y)
+        return [rows.without(point.problem, S, x, tol) for S, x in zip(folds, starts, strict=True)]
+    size = max(1, int(BATCH // (24 * len(y) ** 2)))
+    out: list[Array] = []
+    for at in range(0, len(folds), size):
+        out += together(s, point, y, folds[at : at + size], starts[at : at + size], tol)
+    return out
+
+
+def without(s: Space, S: Index) -> Space:
+    """The wide space with the weights of a fold at zero. Directions that the remaining samples
+    miss are those of the full space that vanish on the fold."""
+    u = s.u.copy()
+    u[S] = 0.0
+    N = s.null
+    if N is not None and N.shape[1]:
+        size, turn = np.linalg.svd(N[S], full_matrices=True)[1:]
+        N = N @ turn[int((size > 1e-10).sum()) :].T
+        N[S] = 0.0
+    return replace(s, u=u, null=N)
+
+
+def together(
+    s: Space, point: Point, y: Array, folds: Sequence[Index], starts: Sequence[Array],
+    tol: Tolerance,
+) -> list[Array]:  # fmt: skip
+    """Folds of a wide design: they differ in their weights alone."""
+    p = point.problem
+    parts = [without(s, S) for S in folds]
+    first = start(s.walks, [q.problem(p.k, p.c, y) for q in parts], starts)
+    points = newton(s.walks, first, tol)
+    return [
+        finish(part, found, y, tol).residual[S]
+        for part, found, S in zip(parts, points, folds, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A tall space with the intercept's direction in its basis: diag(u) Z = Q R, Q (M×T'), and
+    the sums b = Qᵀ(u∘y), w (M), wZ (D) from which every fold follows."""
+
+    space: Space
+    y: Array
+    Q: Array
+    R: Array
+    b: Array
+    wZ: Array
+
+    def without(self, p: Problem, S: Index, e: Array, tol: Tolerance) -> Array:
+        """y − ŷ on S by the model of the other rows. Their inner products are I − Q_SᵀQ_S = L Lᵀ,
+        so LᵀR and L⁺(b − Q_Sᵀ(u∘y)_S) are their design and target; directions that only S reached
+        (leverage 1) are gone. A free intercept takes out the coordinates of u, Lᵀ's last column."""
+        s, y, Q, Z = self.space, self.y, self.Q[S], self.space.tall[1][S]
+        free, w = s.intercept == "free", s.u**2
+        size, V = np.linalg.eigh(np.eye(Q.shape[1]) - Q.T @ Q)
+        root, V = np.sqrt(size[size > 1e-12]), V[:, size > 1e-12]
+        L, target = V * root, V.T @ (self.b - Q.T @ (s.u[S] * y[S])) / root
+        N = L[-1:].T / np.linalg.norm(L[-1]) if free else np.empty((len(root), 0))
+        bare = Problem(p.k, p.c, target, np.ones(len(root)), N, whole=True)
+        bare = replace(bare, target=bare.project(target))
+        walks = DenseWalks(bare.project(L.T @ self.R))
+        found = newton(walks, start(walks, [bare], [L.T @ (self.Q.T @ e)]), tol)[0]
+        alpha, m = walks.coef(Trial(p.k, p.lam, found.e), found.v), 0.0
+        if s.intercept == "column":
+            alpha, m = alpha[:-1], alpha[-1]
+        elif free:
+            left = w @ y - w[S] @ y[S] - (self.wZ - w[S] @ Z) @ alpha
+            m = left / (w.sum() - w[S].sum())
+        return np.asarray(y[S] - Z @ alpha - m)
+
+
+def augmented(s: Space, y: Array) -> Rows:
+    """What the folds of a tall space share."""
+    Q, Z = s.tall
+    R = s.walks.transposed(np.eye(Q.shape[1])).T
+    if s.intercept == "free":
+        # diag(u) Z = Q R + u z̄ᵀ, and z̄ goes with the intercept: the row of zeros stands for it.
+        Q = np.column_stack([Q, s.u / np.linalg.norm(s.u)])
+        R = np.vstack([R, np.zeros(R.shape[1])])
+    return Rows(s, y, Q, R, Q.T @ (s.u * y), s.u**2 @ Z)

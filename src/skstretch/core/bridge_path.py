@@ -1,0 +1,330 @@
+"""From a design and a target to fits: the space of the dual, one fit, paths along c and k.
+
+The dual lives on the samples when D ≥ M. When D < M its space is compressed to the D directions
+that Z reaches: the equations keep their form, nothing M×M is formed, and v = Zᵀe does not lose
+its digits to the part of e that no feature explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import lapack
+
+from skstretch.core.bridge import (
+    REPORTED,
+    SCORING,
+    Point,
+    Problem,
+    Tolerance,
+    evaluate,
+    newton,
+    rescale,
+    start,
+    stretch,
+)  # fmt: skip
+from skstretch.core.bridge_walks import DenseWalks, Trial, Walks, phi
+from skstretch.core.types import Array
+
+Intercept = Literal["free", "column", "none"]
+
+# A cell is of no use (its leave-one-out residuals are noise) beyond these.
+LEAST_DIAGONAL = 1e-6
+LEAST_RESIDUAL = 1e-4
+MOST_DOF = 0.98
+FIRST_DOF = 0.5
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where the dual lives. Wide: on the samples, outside `null` (M×p, orthonormal, found by
+    `split`, without the intercept's direction). Tall: diag(u) Z, centred, is Q R with Q (M×T), and
+    walks go over R (T×D'); Z (M×D) is kept for predictions. u (M): root weights."""
+
+    walks: Walks
+    u: Array
+    intercept: Intercept = "free"
+    null: Array | None = None
+    Q: Array | None = None
+    Z: Array | None = None
+
+    def centre(self, x: Array) -> Array:
+        """x − u uᵀx/uᵀu for a free intercept, else x (M or M×q)."""
+        if self.intercept != "free":
+            return x
+        return x - np.multiply.outer(self.u, self.u @ x / (self.u @ self.u))
+
+    @property
+    def tall(self) -> tuple[Array, Array]:
+        """Q and Z of a tall space."""
+        assert self.Q is not None
+        assert self.Z is not None
+        return self.Q, self.Z
+
+    def problem(self, k: float, c: float, y: Array) -> Problem:
+        """The problem as Newton sees it; its target has T coordinates when tall."""
+        target = self.centre(self.u * y)
+        if self.Q is not None:
+            T = self.Q.shape[1]
+            return Problem(k, c, self.Q.T @ target, np.ones(T), np.empty((T, 0)), whole=True)
+        parts = [] if self.null is None else [self.null]
+        if self.intercept == "free":
+            parts.append((self.u / np.linalg.norm(self.u))[:, None])
+        N = np.hstack(parts) if parts else np.empty((len(y), 0))
+        bare = Problem(k, c, target, self.u, N, self.intercept == "column", self.null is not None)
+        return replace(bare, target=bare.project(target))
+
+    def unreached(self, y: Array) -> Array:
+        """The part of u∘y that neither features nor intercept reach (M)."""
+        target = self.centre(self.u * y)
+        if self.Q is not None:
+            return np.asarray(target - self.Q @ (self.Q.T @ target))
+        return np.zeros_like(target) if self.null is None else self.null @ (self.null.T @ target)
+
+    def outside(self) -> Array:
+        """The squared length of each sample's unit vector in what is not reached (M)."""
+        if self.Q is not None:
+            free = self.u**2 / (self.u @ self.u) if self.intercept == "free" else 0.0
+            return np.asarray(1.0 - free - np.einsum("ij,ij->i", self.Q, self.Q))
+        return np.zeros_like(self.u) if self.null is None else np.sum(self.null**2, axis=1)
+
+    def residual(self, point: Point, y: Array) -> Array:
+        """e (M), the weighted residual u∘(y − Zα − m), Newton's last step d included."""
+        e = point.e + point.step
+        return self.unreached(y) + (e if self.Q is None else self.Q @ e)
+
+    def diagonal(self, point: Point) -> Array:
+        """diag B_c (M): 1 less the leverage of each sample."""
+        if self.Q is None:
+            return np.diag(point.B) + self.outside()
+        return np.asarray(np.einsum("ij,ij->i", self.Q, self.Q @ point.B) + self.outside())
+
+    def dof(self, point: Point) -> float:
+        """tr(I − B_c), the intercept included."""
+        return float(len(self.u) - self.diagonal(point).sum())
+
+
+def space(Z: Array, u: Array, intercept: Intercept = "free") -> Space:
+    """The space for a Z in memory (M×D): the samples if D ≥ M, else the directions of Z.
+
+    Q R is the thin QR of diag(u) Z, centred for a free intercept, with the column u appended for
+    a column of ones; an SVD of R removes directions below rounding (duplicated columns).
+    """
+    if Z.shape[1] >= Z.shape[0]:
+        return Space(DenseWalks(Z), u, intercept)
+    A = u[:, None] * Z
+    if intercept == "free":
+        A -= np.outer(u, u @ A / (u @ u))
+    Q, R = np.linalg.qr(np.column_stack([A, u]) if intercept == "column" else A)
+    U, s, Vt = np.linalg.svd(R, full_matrices=False)
+    keep = s > s.max(initial=0.0) * max(A.shape) * np.finfo(float).eps
+    return Space(DenseWalks(s[keep, None] * Vt[keep]), u, intercept, None, Q @ U[:, keep], Z)
+
+
+def split(s: Space) -> Space:
+    """A wide space that knows the directions of the samples which no feature reaches.
+
+    Z-scores without an intercept miss u, duplicated rows miss their difference. Where e has a
+    large part there, v = Zᵀe drowns in its rounding. One walk brings K = ZZᵀ; only if K is
+    singular to rounding an eigendecomposition proposes directions n, and ‖Zᵀn‖ decides, which
+    resolves singular values of Z that K, their square, does not.
+    """
+    if s.Q is not None or s.null is not None:
+        return s
+    M, none = len(s.u), replace(s, null=np.empty((len(s.u), 0)))
+    p = none.problem(2.0, 0.5, s.u)
+    point = evaluate(
+        p, s.u * 0.0, s.walks.step([Trial(2.0, p.lam, s.u * 0.0, "fine")])[0], None, "fine"
+    )
+    K = point.A + np.trace(point.A) / M * (p.null @ p.null.T)
+    on = s.u > 0
+    low, info = lapack.dpotrf(K[np.ix_(on, on)], lower=1)
+    if not info and lapack.dpocon(low, np.abs(K).sum(0).max(), uplo="L")[0] > 1e-11:
+        return none
+    size, U = np.linalg.eigh(K[np.ix_(on, on)])
+    N = np.zeros((M, int((size < 1e-10 * size[-1]).sum())))
+    N[on] = U[:, : N.shape[1]]
+    V = s.walks.transposed(s.u[:, None] * N)
+    if p.column:
+        V = np.vstack([V, s.u @ N])
+    left, turn = np.linalg.svd(V, full_matrices=False)[1:]
+    return replace(s, null=N @ turn[left < 1e-13 * np.sqrt(size[-1]) * np.sqrt(M)].T)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The minimiser: alpha (D), intercept m, e (M) = u∘(y − Zα − m), residual y − Zα − m (M),
+    and what is known about it. `gap` is relative; `rcond` is that of the last Newton matrix."""
+
+    k: float
+    c: float
+    alpha: Array
+    m: float
+    e: Array
+    residual: Array
+    dof: float
+    gap: float
+    rcond: float
+    n_iter: int
+    converged: bool
+
+
+def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
+    """Read the coefficients off a solved point: α = φ(v)."""
+    p, u = point.problem, s.u
+    alpha, m = s.walks.coef(Trial(p.k, p.lam, p.u * point.e), point.v), 0.0
+    if s.intercept == "column":
+        if s.Q is None:
+            m = float(phi(np.array([u @ point.e]), p.k, p.lam)[0][0])
+        else:
+            alpha, m = alpha[:-1], float(alpha[-1])
+    predicted = point.fitted if s.Q is None else s.tall[1] @ alpha + m
+    if s.intercept == "free":
+        m = float((u**2) @ (y - predicted) / (u @ u))
+        predicted = predicted + m
+    e, on = s.residual(point, y), u > 0
+    residual = np.where(on, e / np.where(on, u, 1.0), y - predicted)
+    return Fit(
+        p.k, p.c, alpha, m, e, residual, s.dof(point), point.gap, point.rcond, point.n_iter,
+        converged=point.gap <= tol.gap,
+    )  # fmt: skip
+
+
+def solve(
+    s: Space, k: float, c: float, y: Array, e: Array | None = None, tol: Tolerance = REPORTED
+) -> tuple[Space, Point]:
+    """One problem from a cold start, or from the e of a neighbour in c or k; and the space in
+    which it was solved, which is split if that was necessary."""
+    point = newton(s.walks, start(s.walks, [s.problem(k, c, y)], None if e is None else [e]), tol)[
+        0
+    ]
+    if not point.cancels or point.problem.whole:
+        return s, point
+    s = split(s)
+    return s, newton(s.walks, start(s.walks, [s.problem(k, c, y)], [point.e]), tol)[0]
+
+
+def derivative(s: Space, point: Point) -> Array:
+    """dα/dy = diag(φ'(v)) Zᵀ diag(u) B_c diag(u) (D×M): first order, exact at k = 2."""
+    p = point.problem
+    rows = point.B * s.u if s.Q is None else (point.B @ s.Q.T) * s.u
+    out = s.walks.transposed(p.u[:, None] * rows)
+    v = s.walks.transposed((p.u * point.e)[:, None])[:, 0]
+    out *= phi(v, p.k, p.lam)[1][:, None]
+    return out[:-1] if s.Q is not None and s.intercept == "column" else out
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a path: the approximate leave-one-out residuals (M), e to start from again,
+    and whether the cell may win a search."""
+
+    k: float
+    c: float
+    target: int
+    loo: Array
+    e: Array
+    dof: float
+    gap: float
+    rcond: float
+    n_iter: int
+    usable: bool
+
+
+def approximate_loo(s: Space, point: Point, y: Array) -> Array:
+    """e_i/(u_i (B_c)_ii) (M): one Newton step of every left-out problem; exact at k = 2.
+
+    A sample of weight zero has the residual of the full model.
+    """
+    e, b, on = s.residual(point, y), s.diagonal(point), s.u > 0
+    out = np.divide(e, s.u * b, out=np.zeros_like(e), where=on & (b > 0))
+    return out if on.all() else np.where(on, out, finish(s, point, y).residual)
+
+
+def cell(s: Space, point: Point, y: Array, target: int) -> Cell:
+    """Score a solved point, and mark it unusable where e_i/(B_c)_ii would be noise."""
+    p, on = point.problem, s.u > 0
+    whole = np.linalg.norm(s.centre(s.u * y))
+    left = np.linalg.norm(s.residual(point, y))
+    least = s.diagonal(point)[on].min()
+    usable = least >= LEAST_DIAGONAL and left >= LEAST_RESIDUAL * whole
+    return Cell(
+        p.k, p.c, target, approximate_loo(s, point, y), point.e, s.dof(point), point.gap,
+        point.rcond, point.n_iter, bool(usable),
+    )  # fmt: skip
+
+
+def room(s: Space, point: Point) -> float:
+    """The degrees of freedom at saturation, the intercept not counted."""
+    return float(min((s.u > 0).sum() - (s.intercept == "free"), len(point.e)))
+
+
+def first_c(point: Point) -> float:
+    """The c at which tr A = 2·FIRST_DOF for e = s·y: half to one degree of freedom above none."""
+    low, high = -700.0, 700.0
+    here, size = np.log(point.problem.c), np.trace(point.A)
+    if not size > 0.0:
+        return point.problem.c
+    for _ in range(60):
+        mid = 0.5 * (low + high)
+        s, tau = stretch(point, np.exp(np.clip(here + mid, -690.0, 690.0)))
+        grown = np.log(size) + point.problem.r * tau - s
+        low, high = (mid, high) if grown < np.log(2.0 * FIRST_DOF) else (low, mid)
+    return float(np.exp(np.clip(here + low, -690.0, 690.0)))
+
+
+def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
+    """c_next/c for even steps of logit(dof/room), n of them from first to last, within [1.3, 4].
+
+    If A grows by a factor g alone, d dof/d log g = tr(B − B²); g(c) follows from `stretch`.
+    """
+    total = room(s, points[0])
+    share = [(s.dof(q) - (s.intercept == "free")) / total for q in points]
+    x = float(np.clip(np.mean(share), 1e-6, 1.0 - 1e-6))
+    ends = np.clip([FIRST_DOF / total, MOST_DOF], 1e-6, 1.0 - 1e-6)
+    step = np.diff(np.log(ends / (1.0 - ends)))[0] / max(1, n - 1)
+    gain = 0.0
+    for q in points:
+        a, tau = stretch(q, q.problem.c * 1.01)
+        B = q.B
+        gain += (np.trace(B) - np.sum(B * B)) * (q.problem.r * tau - a) / np.log(1.01)
+    gain /= len(points) * total * x * (1.0 - x)
+    return float(np.exp(np.clip(step / max(gain, 1e-9), np.log(1.3), np.log(4.0))))
+
+
+def paths(
+    s: Space, ks: Sequence[float], Y: Array, n: int = 20,
+    cs: Sequence[Sequence[float]] | None = None, tol: Tolerance = SCORING,
+) -> list[list[Cell]]:  # fmt: skip
+    """All k and all targets (Y: M×q) along their c, upwards, in step: one walk serves them all.
+
+    Without cs the path of each k begins near no degrees of freedom and ends at saturation, at
+    most n cells; c scales as y^(k−2) does, so the path follows the units of y. One list a k.
+    """
+    s, q = split(s), Y.shape[1]
+    firsts = start(s.walks, [s.problem(k, 1.0, y) for k in ks for y in Y.T])
+    live = {i: firsts[i * q : (i + 1) * q] for i in range(len(ks))}
+    c = {i: min(first_c(p) for p in live[i]) if cs is None else cs[i][0] for i in live}
+    cells: list[list[Cell]] = [[] for _ in ks]
+    for at in range(n if cs is None else max(map(len, cs))):
+        moved = [rescale(p, c[i]) for i in live for p in live[i]]
+        solved = iter(newton(s.walks, moved, tol))
+        live = {i: [next(solved) for _ in range(q)] for i in live}
+        for i, group in list(live.items()):
+            cells[i] += [cell(s, p, Y[:, t], t) for t, p in enumerate(group)]
+            if ended(s, group, cells[i][-q:], cs is None) or (cs and at + 1 >= len(cs[i])):
+                del live[i]
+            else:
+                c[i] = c[i] * next_ratio(s, group, n) if cs is None else cs[i][at + 1]
+        if not live:
+            break
+    return cells
+
+
+def ended(s: Space, points: Sequence[Point], cells: Sequence[Cell], automatic: bool) -> bool:
+    """Whether an automatic path has arrived: every target saturated or no longer usable."""
+    most = MOST_DOF * room(s, points[0]) + (s.intercept == "free")
+    return automatic and all(x.dof > most or not x.usable for x in cells)

@@ -1,0 +1,178 @@
+"""What the exact minimiser asks of a design: one walk over Z for any number of problems.
+
+With x = |Zᵀ(u∘e)|/(λk) a walk brings back Zφ(v), the energy Σ x^(r+1) and the Gram matrix
+Z diag(φ'(v)) Zᵀ. `DenseWalks` does so for a Z in memory; sparse, blocked and Dask designs bring
+their own (see `Walks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy.linalg import blas
+
+from skstretch.core.types import Array
+
+Gram = Literal["none", "coarse", "fine"]
+
+# A power below this is zero: it changes no sum, and denormal numbers slow every product down.
+NEGLIGIBLE = 1e-150
+# Columns whose share of the Newton matrix is below these leave it (never the equations).
+PRUNE = {"coarse": 1e-4, "fine": 1e-15}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one problem asks of a walk: x = u∘e (M), how good a Gram matrix, the energy beyond
+    which the answer will be refused anyway, and whether v is wanted."""
+
+    k: float
+    lam: float
+    x: Array
+    gram: Gram = "none"
+    ceiling: float = np.inf
+    keep: bool = True
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What a walk answers: Z φ(v) (M) for v = Zᵀx, the energy Σ (|v|/(λk))^(r+1), v itself (D; a
+    design may refuse to keep it) and Z diag(φ'(v)) Zᵀ (M×M) if they were asked for. Above the
+    ceiling the energy may be inf, and then only v counts."""
+
+    fitted: Array
+    energy: float
+    v: Array | None = None
+    gram: Array | None = None
+
+
+class Walks(Protocol):
+    """The products that a design supplies. It knows neither weights nor intercepts nor folds."""
+
+    def step(self, trials: Sequence[Trial]) -> list[Walk]:
+        """Answer all trials in one walk over Z."""
+
+    def coef(self, trial: Trial, v: Array | None) -> Array:
+        """φ(Zᵀx) (D); v is what `step` returned for this trial."""
+
+    def transposed(self, X: Array) -> Array:
+        """ZᵀX (D×n) for X (M×n)."""
+
+
+def power(x: Array, n: float) -> Array:
+    """x**n for x ≥ 0 (inf where it overflows, 0 below NEGLIGIBLE); whole n by multiplication.
+
+    k = 1.05 gives n = 19 up to rounding: five products instead of a logarithm and an exponential.
+    """
+    whole = round(n)
+    with np.errstate(over="ignore", under="ignore"):
+        if whole == 0 or whole > 128 or abs(n - whole) > 1e-12 * n:
+            out: Array = np.power(x, n)
+        else:
+            out, base, left = np.ones_like(x), x, whole
+            while left:
+                if left & 1:
+                    out *= base
+                left >>= 1
+                if left:
+                    base = base * base
+    if n > 1.0:
+        out[out < NEGLIGIBLE] = 0.0
+    return out
+
+
+def phi(v: Array, k: float, lam: float) -> tuple[Array, Array, Array]:
+    """φ(v) = sgn(v) x^r with x = |v|/(λk), its slope r x^(r−1)/(λk), and x^(r+1); v's shape."""
+    r = 1.0 / (k - 1.0)
+    x = np.abs(v)
+    x /= lam * k
+    p = power(x, r - 1.0)
+    with np.errstate(over="ignore", under="ignore"):
+        size = p * x
+        x *= size
+        p *= r / (lam * k)
+    return np.copysign(size, v, out=size), p, x
+
+
+def runs(trials: Sequence[Trial]) -> list[tuple[slice, float, float]]:
+    """Neighbouring trials with the same k and λ, whose φ is one call."""
+    out: list[tuple[slice, float, float]] = []
+    for i, t in enumerate(trials):
+        if out and out[-1][1:] == (t.k, t.lam):
+            out[-1] = (slice(out[-1][0].start, i + 1), t.k, t.lam)
+        else:
+            out.append((slice(i, i + 1), t.k, t.lam))
+    return out
+
+
+class DenseWalks:
+    """Walks over a Z (M×D) in memory. A column-major Z is used as it is, anything else is copied
+    once; beyond it a walk needs two blocks of columns, and v where it is kept."""
+
+    def __init__(self, Z: Array, block: int | None = None) -> None:
+        self.T = np.asarray(Z, order="F").T
+        self.block = block or max(256, 2**20 // max(1, Z.shape[0]))
+        self.size = np.einsum("ij,ij->i", self.T, self.T)
+
+    def step(self, trials: Sequence[Trial]) -> list[Walk]:
+        """Answer all trials: per block of columns one product for v, one for Zφ(v)."""
+        D, M, n = *self.T.shape, len(trials)
+        X = np.array([t.x for t in trials])
+        fitted, energy = np.zeros((n, M)), np.zeros(n)
+        V = {i: np.empty(D) for i, t in enumerate(trials) if t.keep}
+        slope = {i: np.empty(D) for i, t in enumerate(trials) if t.gram != "none"}
+        # Blocks that stay in the cache between the two products.
+        block = max(64, min(self.block, 2**17 // n))
+        for at in range(0, D, block):
+            b = slice(at, at + block)
+            v = X @ self.T[b].T
+            for i, x in V.items():
+                x[b] = v[i]
+            for g, k, lam in runs(trials):
+                v[g], w, q = phi(v[g], k, lam)
+                energy[g] += q.sum(1)
+                for i in range(g.start, g.stop):
+                    if i in slope:
+                        slope[i][b] = w[i - g.start]
+            with np.errstate(over="ignore", invalid="ignore"):
+                fitted += v @ self.T[b]
+        return [self.answer(t, fitted[i], float(energy[i]), V.get(i), slope.get(i))
+                for i, t in enumerate(trials)]  # fmt: skip
+
+    def answer(
+        self, trial: Trial, fitted: Array, energy: float, v: Array | None, slope: Array | None
+    ) -> Walk:
+        """Refuse what is above the ceiling, form the Gram matrix of the rest."""
+        if not energy <= trial.ceiling or not np.isfinite(energy):
+            return Walk(fitted, np.inf, v)
+        return Walk(fitted, energy, v, None if slope is None else self.gram(slope, trial.gram))
+
+    def gram(self, slope: Array, how: Gram) -> Array:
+        """Z diag(slope) Zᵀ (M×M) from the columns that matter."""
+        share = slope * self.size
+        keep = np.flatnonzero(share > PRUNE[how] * share.max(initial=0.0))
+        dtype = np.float32 if how == "coarse" else np.float64
+        syrk = blas.ssyrk if how == "coarse" else blas.dsyrk
+        M = self.T.shape[1]
+        out = np.zeros((M, M), order="F")
+        # Powers of two leave the digits alone and keep single precision within its range.
+        unit = 2.0 ** np.round(np.log2(slope.max(initial=0.0))) if keep.size else 1.0
+        for at in range(0, keep.size, self.block):
+            j = keep[at : at + self.block]
+            A = np.empty((j.size, M), dtype)
+            rows = self.T[j[0] : j[-1] + 1] if j[-1] - j[0] + 1 == j.size else self.T[j]
+            np.multiply(rows, np.sqrt(slope[j] / unit)[:, None], out=A, casting="same_kind")
+            out += syrk(1.0, A.T, lower=1)
+        lower = np.tril(out, -1)
+        return (lower + lower.T + np.diag(np.diag(out))) * unit
+
+    def coef(self, trial: Trial, v: Array | None) -> Array:
+        """φ(Zᵀx) (D)."""
+        return phi(self.T @ trial.x if v is None else v, trial.k, trial.lam)[0]
+
+    def transposed(self, X: Array) -> Array:
+        """ZᵀX (D×n)."""
+        return self.T @ X
