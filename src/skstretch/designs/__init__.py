@@ -15,6 +15,7 @@ from skstretch.designs.dask.array import dask_plan as dask_plan
 from skstretch.designs.dask.design import WideDesign as WideDesign
 from skstretch.designs.dask.lazy import lazily as lazily
 from skstretch.designs.dask.lazy import lazy_outputs as lazy_outputs
+from skstretch.designs.dual_space import dual_space as dual_space
 from skstretch.designs.protocol import Design as Design
 from skstretch.designs.protocol import Ready as Ready
 from skstretch.designs.protocol import with_one_sum as with_one_sum

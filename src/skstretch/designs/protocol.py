@@ -118,6 +118,13 @@ class Design(Protocol):
         """
         ...
 
+    def row_factor(self, root: Array) -> Array:
+        """R with ``[u, diag(u) Z] = Q R``, Q orthonormal, for root weights u (M), in one walk.
+
+        ``Z = P - offset``; meant for fewer features than samples.
+        """
+        ...
+
     def in_memory(self) -> Features | None:
         """All features at once, where they and a few copies fit the working memory."""
         ...
@@ -248,6 +255,15 @@ class QuadrantDesign(Design):
         return self.row_features(np.arange(self.shape[0]))
 
 
+# rows, in multiples of the columns, that are factored at a time
+FACTOR_ROWS = 4
+
+
+def stacked_factor(parts: Sequence[Array]) -> Array:
+    """R of rows one below the other, or of their own factors."""
+    return np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
+
+
 class LocalDesign(QuadrantDesign):
     """A design whose numbers can be read densely, some columns or some rows at a time."""
 
@@ -289,6 +305,16 @@ class LocalDesign(QuadrantDesign):
         peaks = self.quadrant.column_peaks()
         low, high = float(peaks.min()), float(peaks.max())
         return [None if is_safe(low, high, r) else r * peaks for r in exponents]
+
+    def row_factor(self, root: Array) -> Array:
+        parts: list[Array] = []
+        for rows, features in self.row_blocks():
+            Z, u = features.excess(1.0), root[rows, None]
+            parts.append(np.hstack([u, u * Z]))
+            # a factor of many rows at a time: each starts from a triangle of D + 1 rows
+            if sum(map(len, parts)) >= FACTOR_ROWS * (self.shape[1] + 1):
+                parts = [stacked_factor(parts)]
+        return stacked_factor(parts)
 
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
         out = np.zeros((self.shape[1], self.shape[1]))

@@ -40,7 +40,7 @@ from skstretch.designs.dask.walk import (
 )
 from skstretch.designs.dask.walks import BlockWalks
 from skstretch.designs.local import local_design
-from skstretch.designs.protocol import Design, QuadrantDesign, Ready
+from skstretch.designs.protocol import Design, QuadrantDesign, Ready, stacked_factor
 
 # what one block alone is told
 Own = Callable[[Place], Mapping[str, Any]]
@@ -181,6 +181,9 @@ class WideDesign(BlockDesign):
     def walks(self, once: bool = False) -> Walks:
         return BlockWalks(self)
 
+    def row_factor(self, root: Array) -> Array:
+        return self._gathered.row_factor(root)
+
     @cached_property
     def lens(self) -> FeatureLens:
         kind, a, unit = self.quadrant.kind, self.quadrant.a, self.quadrant.unit
@@ -287,6 +290,11 @@ class TallDesign(BlockDesign):
 
     def walks(self, once: bool = False) -> Walks:
         return self._gathered.walks(once)
+
+    def row_factor(self, root: Array) -> Array:
+        own: Own = lambda place: {"root": root[place.use]}  # noqa: E731
+        factor: Array = self._ask("row_factor", {}, own, stacked_factor, gram_bytes(self.X, 1))
+        return factor
 
     @cached_property
     def lens(self) -> RowLens:

@@ -1,0 +1,179 @@
+"""Where the dual of the exact minimiser lives, for a design of any storage.
+
+With no fewer features than samples it lives on the samples, and Newton's method walks over the
+design. With fewer it lives on the directions that the features reach,
+
+    diag(u) (Z - 1 m') = Q R,    Q (M x T) orthonormal,  R (T x D),
+
+u the root weights and m the weighted mean under a free intercept: R comes from one walk over the
+rows, and nothing M x M is ever formed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.bridge import Point
+from skstretch.core.bridge_path import Intercept, Space, space
+from skstretch.core.bridge_walks import DenseWalks
+from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.types import Array, Index, Mask
+from skstretch.designs.blocks import working_bytes
+from skstretch.designs.protocol import Design
+from skstretch.designs.sparse import SparseDesign
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """``diag(u) (Z G + 1 g')`` (M x T), made from the design whenever a product asks for it.
+
+    It is multiplied, transposed and indexed by rows like an array. Without G it is ``diag(u) Z``.
+    """
+
+    design: Design
+    u: Array
+    G: Array | None
+    g: Array
+
+    # numpy leaves `array @ rows` to __rmatmul__
+    __array_ufunc__ = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.u.size, self.g.size
+
+    @property
+    def T(self) -> "Columns":
+        return Columns(self)
+
+    def __len__(self) -> int:
+        return self.u.size
+
+    def __matmul__(self, X: Array) -> Array:
+        whole = X[:, None] if X.ndim == 1 else X
+        inner = whole if self.G is None else self.G @ whole
+        out = self.u[:, None] * (self.design.dot(inner) + self.g @ whole)
+        return out[:, 0] if X.ndim == 1 else out
+
+    def __rmatmul__(self, X: Array) -> Array:
+        return (self.T @ X.T).T
+
+    def __getitem__(self, rows: Index | Mask | slice) -> Array:
+        index = np.arange(self.u.size)[rows]
+        Z = self.design.row_features(index).excess(1.0)
+        return self.u[index, None] * ((Z if self.G is None else Z @ self.G) + self.g)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        M, T = self.shape
+        need, limit = 8 * M * T, working_bytes()
+        if need > limit:
+            raise MemoryError(
+                f"{M:,} samples and {T:,} directions as an array would take {need / 2**20:,.1f} "
+                f"MiB, and the working memory is {limit / 2**20:,.1f} MiB: raise it with "
+                "sklearn.set_config(working_memory=...)."
+            )
+        return np.vstack([self[rows] for rows in self.design.row_slices()]).astype(dtype or float)
+
+    def back(self, X: Array) -> Array:
+        """The transpose times X (M x n), in one walk."""
+        weighted = self.u[:, None] * X
+        n_columns = self.design.shape[1]
+        bare = PrimalGram(
+            1.0, np.zeros((0, 0)), np.zeros(n_columns), self.design.offset, np.zeros(n_columns),
+            None, 1.0,
+        )  # fmt: skip
+        product = self.design.project(bare, weighted)
+        inner = product if self.G is None else self.G.T @ product
+        return np.asarray(inner + np.outer(self.g, weighted.sum(axis=0)))
+
+    def forms(self, B: Array | None = None) -> Array:
+        """The diagonal of ``Q B Q'`` (M), of ``Q Q'`` without B; some rows at a time."""
+        out = np.empty(self.u.size)
+        for rows in self.design.row_slices():
+            part = self[rows]
+            out[rows] = np.einsum("ij,ij->i", part, part if B is None else part @ B)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The transpose of `Rows`, as far as products need it."""
+
+    rows: Rows
+
+    __array_ufunc__ = None
+
+    def __matmul__(self, X: Array) -> Array:
+        return self.rows.back(X[:, None])[:, 0] if X.ndim == 1 else self.rows.back(X)
+
+    def __rmatmul__(self, X: Array) -> Array:
+        return (self.rows @ X.T).T
+
+
+@dataclass(frozen=True)
+class WalkedSpace(Space):
+    """A tall space whose Q is not in memory: the diagonals come from a walk over the rows."""
+
+    @cached_property
+    def _lengths(self) -> Array:
+        rows: Any = self.Q
+        return np.asarray(rows.forms())
+
+    def outside(self) -> Array:
+        free = self.u**2 / (self.u @ self.u) if self.intercept == "free" else 0.0
+        return np.asarray(1.0 - free - self._lengths)
+
+    def diagonal(self, point: Point) -> Array:
+        rows: Any = self.Q
+        return np.asarray(rows.forms(point.B) + self.outside())
+
+
+def dual_space(design: Design, u: Array, intercept: Intercept = "free") -> Space:
+    """The space of the dual problem of a design with root weights u (M).
+
+    Where Q fits the working memory it is orthonormal to rounding, and coefficients have the digits
+    that a QR of Z in memory gives. Beyond that ``Q = diag(u) (Z - 1 m') V / s`` is applied through
+    Z (singular values s): its products lose the digits of ``s_max / s_min``.
+    """
+    n_rows, n_columns = design.shape
+    if n_columns >= n_rows:
+        return Space(design.walks(), u, intercept)
+    features = None if isinstance(design, SparseDesign) else design.in_memory()
+    if features is not None:
+        return space(features.excess(1.0), u, intercept)
+    R, G, g = directions(design.row_factor(u), n_rows, intercept)
+    Q, Z = Rows(design, u, G, g), Rows(design, np.ones(n_rows), None, np.zeros(n_columns))
+    # Q, its factor and a copy
+    if 3 * 8 * n_rows * max(1, g.size) > working_bytes():
+        return WalkedSpace(DenseWalks(R), u, intercept, None, _as_array(Q), _as_array(Z))
+    # what rounding has left of the angles goes into R
+    left, right = np.linalg.qr(np.asarray(Q))
+    U, s, Vt = np.linalg.svd(right @ R, full_matrices=False)
+    return Space(DenseWalks(s[:, None] * Vt), u, intercept, None, left @ U, _as_array(Z))
+
+
+def _as_array(rows: Rows) -> Any:
+    """Rows where an array is expected: they answer to all that is asked of one."""
+    return rows
+
+
+def directions(factor: Array, n_rows: int, intercept: Intercept) -> tuple[Array, Array, Array]:
+    """``(R, G, g)`` with ``Q R`` the design that the intercept asks for and ``Q = diag(u)
+    (Z G + 1 g')``, from the triangular factor of ``[u, diag(u) Z]``.
+
+    Without its first row and column the factor is that of the centred design, for its first column
+    is u itself.
+    """
+    first, rest = factor[:, :1], factor[:, 1:]
+    R = {"free": rest[1:], "none": rest, "column": np.hstack([rest, first])}[intercept]
+    n_columns = rest.shape[1]
+    _, s, Vt = np.linalg.svd(R, full_matrices=False)
+    keep = s > s.max(initial=0.0) * max(n_rows, R.shape[1]) * np.finfo(float).eps
+    s, Vt = s[keep], Vt[keep]
+    G = Vt.T / s
+    if intercept == "column":
+        return s[:, None] * Vt, G[:n_columns], G[n_columns]
+    mean = rest[0] / first[0, 0] if intercept == "free" else np.zeros(n_columns)
+    return s[:, None] * Vt, G, -mean @ G
