@@ -123,17 +123,10 @@ class Talk:
     @contextlib.contextmanager
     def reading(self, label: str) -> Iterator[Any]:
         """Gives a function that wraps a file, so that a bar shows how much of it was read."""
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-        with Progress(
-            *columns,
-            TimeRemainingColumn(),
-            console=stderr(),
-            transient=True,
-            disable=not self.shows_progress,
-        ) as progress:
+        with self._bar(DownloadColumn()) as progress:
 
             def watch(file: BinaryIO, size: int | None) -> BinaryIO:
-                if not self.shows_progress or (size is not None and size < LARGE):
+                if progress is None or (size is not None and size < LARGE):
                     return file
                 return progress.wrap_file(file, total=size or 0, description=label)
 
@@ -142,21 +135,24 @@ class Talk:
     @contextlib.contextmanager
     def steps(self, total: int) -> Iterator[Any]:
         """Gives a function to be told of every step: ``step(label)``."""
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=stderr(),
-            transient=True,
-            disable=not self.shows_progress,
-        ) as progress:
-            task = progress.add_task("", total=total)
+        with self._bar(MofNCompleteColumn()) as progress:
+            task = None if progress is None else progress.add_task("", total=total)
 
             def step(label: str, advance: int = 1) -> None:
-                progress.update(task, description=label, advance=advance)
+                if progress is not None:
+                    progress.update(task, description=label, advance=advance)
 
             yield step
+
+    @contextlib.contextmanager
+    def _bar(self, column: Any) -> Iterator[Any]:
+        """A bar on a terminal, else None: an idle bar of rich 13.7 still prints a blank line."""
+        if not self.shows_progress:
+            yield None
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), column, TimeRemainingColumn())
+        with Progress(*columns, console=stderr(), transient=True) as progress:
+            yield progress
 
     @contextlib.contextmanager
     def warnings(self, names: Sequence[str] | None = None) -> Iterator[None]:
