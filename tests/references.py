@@ -162,3 +162,41 @@ def hard_powers(lowest):
     """Powers `lowest` to 7 of 30 equal steps on [0.05, 1], and ``sin 3x``: tall, hard."""
     x = np.linspace(0.05, 1, 30)
     return np.vander(x, 8, increasing=True)[:, lowest:], np.sin(3 * x)
+
+
+def minimiser_in_60_digits(Z, y, w, k, c, kind, e):
+    """alpha, m, predictions in 60 digits: Newton on F(e) = e + Zφ(Zᵀe) − y from e, until
+    ‖F‖ ≤ 1e-45‖y‖. The minimiser is unique, so where Newton starts does not matter."""
+    with mp.workdps(60):
+        K, lam, w = mp.mpf(k), 1 / (4 * mp.mpf(c)), [mp.mpf(x) for x in w]
+        r, M = 1 / (K - 1), len(y)
+        columns = [[mp.mpf(x) for x in z] for z in Z.T] + ([[mp.mpf(1)] * M] * (kind == "column"))
+        mean = [mp.fdot(w, z) / mp.fsum(w) if kind == "free" else mp.mpf(0) for z in columns]
+        y = [mp.mpf(x) for x in y]
+        level = mp.fdot(w, y) / mp.fsum(w) if kind == "free" else mp.mpf(0)
+        A = mp.matrix(
+            [
+                [mp.sqrt(w[i]) * (z[i] - m) for z, m in zip(columns, mean, strict=True)]
+                for i in range(M)
+            ]
+        )
+        t = mp.matrix([mp.sqrt(w[i]) * (y[i] - level) for i in range(M)])
+        e = mp.matrix([mp.mpf(x) for x in e])
+        for _ in range(60):
+            v = A.T * e
+            x = [abs(a) / (lam * K) for a in v]
+            alpha = mp.matrix([mp.sign(a) * b**r for a, b in zip(v, x, strict=True)])
+            F = e + A * alpha - t
+            if mp.norm(F) <= mp.mpf(10) ** -45 * mp.norm(t):
+                break
+            S = A * mp.diag([mp.sqrt(r * b ** (r - 1) / (lam * K)) for b in x])
+            e -= mp.lu_solve(S * S.T + mp.eye(M), F)
+        else:
+            raise ArithmeticError("the reference did not converge")
+        m = alpha[len(columns) - 1] if kind == "column" else level - mp.fdot(mean, alpha)
+        alpha = list(alpha)[: Z.shape[1]]
+        predicted = [
+            mp.fdot([z[i] for z in columns], alpha + [m] * (kind == "column")) for i in range(M)
+        ]
+        shift = mp.mpf(0) if kind == "column" else m
+        return (np.array(alpha, float), float(m), np.array([x + shift for x in predicted], float))

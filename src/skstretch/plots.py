@@ -148,7 +148,7 @@ def _spread(scores: Any) -> Any:
 
 
 def _label(a: float, k: float) -> str:
-    return "a = 0\nlinear" if a == 0 else f"a = {a:g}\nk = {k:g}"
+    return "a = 0\nlinear" if a == 0 and k == 2 else f"a = {a:g}\nk = {k:g}"
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """The exact minimiser against 60 digits, independent solvers, literal refits and invariances."""
 
-import mpmath as mp
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ from skstretch.core.bridge_path import (
     split,
 )  # fmt: skip
 from skstretch.core.bridge_walks import DenseWalks, Trial, Walk, phi, power
+from tests.references import minimiser_in_60_digits
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -45,47 +45,6 @@ def objective(Z, y, w, k, c, alpha, m):
     return np.sum(np.abs(alpha) ** k) + 2 * c * w @ (y - Z @ alpha - m) ** 2
 
 
-# The 60-digit reference
-
-
-def reference(Z, y, w, k, c, kind, e):
-    """alpha, m, predictions in 60 digits: Newton on F(e) = e + Zφ(Zᵀe) − y from e, until
-    ‖F‖ ≤ 1e-45‖y‖. The minimiser is unique, so where Newton starts does not matter."""
-    with mp.workdps(60):
-        K, lam, w = mp.mpf(k), 1 / (4 * mp.mpf(c)), [mp.mpf(x) for x in w]
-        r, M = 1 / (K - 1), len(y)
-        columns = [[mp.mpf(x) for x in z] for z in Z.T] + ([[mp.mpf(1)] * M] * (kind == "column"))
-        mean = [mp.fdot(w, z) / mp.fsum(w) if kind == "free" else mp.mpf(0) for z in columns]
-        y = [mp.mpf(x) for x in y]
-        level = mp.fdot(w, y) / mp.fsum(w) if kind == "free" else mp.mpf(0)
-        A = mp.matrix(
-            [
-                [mp.sqrt(w[i]) * (z[i] - m) for z, m in zip(columns, mean, strict=True)]
-                for i in range(M)
-            ]
-        )
-        t = mp.matrix([mp.sqrt(w[i]) * (y[i] - level) for i in range(M)])
-        e = mp.matrix([mp.mpf(x) for x in e])
-        for _ in range(60):
-            v = A.T * e
-            x = [abs(a) / (lam * K) for a in v]
-            alpha = mp.matrix([mp.sign(a) * b**r for a, b in zip(v, x, strict=True)])
-            F = e + A * alpha - t
-            if mp.norm(F) <= mp.mpf(10) ** -45 * mp.norm(t):
-                break
-            S = A * mp.diag([mp.sqrt(r * b ** (r - 1) / (lam * K)) for b in x])
-            e -= mp.lu_solve(S * S.T + mp.eye(M), F)
-        else:
-            raise ArithmeticError("the reference did not converge")
-        m = alpha[len(columns) - 1] if kind == "column" else level - mp.fdot(mean, alpha)
-        alpha = list(alpha)[: Z.shape[1]]
-        predicted = [
-            mp.fdot([z[i] for z in columns], alpha + [m] * (kind == "column")) for i in range(M)
-        ]
-        shift = mp.mpf(0) if kind == "column" else m
-        return (np.array(alpha, float), float(m), np.array([x + shift for x in predicted], float))
-
-
 @pytest.mark.parametrize("k", SOME)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(8, 14), (12, 4)], ids=["wide", "tall"])
@@ -98,7 +57,7 @@ def test_sixty_digits(shape, weighted, kind, k):
     Z, y, w = make(*shape, weighted=weighted, centred=kind != "none")
     for c in CS if not weighted else CS[::3]:
         _, _, fit = fitted(Z, y, w, k, c, kind)
-        alpha, m, predicted = reference(Z, y, w, k, c, kind, fit.e)
+        alpha, m, predicted = minimiser_in_60_digits(Z, y, w, k, c, kind, fit.e)
         assert fit.converged
         assert fit.gap <= 1e-10
         assert np.abs(fit.alpha - alpha).max() <= 1e-8 * np.abs(alpha).max()
@@ -118,7 +77,7 @@ def test_unreached(k):
     y = rng.standard_normal(9) + 2.0
     for c in (1.0, 1e4, 1e8):
         s, _, fit = fitted(Z, y, np.ones(9), k, c, "none")
-        alpha, _, predicted = reference(Z, y, np.ones(9), k, c, "none", fit.e)
+        alpha, _, predicted = minimiser_in_60_digits(Z, y, np.ones(9), k, c, "none", fit.e)
         assert fit.converged
         assert np.abs(fit.alpha - alpha).max() <= 1e-8 * np.abs(alpha).max()
         assert np.abs(Z @ fit.alpha - predicted).max() <= 1e-10 * np.abs(predicted).max()

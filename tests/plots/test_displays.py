@@ -159,8 +159,8 @@ def test_path_along_wavelengths():
 
 def test_path_errors_name_the_way_out():
     X, y = curved()
-    with pytest.raises(ValueError, match='along="c"'):
-        StretchyRegressor(a=0.0).fit(X, y).effect_path(along="k")
+    with pytest.raises(ValueError, match="k=3 at a=0"):
+        StretchyRegressor(a=0.0).fit(X, y).effect_path(along="k", values=[3.0])
     with pytest.raises(ValueError, match="along='q' is not known"):
         StretchyRegressor().fit(X, y).effect_path(along="q")
 

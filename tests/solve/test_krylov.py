@@ -126,8 +126,8 @@ def test_equals_the_direct_estimator(kind, shape, intercept, tmp_path):
 
 def test_linear_limit():
     X, y = sparse_sample(50, 120)
-    direct = StretchyRegressor(c=2.0, a=0).fit(X, y)
-    model = StretchyRegressor(c=2.0, a=0, solver="krylov").fit(X, y)
+    direct = StretchyRegressor(k=2.0, c=2.0, a=0).fit(X, y)
+    model = StretchyRegressor(k=2.0, c=2.0, a=0, solver="krylov").fit(X, y)
     close(model.coef_, direct.coef_, 1e-8)
 
 

@@ -153,8 +153,11 @@ def size_words(found: dict[str, Any]) -> str:
 
 def chosen_words(found: dict[str, Any]) -> str:
     """a, k, c and density in one line."""
-    k = "" if found["a"] == 0 else f", k = {found['k']:g}"
-    limit = " (the linear limit: ridge)" if found["a"] == 0 else ""
+    ridge = found["a"] == 0 and found["solver"] != "newton"
+    k = "" if ridge else f", k = {found['k']:g}"
+    limit = " (the linear limit: ridge)" if ridge else ""
+    if found["a"] == 0 and not ridge:
+        limit = " (the exact minimiser on z-scores)"
     used = found["features_used"]
     kept = counted(used, "feature") if used < found["features"] else "all features"
     return f"a = {found['a']:g}{limit}{k}, c = {found['c']:.3g}, {kept}"

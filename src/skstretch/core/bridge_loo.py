@@ -13,23 +13,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skstretch.core.bridge import REPORTED, Point, Problem, Tolerance, newton, start
-from skstretch.core.bridge_path import Space, approximate_loo, finish
+from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish
 from skstretch.core.bridge_walks import DenseWalks, Trial, phi
 from skstretch.core.types import Array, Index, Mask
 
-# Bytes that the Newton matrices of problems solved together may take.
-BATCH = 2**28
 # What a left-out problem may still be off by when it counts as solved.
 CLOSE = 2e-11
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Exact leave-one-out residuals y_i − ŷ_i^(−i) (M), chord iterations, samples refitted."""
+    """Exact leave-one-out residuals y_i − ŷ_i^(−i) (M), chord iterations, samples refitted; where
+    asked for the e of every left-out problem (T×n, for the n samples with weight), from which
+    `left_out_coef` makes its coefficients."""
 
     residual: Array
     n_iter: int
     refitted: int
+    e: Array | None = None
 
 
 def columns(s: Space, point: Point, S: Index) -> Array:
@@ -73,6 +74,11 @@ class Chord:
             out += phi(p.u @ E, p.k, p.lam)[0]
         out *= p.u[:, None]
         return p.project(out)
+
+    def first(self, mu: Array, j: Index) -> Array:
+        """One Newton step from the full fit, (T+1)×|j|: exact at k = 2."""
+        e = self.point.e + self.point.step
+        return np.vstack([e[:, None] - self.Bq[:, j] * mu, mu])
 
     def step(self, X: Array, j: Index) -> Array:
         """The linearised pair solved with the full fit's H, for the samples j: (T+1)×|j|.
@@ -134,36 +140,57 @@ class Mixer:
             self.last = self.last[0][:, stay], self.last[1][:, stay]
 
 
-def leave_one_out(s: Space, point: Point, y: Array, n_iter: int = 25) -> LeftOut:
+def leave_one_out(
+    s: Space, point: Point, y: Array, n_iter: int = 25, states: bool = False
+) -> LeftOut:
     """Exact leave-one-out residuals of a solved point: chord iterations for all samples together,
     refits for those that do not come to rest."""
     on = np.flatnonzero(s.u > 0)
     out = approximate_loo(s, point, y)
-    if point.problem.k == 2.0:
-        return LeftOut(out, 0, 0)
     shared, mu, done = chord(s, point, y), out[on] * s.u[on], 0
+    held = np.empty((len(point.e), len(on) if states else 0))
     size = max(1, int(BATCH // (200 * len(point.e))))
     for at in range(0, len(on), size):
         j = np.arange(at, min(at + size, len(on)))
-        mu[j], n = iterate(shared, mu[j], j, n_iter)
-        done = max(done, n)
+        if point.problem.k == 2.0:
+            X = shared.first(mu[j], j)
+        else:
+            X, n = iterate(shared, mu[j], j, n_iter)
+            done = max(done, n)
+        mu[j] = X[-1]
+        if states:
+            held[:, j] = X[:-1]
     lost = np.flatnonzero(np.isnan(mu))
     out[on] = mu / s.u[on]
     if lost.size:
-        out[on[lost]] = [r[0] for r in refits(s, point, y, [on[[i]] for i in lost])]
-    return LeftOut(out, done, lost.size)
+        for i, (r, e) in zip(lost, refitted(s, point, y, [on[[i]] for i in lost]), strict=True):
+            out[on[i]] = r[0]
+            if states:
+                held[:, i] = e
+    return LeftOut(out, done, lost.size, held if states else None)
+
+
+def left_out_coef(point: Point, s: Space, E: Array) -> tuple[Array, Array | None]:
+    """φ(ZᵀE) (D×n) for the e of left-out problems (T×n), and the coefficients (n) of the column
+    of ones where there is one."""
+    p = point.problem
+    alpha = phi(s.walks.transposed(p.u[:, None] * E), p.k, p.lam)[0]
+    if p.column:
+        return alpha, phi(p.u @ E, p.k, p.lam)[0]
+    if s.intercept == "column":
+        return alpha[:-1], alpha[-1]
+    return alpha, None
 
 
 def iterate(shared: Chord, mu: Array, live: Index, n_iter: int) -> tuple[Array, int]:
-    """μ of the samples `live` from their approximate values, nan where it does not come to rest,
-    and the number of iterations. Sums may overflow in samples that are about to be given up."""
-    e = shared.point.e + shared.point.step
-    X = np.vstack([e[:, None] - shared.Bq[:, live] * mu, mu])
+    """e' and below it μ of the samples `live` from the approximate μ, nan where they do not come
+    to rest, and the number of iterations. Sums may overflow in samples about to be given up."""
+    X = shared.first(mu, live)
     # μ is weighted so that the mixing heeds e as much as it heeds μ.
     unit = np.sqrt(np.mean(mu**2))
     weight = np.ones((len(X), 1))
     weight[-1] = np.linalg.norm(X[:-1], axis=0).mean() / unit
-    out, place, mix = np.full(len(mu), np.nan), np.arange(len(mu)), Mixer()
+    out, place, mix = np.full(X.shape, np.nan), np.arange(len(mu)), Mixer()
     last, done = np.full(len(mu), np.inf), 0
     while live.size and done < n_iter:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -176,7 +203,7 @@ def iterate(shared: Chord, mu: Array, live: Index, n_iter: int) -> tuple[Array, 
         rate = np.clip(np.where(np.isfinite(last), 3.0 * size / last, 1.0), 0.0, 0.98)
         rest = size * rate / (1.0 - rate) <= CLOSE
         stay = ~rest & (size < 1e3)
-        out[place[rest]] = X[-1, rest] + d[-1, rest]
+        out[:, place[rest]] = X[:, rest] + d[:, rest]
         mix.keep(stay, size > last)
         X, d, last = X[:, stay], d[:, stay], size[stay]
         X = X + mix(X * weight, d * weight) / weight
@@ -187,7 +214,14 @@ def iterate(shared: Chord, mu: Array, live: Index, n_iter: int) -> tuple[Array, 
 def refits(
     s: Space, point: Point, y: Array, folds: Sequence[Index], tol: Tolerance = REPORTED
 ) -> list[Array]:
-    """y − ŷ (|S|) on each fold S by the model fitted without it, started from the full fit.
+    """y − ŷ (|S|) on each fold S by the model fitted without it, started from the full fit."""
+    return [r for r, _ in refitted(s, point, y, folds, tol)]
+
+
+def refitted(
+    s: Space, point: Point, y: Array, folds: Sequence[Index], tol: Tolerance = REPORTED
+) -> list[tuple[Array, Array]]:
+    """For each fold S the residuals y − ŷ (|S|) by the model fitted without it, and its e (T).
 
     Start: e − B_c[:, S] (B_SS)⁻¹ e_S, which is zero on S. The problem of a fold is the full one
     with weights zero on S, so the walk that solves it also predicts S; all folds share walks.
@@ -202,7 +236,7 @@ def refits(
         rows = augmented(s, y)
         return [rows.without(point.problem, S, x, tol) for S, x in zip(folds, starts, strict=True)]
     size = max(1, int(BATCH // (24 * len(y) ** 2)))
-    out: list[Array] = []
+    out: list[tuple[Array, Array]] = []
     for at in range(0, len(folds), size):
         out += together(s, point, y, folds[at : at + size], starts[at : at + size], tol)
     return out
@@ -224,14 +258,14 @@ def without(s: Space, S: Index) -> Space:
 def together(
     s: Space, point: Point, y: Array, folds: Sequence[Index], starts: Sequence[Array],
     tol: Tolerance,
-) -> list[Array]:  # fmt: skip
+) -> list[tuple[Array, Array]]:  # fmt: skip
     """Folds of a wide design: they differ in their weights alone."""
     p = point.problem
     parts = [without(s, S) for S in folds]
     first = start(s.walks, [q.problem(p.k, p.c, y) for q in parts], starts)
     points = newton(s.walks, first, tol)
     return [
-        finish(part, found, y, tol).residual[S]
+        (finish(part, found, y, tol).residual[S], np.where(part.u > 0, found.e, 0.0))
         for part, found, S in zip(parts, points, folds, strict=True)
     ]
 
@@ -248,10 +282,13 @@ class Rows:
     b: Array
     wZ: Array
 
-    def without(self, p: Problem, S: Index, e: Array, tol: Tolerance) -> Array:
-        """y − ŷ on S by the model of the other rows. Their inner products are I − Q_SᵀQ_S = L Lᵀ,
-        so LᵀR and L⁺(b − Q_Sᵀ(u∘y)_S) are their design and target; directions that only S reached
-        (leverage 1) are gone. A free intercept takes out the coordinates of u, Lᵀ's last column."""
+    def without(self, p: Problem, S: Index, e: Array, tol: Tolerance) -> tuple[Array, Array]:
+        """y − ŷ on S by the model of the other rows, and its e in the space's coordinates.
+
+        The inner products of those rows are I − Q_SᵀQ_S = L Lᵀ, so LᵀR and L⁺(b − Q_Sᵀ(u∘y)_S) are
+        their design and target; directions that only S reached (leverage 1) are gone. A free
+        intercept takes out the coordinates of u, Lᵀ's last column.
+        """
         s, y, Q, Z = self.space, self.y, self.Q[S], self.space.tall[1][S]
         free, w = s.intercept == "free", s.u**2
         size, V = np.linalg.eigh(np.eye(Q.shape[1]) - Q.T @ Q)
@@ -268,7 +305,7 @@ class Rows:
         elif free:
             left = w @ y - w[S] @ y[S] - (self.wZ - w[S] @ Z) @ alpha
             m = left / (w.sum() - w[S].sum())
-        return np.asarray(y[S] - Z @ alpha - m)
+        return np.asarray(y[S] - Z @ alpha - m), (L @ found.e)[: s.tall[0].shape[1]]
 
 
 def augmented(s: Space, y: Array) -> Rows:

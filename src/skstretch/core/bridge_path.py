@@ -31,6 +31,8 @@ from skstretch.core.types import Array
 
 Intercept = Literal["free", "column", "none"]
 
+# Bytes that the Newton matrices of problems solved together may take.
+BATCH = 2**28
 # A cell is of no use (its leave-one-out residuals are noise) beyond these.
 LEAST_DIAGONAL = 1e-6
 LEAST_RESIDUAL = 1e-4
@@ -101,6 +103,18 @@ class Space:
         if self.Q is None:
             return np.diag(point.B) + self.outside()
         return np.asarray(np.einsum("ij,ij->i", self.Q, self.Q @ point.B) + self.outside())
+
+    def residual_norm(self, point: Point) -> float:
+        """‖B_c‖² + Σw − M: tr((I − H)ᵀ(I − H)) for the linearised fit, weights as repetitions.
+
+        Outside what features and intercept reach, B_c is the identity.
+        """
+        M, free = len(self.u), self.intercept == "free"
+        if self.Q is not None:
+            rest = M - self.Q.shape[1] - free
+        else:
+            rest = 0 if self.null is None else self.null.shape[1]
+        return float(np.sum(point.B**2) + rest + self.u @ self.u - M)
 
     def dof(self, point: Point) -> float:
         """tr(I − B_c), the intercept included."""
@@ -193,6 +207,26 @@ def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
     )  # fmt: skip
 
 
+def solve_all(
+    s: Space, k: float, c: float, Y: Array, tol: Tolerance = REPORTED
+) -> tuple[Space, list[Point]]:
+    """All targets Y (M×t) from a cold start, one walk a step for as many as fit in `BATCH` bytes
+    of Newton matrices; and the space in which they were solved (see `solve`)."""
+    problems = [s.problem(k, c, y) for y in Y.T]
+    size = max(1, int(BATCH // (24 * len(problems[0].target) ** 2)))
+    points: list[Point] = []
+    for at in range(0, len(problems), size):
+        points += newton(s.walks, start(s.walks, problems[at : at + size]), tol)
+    if any(q.cancels for q in points) and not points[0].problem.whole:
+        s = split(s)
+        again = [s.problem(k, c, y) for y in Y.T]
+        for at in range(0, len(problems), size):
+            some = slice(at, at + size)
+            first = start(s.walks, again[some], [q.e for q in points[some]])
+            points[some] = newton(s.walks, first, tol)
+    return s, points
+
+
 def solve(
     s: Space, k: float, c: float, y: Array, e: Array | None = None, tol: Tolerance = REPORTED
 ) -> tuple[Space, Point]:
@@ -207,11 +241,12 @@ def solve(
     return s, newton(s.walks, start(s.walks, [s.problem(k, c, y)], [point.e]), tol)[0]
 
 
-def derivative(s: Space, point: Point) -> Array:
-    """dα/dy = diag(φ'(v)) Zᵀ diag(u) B_c diag(u) (D×M): first order, exact at k = 2."""
+def derivative(s: Space, point: Point, some: slice = slice(None)) -> Array:
+    """dα/dy = diag(φ'(v)) Zᵀ diag(u) B_c diag(u) (D×M, or its columns for some samples): first
+    order, exact at k = 2."""
     p = point.problem
-    rows = point.B * s.u if s.Q is None else (point.B @ s.Q.T) * s.u
-    out = s.walks.transposed(p.u[:, None] * rows)
+    rows = point.B[:, some] if s.Q is None else point.B @ s.Q[some].T
+    out = s.walks.transposed(p.u[:, None] * rows * s.u[some])
     v = s.walks.transposed((p.u * point.e)[:, None])[:, 0]
     out *= phi(v, p.k, p.lam)[1][:, None]
     return out[:-1] if s.Q is not None and s.intercept == "column" else out

@@ -31,6 +31,8 @@ class Fit:
         Reciprocal condition number of the solve: ``eps / rcond`` bounds the relative error.
     n_iter, residual : int, float or None
         Steps and relative residual of an iterative solve; None for a direct one.
+    gap : float or None
+        Relative duality gap of an exact minimiser; None for a closed form.
     """
 
     coef: Array
@@ -41,3 +43,4 @@ class Fit:
     rcond: float
     n_iter: int | None = None
     residual: float | None = None
+    gap: float | None = None

@@ -21,7 +21,7 @@ def lazy_coefficients(model: FittedModel) -> Any:
     """``alpha = Q' beta`` of all columns as a Dask array (d, t); None where it has no such form."""
     only, spec = model.passes[0], model.spec
     fit = only.solution.fit
-    if len(model.passes) > 1 or not isinstance(only.design, WideDesign):
+    if len(model.passes) > 1 or spec.exact or not isinstance(only.design, WideDesign):
         return None
     if fit.beta is None or fit.log_beta is None:
         return None
@@ -136,8 +136,6 @@ class StretchyModel(Learner):
         if along not in ("k", "c"):
             raise ValueError(f'along={along!r} is not known: use "k" or "c".')
         state = self._state
-        if along == "k" and state.quadrant.kind == "linear":
-            raise ValueError('the linear limit a=0 does not depend on k: use along="c".')
         if values is None:
             centre = state.model.spec.c if np.isfinite(state.model.spec.c) else 1e4
             values = np.linspace(1.1, 2, 9) if along == "k" else centre * np.logspace(-3, 3, 13)

@@ -220,7 +220,8 @@ class StretchyClassifier(Classification):
     c : float, default=100.0
         Inverse strength of regularisation, ``np.inf`` for none.
     a : float, default=-0.2
-        Slope of the transform ``exp(a z + b)``; ``a = 0`` is the linear limit, k ignored.
+        Slope of the transform ``exp(a z + b)``; at ``a = 0`` the coefficients are the exact
+        minimiser on z-scores, for ``k <= 2``.
     b : float or array of shape (n_features,), default=0.0
         Shift of the transform ``exp(a z + b)``, for all features or for each.
     quadrant : {"exp", "identity"}, default="exp"
@@ -258,7 +259,7 @@ class StretchyClassifier(Classification):
         The cut that `decision_function` subtracts.
     coef_ : array of shape (n_features,) for two classes, else (n_classes, n_features)
     intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_, n_iter_, residual_
-    n_features_in_, n_samples_seen_
+    dual_gap_, n_features_in_, n_samples_seen_
         As in `StretchyRegressor`, with one target for two classes.
 
     Examples
@@ -316,8 +317,8 @@ class StretchyClassifier(Classification):
         with telling as (X, report):
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
-            a, unit = view.quadrant.a, view.quadrant.unit
-            spec = checked_spec(self.k, self.c, a, self.fit_intercept, self.solver, unit)
+            linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
+            spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
             rows, compressed = prepared.rows, count < view.columns.size
             folds = make_folds(self.cv, X, targets.y, rows, classifier=True, compressed=compressed)
             Y, weights = targets.Y[rows], prepared.weights

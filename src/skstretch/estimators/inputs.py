@@ -236,8 +236,9 @@ def _surveyed(
     names = getattr(estimator, "feature_names_in_", None)
     transforms = []
     for a, ks in powers:
-        specs = [checked_spec(k, 1.0, a, estimator.fit_intercept, "auto") for k in ks]
-        exponents = sorted({spec.r for spec in specs})
+        linear = a == 0 and estimator.quadrant != "identity"
+        specs = [checked_spec(k, 1.0, linear, estimator.fit_intercept, "auto") for k in ks]
+        exponents = sorted({spec.r for spec in specs if not spec.exact})
         transforms.append(Transform(estimator.quadrant, a, offsets, intercept, names, exponents))
     return survey(X, weights, transforms, borders=intercept is not Intercept.FREE)
 

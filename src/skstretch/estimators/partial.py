@@ -179,9 +179,14 @@ def _checked_spec(estimator: Any, n_features: int) -> Spec:
             f"solver={estimator.solver!r} needs all rows at once: partial_fit sums up the primal "
             'system; use solver="auto" or "primal", or fit.'
         )
-    return checked_spec(
-        estimator.k, estimator.c, estimator.a, estimator.fit_intercept, estimator.solver
-    )
+    linear = estimator.a == 0 and estimator.quadrant != "identity"
+    spec = checked_spec(estimator.k, estimator.c, linear, estimator.fit_intercept, estimator.solver)
+    if spec.exact:
+        raise ValueError(
+            f"a=0 with k={spec.k:g} < 2 is the exact minimiser, which no sums over rows determine: "
+            "use k=2 or another a, or fit."
+        )
+    return spec
 
 
 def _earlier(estimator: Any) -> Seen | None:

@@ -33,7 +33,10 @@ def told(
     storage, n_used = storage_of(X), int(np.count_nonzero(weights))
     intercept, solver = Intercept.of(estimator.fit_intercept), getattr(estimator, "solver", None)
     second = selects(densities, X.shape[1])
-    plan = Plan(storage, n_used, intercept, solver, n_cells, second)
+    # a search has no a of its own: what it says of LU or QR holds for its closed forms
+    exact = estimator.quadrant != "identity" and getattr(estimator, "a", None) == 0
+    exact = exact and estimator.k != 2
+    plan = Plan(storage, n_used, intercept, solver, n_cells, second, exact=exact)
     if isinstance(X, DaskArray) and not plan.matrix_free:
         plan = replace(plan, traffic=f", {dask_plan(X, n_transforms)}")
     print("skstretch:", plan, file=sys.stderr, flush=True)

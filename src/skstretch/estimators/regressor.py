@@ -94,8 +94,9 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         Notes
         -----
         ``Cov[coef] = A Sigma A'`` for ``coef = A y``. Given the transform and the kept features:
-        the spread of a selection is not in it. No matrix of n_features squared is formed where
-        there are more features than samples.
+        the spread of a selection is not in it. At ``a = 0`` and ``k < 2`` coefficients are no
+        linear function of y: there A is their derivative by y, and the spread is of first order.
+        No matrix of n_features squared is formed where there are more features than samples.
         """
         check_is_fitted(self)
         state = self._state
@@ -157,8 +158,10 @@ class StretchyRegressor(Regression):
     c : float, default=100.0
         Inverse strength of regularisation, ``np.inf`` for none.
     a : float, default=-0.2
-        Slope of the transform ``exp(a z + b)``. ``a = 0`` is the linear limit: ridge regression on
-        z with penalty ``1/(2c)``, k ignored.
+        Slope of the transform ``exp(a z + b)``. At ``a = 0`` the features are the z-scores
+        themselves and the coefficients the exact minimiser of the paper's objective,
+        ``sum |alpha|^k + 2c sum w e^2``, for ``1 < k <= 2``; at ``k = 2`` that is ridge regression
+        with penalty ``1/(2c)``.
     b : float or array of shape (n_features,), default=0.0
         Shift of the transform, for all features or for each.
     quadrant : {"exp", "identity"}, default="exp"
@@ -175,7 +178,9 @@ class StretchyRegressor(Regression):
         either side: GMRES on products with the features, down to a relative residual of 1e-10,
         for samples and features that are both many. ``"auto"`` turns to it where three matrices
         of the smaller side would take more than half of the machine's memory (and more than
-        ``working_memory``), or where that side exceeds 30,000.
+        ``working_memory``), or where that side exceeds 30,000. At ``a = 0`` and ``k < 2`` there is
+        no closed form: ``"auto"`` takes Newton's method on the dual problem, and the other solvers
+        are an error.
     n_jobs : int or None, default=None
         Threads for the second passes of several targets.
     verbose : int, default=0
@@ -193,18 +198,24 @@ class StretchyRegressor(Regression):
     support_ : boolean array like ``coef_``
         The features that are kept.
     space_ : {"dual", "primal"}
-    solver_ : {"dual", "primal", "qr", "krylov"}
+    solver_ : {"dual", "primal", "qr", "krylov", "newton"}
     rcond_ : float
         Reciprocal condition number of the solve; the relative error is about ``1e-15 / rcond_``
-        or less. NaN after Krylov, which does not see it.
+        or less. NaN after Krylov, which does not see it; of the last Newton matrix after Newton's
+        method, whose accuracy ``dual_gap_`` tells.
     dof_ : float
-        Effective degrees of freedom, the intercept included. NaN after Krylov: the trace of an
-        inverse that is never formed.
+        Effective degrees of freedom, the intercept included: the trace of the derivative of the
+        predictions by y. NaN after Krylov: the trace of an inverse that is never formed.
     n_iter_ : int or None
-        Iterations of Krylov; None for the direct solvers.
+        Iterations of Krylov, or evaluations of Newton's method, each one walk over the data; None
+        for the direct solvers.
     residual_ : float or None
         Relative residual that Krylov left of the system it solved, the largest of all targets;
         above 1e-10 a ``ConvergenceWarning`` says so. None for the direct solvers.
+    dual_gap_ : float or None
+        After Newton's method the certificate: primal minus dual objective, relative to the primal
+        one. The objective at the coefficients found exceeds its minimum by no more than this
+        share; above 1e-10 a ``ConvergenceWarning`` says so. None for the closed forms.
     n_samples_seen_ : int, only after `partial_fit`
     n_features_in_ : int
     feature_names_in_ : array of str, only where X has names
@@ -274,8 +285,8 @@ class StretchyRegressor(Regression):
         with telling as (X, report):
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
-            a, unit = view.quadrant.a, view.quadrant.unit
-            spec = checked_spec(self.k, self.c, a, self.fit_intercept, self.solver, unit)
+            linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
+            spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
             Y, weights = targets.Y[prepared.rows], prepared.weights
             model = fit_model(view.design, Y, weights, spec, count, self.n_jobs, report)
         self._store(prepared.state(view, model, targets.single))

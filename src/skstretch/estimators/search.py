@@ -164,7 +164,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
         chosen, outcome = cells[verdict.chosen], results[verdict.chosen]
         count, view = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a]
         unit = view.quadrant.unit
-        spec = checked_spec(chosen.k, chosen.c, chosen.a, self.fit_intercept, "auto", unit)
+        spec = checked_spec(chosen.k, chosen.c, chosen.a == 0, self.fit_intercept, "auto", unit)
         model = finished_model(outcome, view.design, Y, prepared.weights, spec, count, self.n_jobs)
         table = results_table(cells, results, scores, verdict)
         table |= compared(paired, verdict.chosen, weights, units)
@@ -217,7 +217,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
             c = _values("c_grid", self.c_grid)
         for value in k:
             for strength in c or (1.0,):
-                checked_spec(value, strength, 1.0, self.fit_intercept, "auto")
+                checked_spec(value, strength, False, self.fit_intercept, "auto")
         counts = [keep_count(density, n_features) for density in densities]
         return Grid(a, k, c, densities, counts)
 

@@ -184,6 +184,7 @@ class Learner(Versioned, BaseEstimator):
         self.dof_ = _common([s.dof for s in solutions])
         self.n_iter_ = _common([s.fit.n_iter for s in solutions])
         self.residual_ = _common([s.fit.residual for s in solutions])
+        self.dual_gap_ = _common([s.fit.gap for s in solutions])
         self._state = state
 
     @property
@@ -195,7 +196,11 @@ class Learner(Versioned, BaseEstimator):
 
     @property
     def dual_coef_(self) -> Array:
-        """Dual coefficients beta, ``alpha = Q' beta``: (n_samples,) or (n_targets, n_samples)."""
+        """Dual coefficients beta, ``alpha = Q' beta``: (n_samples,) or (n_targets, n_samples).
+
+        Of an exact minimiser (a = 0, k < 2) ``beta = 4c W e / k`` with the residuals e, and
+        ``alpha = sgn(omega) |omega|^(1/(k-1))`` for ``omega = Z' beta``; so too at k = 2.
+        """
         check_is_fitted(self)
         return self._state.shaped(self._state.dual)
 

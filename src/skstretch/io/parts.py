@@ -42,11 +42,13 @@ class Parts:
     log_beta: Array  # (p, M)
     iterations: list[int | None]  # p, None for a direct solver
     residuals: list[float | None]  # p
+    gaps: list[float | None]  # p, None for a closed form
 
     @property
     def spec(self) -> Spec:
         intercept, solver = Intercept(self.intercept_kind), cast(Any, self.solver)
-        return Spec(self.k, self.c, intercept, solver, self.quadrant.unit)
+        linear = self.quadrant.kind == "linear"
+        return Spec(self.k, self.c, intercept, solver, self.quadrant.unit, linear)
 
     @property
     def columns(self) -> Index:
@@ -99,6 +101,7 @@ def take_apart(state: State) -> Parts:
         log_beta=log_beta,
         iterations=[fit.n_iter for fit in fits],
         residuals=[fit.residual for fit in fits],
+        gaps=[fit.gap for fit in fits],
     )
 
 
@@ -134,6 +137,7 @@ def _pass(parts: Parts, number: int, kept: Design) -> Pass:
         float(parts.rcond[number]),
         parts.iterations[number],
         parts.residuals[number],
+        parts.gaps[number],
     )
     space, solver = cast(Any, parts.spaces[number]), parts.solvers[number]
     solution = Solution(fit, float(parts.dof[number]), space, solver)

@@ -179,7 +179,12 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
         log_beta=log_beta,
         iterations=[count for count, _ in steps],
         residuals=[residual for _, residual in steps],
+        gaps=_gaps(header, p),
     )
+    try:
+        parts.spec  # noqa: B018  refuses what no fit has
+    except ValueError as error:
+        raise ModelFileError(f"its header has a model that no fit gives: {error}") from None
     _check_support(parts)
     return parts
 
@@ -189,7 +194,9 @@ def _spec(header: dict[str, Any], spaces: set[str], solvers: set[str]) -> dict[s
     k, c, intercept, solver = field(header, "spec", list)
     k, c = decode(k), decode(c)
     sound = type(k) is type(c) is float and 1 < k < np.inf and c > 0
-    sound &= solver in SOLVERS and not spaces - {"dual", "primal"} and not solvers - {*SOLVERS}
+    sound &= (
+        solver in SOLVERS and not spaces - {"dual", "primal"} and not solvers - {*SOLVERS, "newton"}
+    )
     dtype = field(header, "dtype", str)
     if not sound or dtype not in ("float32", "float64"):
         raise ModelFileError("its header has values for k, c, solver or dtype that no model has.")
@@ -213,13 +220,23 @@ def _steps(header: dict[str, Any], p: int) -> list[tuple[int | None, float | Non
         for pair in field(header, "iterations", list)
     ]
     sound = len(listed) == p and all(
-        (type(count) is int and count >= 0 and type(residual) is float)
+        (type(count) is int and count >= 0 and (residual is None or type(residual) is float))
         or (count is None and residual is None)
         for count, residual in listed
     )
     if not sound:
         raise ModelFileError("its header has iterations that no model has.")
     return listed
+
+
+def _gaps(header: dict[str, Any], p: int) -> list[float | None]:
+    """The duality gap of every exact minimiser; closed forms have none."""
+    if "gaps" not in header:
+        return [None] * p
+    gaps = [decode(gap) for gap in field(header, "gaps", list)]
+    if len(gaps) != p or not all(gap is None or type(gap) is float for gap in gaps):
+        raise ModelFileError("its header has gaps that no model has.")
+    return gaps
 
 
 def _rows(header: dict[str, Any], used: Any) -> int:

@@ -221,6 +221,8 @@ def _add_parts(out: Contents, parts: Parts) -> None:
             [count, encode(residual)]
             for count, residual in zip(parts.iterations, parts.residuals, strict=True)
         ]
+    if any(gap is not None for gap in parts.gaps):
+        out.header["gaps"] = [encode(gap) for gap in parts.gaps]
     for name in ("used", "coef", "support", "level", "intercept", "rcond", "dof"):
         out.arrays[name] = getattr(parts, name)
     out.arrays["b"] = quadrant.b

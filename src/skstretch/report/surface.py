@@ -198,7 +198,7 @@ def _legend(errors: Array, poor: float, best: float, measure: Measure) -> tuple[
 def _row_name(a: float, k: float, identity: bool) -> str:
     if identity:
         return f"k = {plain(k)}"
-    return "a = 0, linear" if a == 0 else f"a = {plain(a)}, k = {plain(k)}"
+    return "a = 0, linear" if a == 0 and k == 2 else f"a = {plain(a)}, k = {plain(k)}"
 
 
 def _column_names(strengths: Array) -> list[str]:

@@ -57,7 +57,8 @@ def _transform(model: Any, cell: dict[str, Any]) -> list[tuple[str, str]]:
     if model.quadrant == "identity":
         return [("a", "not used: features as they are"), ("k", plain(cell["k"]))]
     if cell["a"] == 0:
-        return [("a", "0, the linear limit"), ("k", "not used at a = 0")]
+        exact = "newton" in np.atleast_1d(model.solver_)
+        return [("a", "0, the linear limit"), ("k", plain(cell["k"]) if exact else "2: ridge")]
     return [("a", plain(cell["a"])), ("k", plain(cell["k"]))]
 
 

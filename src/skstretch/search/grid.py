@@ -31,7 +31,14 @@ from skstretch.search.cells import (
 from skstretch.search.compress import compressed_outcomes
 from skstretch.solve.choose import choose_space, crossfit_space, is_matrix_free, loses_digits
 from skstretch.solve.direct import row_scales
-from skstretch.solve.model import FittedModel, Pass, Solution, fit_model
+from skstretch.solve.model import (
+    FittedModel,
+    Pass,
+    Solution,
+    exact_passes,
+    exact_solutions,
+    fit_model,
+)
 from skstretch.solve.spec import Spec
 
 # relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
@@ -249,13 +256,16 @@ def crossfit(
 ) -> Crossfitted:
     """Fit one cell and predict every tested sample by the model that has not seen it.
 
-    Exact, from one inverse. Without an inverse (Krylov) the folds are fitted one by one, which is
-    as exact; leaving out one sample at a time is too many fits, and the outputs are then NaN.
+    Exact, from one inverse. Without an inverse (Krylov; exact minimisers that select features) the
+    folds are fitted one by one, which is as exact; leaving out one sample at a time is too many
+    fits, and the outputs are then NaN.
     """
     if design.shape[1] == 0:
         model = fit_model(design, Y, weights, spec, count, n_jobs)
         return Crossfitted(model, np.broadcast_to(model.level, Y.shape)[folds.tested])
-    if is_matrix_free(design, spec):
+    if spec.exact and count >= design.shape[1]:
+        return _exactly(design, Y, weights, spec, folds)
+    if spec.exact or is_matrix_free(design, spec):
         model = fit_model(design, Y, weights, spec, count, n_jobs, report)
         return Crossfitted(model, _refitted(design, Y, weights, spec, count, folds))
     grid = Grid(a=(1.0,), k=(spec.k,), c=(spec.c,), densities=(1.0,), counts=(count,))
@@ -264,6 +274,15 @@ def crossfit(
         [(_, outcome)] = outcomes(grid, lambda a: design, problem)
         model = finished_model(outcome, design, Y, weights, spec, count, n_jobs)
     return Crossfitted(model, Y[folds.tested] - outcome.residuals)
+
+
+def _exactly(design: Design, Y: Array, weights: Array, spec: Spec, folds: Folds) -> Crossfitted:
+    """The exact minimiser, and its folds solved from there."""
+    found, solutions = exact_solutions(design, Y, weights, spec)
+    with calm_blas(min(design.shape)):
+        outputs = Y[folds.tested] - found.out_of_fold(folds.folds)
+    model = FittedModel(design, Y, weights, spec, exact_passes(design, solutions))
+    return Crossfitted(model, outputs)
 
 
 def _refitted(

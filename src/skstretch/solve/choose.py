@@ -92,7 +92,7 @@ def is_matrix_free(design: Design, spec: Spec) -> bool:
     Elsewhere ``"auto"`` prefers the direct solution, which is exact and tells its condition, its
     degrees of freedom and its leave-one-out residuals; so it does where powers need scaled rows.
     """
-    if not may_be_matrix_free(spec.solver, *design.shape):
+    if spec.exact or not may_be_matrix_free(spec.solver, *design.shape):
         return False
     return spec.solver == "krylov" or design.row_peaks(spec.r) is None
 

@@ -17,6 +17,7 @@ from skstretch.exceptions import IllConditionedWarning
 from skstretch.solve.choose import POOR_RCOND, crossfit_space
 from skstretch.solve.direct import DualLU, PrimalLU, row_scales
 from skstretch.solve.krylov import check_invertible
+from skstretch.solve.newton import NewtonJackknife, newton_jackknife
 from skstretch.solve.spec import Spec
 
 
@@ -141,11 +142,13 @@ def constant_jackknife(Y: Array, weights: Array, spec: Spec) -> ConstantJackknif
     return ConstantJackknife(levels, Y - levels)
 
 
-Jackknife = DualJackknife | PrimalJackknife | ConstantJackknife
+Jackknife = DualJackknife | PrimalJackknife | ConstantJackknife | NewtonJackknife
 
 
 def make_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Jackknife:
     """All leave-one-out models, in the space that the fit would choose."""
+    if spec.exact and (design.shape[1] or spec.intercept is Intercept.COLUMN):
+        return newton_jackknife(design, Y, weights, spec)
     if design.shape[1] == 0:
         return constant_jackknife(Y, weights, spec)
     check_invertible(design, spec, "a leave-one-out residual or interval")
@@ -191,7 +194,7 @@ def _held_out(
     design: Design, Y: Array, weights: Array, spec: Spec, folds: Sequence[Index]
 ) -> Iterator[tuple[Index, list[Array], Array]]:
     """``(held, predictions (held, trained) of each target, residuals (trained, t))``."""
-    dual = crossfit_space(*design.shape, spec.intercept) == "dual"
+    dual = crossfit_space(*design.shape, spec.intercept) == "dual" and not spec.exact
     gram = None
     if dual and row_scales(design, spec.r, spec.intercept) is None:
         gram = design.gram([spec.r], weights, None, spec.intercept is not Intercept.FREE)[0]

@@ -25,6 +25,7 @@ from skstretch.solve.choose import POOR_RCOND, choose_space, is_matrix_free, los
 from skstretch.solve.direct import DualLU, PrimalLU, TallQR, WideQR
 from skstretch.solve.jackknife import Jackknife, make_jackknife
 from skstretch.solve.krylov import check_invertible, krylov_system
+from skstretch.solve.newton import Minimised, minimise, warn_unless_certified
 from skstretch.solve.spec import Space, Spec, System
 
 
@@ -100,7 +101,10 @@ class Solution:
 def fit_stretchy(
     design: Design, Y: Array, weights: Array, spec: Spec, report: Report | None = None
 ) -> Solution:
-    """Fit targets Y of shape (M, t) with positive weights of shape (M,)."""
+    """Fit targets Y of shape (M, t) with positive weights of shape (M,); t = 1 for Newton."""
+    if spec.exact and (design.shape[1] or spec.intercept is Intercept.COLUMN):
+        [solution] = exact_solutions(design, Y, weights, spec)[1]
+        return solution
     if design.shape[1] == 0:
         return constant_solution(Y, weights, spec)
     with calm_blas(min(design.shape)):
@@ -109,6 +113,25 @@ def fit_stretchy(
     at = f"k={spec.k:g}, c={spec.c:g}"
     check_fit(fit, at, f"the system at {at} is ill-conditioned", "Use a smaller c or a larger k.")
     return Solution(fit, dof, system.space, system.solver)
+
+
+def exact_solutions(
+    design: Design, Y: Array, weights: Array, spec: Spec
+) -> tuple[Minimised, list[Solution]]:
+    """The exact minimiser of every target Y (M, t), solved together; one solution for each."""
+    with calm_blas(min(design.shape)):
+        found = minimise(design, Y, weights, spec)
+        fits = [found.fit(target) for target in range(Y.shape[1])]
+        dofs = [found.dof(target) for target in range(Y.shape[1])]
+    warn_unless_certified(found)
+    pairs = zip(fits, dofs, strict=True)
+    return found, [Solution(fit, dof, found.space, "newton") for fit, dof in pairs]
+
+
+def exact_passes(design: Design, solutions: Sequence[Solution]) -> "list[Pass]":
+    """A pass for every target: each minimiser has its own steps, certificate and freedom."""
+    columns = np.arange(design.shape[1])
+    return [Pass(np.array([i]), columns, design, one) for i, one in enumerate(solutions)]
 
 
 def check_fit(fit: Fit, at: str, trouble: str, advice: str) -> None:
@@ -236,23 +259,27 @@ class FittedModel:
         The noise of a sample has the variance ``noise / w``; None estimates it.
         """
         out = np.zeros((self.Y.shape[1], self.design.shape[1]))
-        for p, system, given in self._spreads(noise):
-            out[np.ix_(p.targets, p.columns)] = np.multiply.outer(given, system.variance())
+        for p, found, given in self._exact_spreads(noise):
+            out[p.targets[0], p.columns] = given * found.variance(0)
+        for p, system, each in self._spreads(noise):
+            out[np.ix_(p.targets, p.columns)] = np.multiply.outer(each, system.variance())
         return out
 
     def covariance(self, noise: Array | None) -> Array:
         """Covariance of the coefficients given the kept columns, shape (t, D, D)."""
         D = self.design.shape[1]
         out = np.zeros((self.Y.shape[1], D, D))
-        for p, system, given in self._spreads(noise):
-            parts = np.multiply.outer(given, system.covariance())
+        for p, found, given in self._exact_spreads(noise):
+            out[np.ix_(p.targets, p.columns, p.columns)] = given * found.covariance(0)
+        for p, system, each in self._spreads(noise):
+            parts = np.multiply.outer(each, system.covariance())
             out[np.ix_(p.targets, p.columns, p.columns)] = parts
         return out
 
     def _spreads(self, noise: Array | None) -> Iterator[tuple[Pass, System, Array]]:
         """Every pass that kept a column, its system and the noise of its targets."""
         for p in self.passes:
-            if p.columns.size == 0:
+            if p.columns.size == 0 or self.spec.exact:
                 continue
             check_invertible(p.design, self.spec, "the spread of the coefficients")
             Y = self.Y[:, p.targets]
@@ -261,6 +288,14 @@ class FittedModel:
                 yield p, system, noise_variance(p.design, system, Y, self.weights)
             else:
                 yield p, system, noise[p.targets]
+
+    def _exact_spreads(self, noise: Array | None) -> Iterator[tuple[Pass, Minimised, float]]:
+        """The same for exact minimisers, whose passes have one target each."""
+        for p in self.passes if self.spec.exact else ():
+            if p.columns.size:
+                found = minimise(p.design, self.Y[:, p.targets], self.weights, self.spec)
+                given = found.noise_variance(0) if noise is None else float(noise[p.targets[0]])
+                yield p, found, given
 
 
 def noise_variance(design: Design, system: System, Y: Array, weights: Array) -> Array:
@@ -302,13 +337,21 @@ def fit_model(
     A matrix-free fit on all columns tells its steps to `report`.
     """
     D, t = design.shape[1], Y.shape[1]
-    whole = fit_stretchy(design, Y, weights, spec, report)
-    first = Pass(np.arange(t), np.arange(D), design, whole)
+    if spec.exact and D:
+        first = exact_passes(design, exact_solutions(design, Y, weights, spec)[1])
+    elif spec.exact:
+        first = exact_passes(
+            design, [fit_stretchy(design, Y[:, [i]], weights, spec) for i in range(t)]
+        )
+    else:
+        whole = fit_stretchy(design, Y, weights, spec, report)
+        first = [Pass(np.arange(t), np.arange(D), design, whole)]
     if count >= D:
-        return FittedModel(design, Y, weights, spec, [first])
+        return FittedModel(design, Y, weights, spec, first)
+    strengths = np.hstack([p.solution.fit.coef for p in first])
 
     def second(target: int) -> Pass:
-        columns = strongest(first.solution.fit.coef[:, target], count)
+        columns = strongest(strengths[:, target], count)
         kept = design.take(columns)
         solution = fit_stretchy(kept, Y[:, [target]], weights, spec)
         return Pass(np.array([target]), columns, kept, solution)

@@ -29,6 +29,8 @@ class Plan:
         Whether a second pass on selected features follows, with a system of its own.
     traffic : str
         What a walk costs a cluster.
+    exact : bool
+        Whether the exact minimiser is asked for, by Newton's method.
     """
 
     storage: Storage
@@ -38,6 +40,7 @@ class Plan:
     n_cells: int = 1
     selects: bool = False
     traffic: str = ""
+    exact: bool = False
 
     @property
     def space(self) -> Space:
@@ -51,12 +54,14 @@ class Plan:
 
     @property
     def matrix_free(self) -> bool:
-        return may_be_matrix_free(self.solver, self.n_used, self.storage.shape[1])
+        shape = self.n_used, self.storage.shape[1]
+        return not self.exact and may_be_matrix_free(self.solver, *shape)
 
     def __str__(self) -> str:
         (n_rows, n_columns), stored = self.storage.shape, self.storage
         weighed = "" if self.n_used == n_rows else f" ({self.n_used:,} of positive weight)"
         name = "Krylov" if self.matrix_free else SOLVED_BY.get(self.solver or "auto", "LU or QR")
+        name = "Newton" if self.exact else name
         need = "never formed" if self.matrix_free else readable(direct_bytes(self.side))
         first = " in the first pass" if self.selects else ""
         cells = "1 cell" if self.n_cells == 1 else f"{self.n_cells:,} cells"

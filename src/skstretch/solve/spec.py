@@ -1,5 +1,6 @@
 """What to fit and what comes out."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
@@ -22,6 +23,8 @@ class Spec:
     """One model: the stretching power, the regularisation, the intercept, the way to solve.
 
     Features come divided by ``exp(unit)``; c is that of the features as they were before.
+    `linear` says that features are z-scores (a = 0). They have both signs and no real powers, so
+    that there is no closed form but at k = 2; for k < 2 the model is the exact minimiser.
     """
 
     k: float
@@ -29,6 +32,32 @@ class Spec:
     intercept: Intercept = Intercept.FREE
     solver: Solver = "auto"
     unit: float = 0.0
+    linear: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.linear or self.k == 2.0:
+            return
+        if self.k > 2.0:
+            raise ValueError(
+                f"k={self.k:g} at a=0: the exact minimiser of sum |alpha|^k + 2c sum e^2 is found "
+                "for 1 < k <= 2 (beyond 2 its dual is not smooth, and nothing is compressed). Use "
+                "k <= 2, or a different from 0."
+            )
+        if self.c == math.inf:
+            raise ValueError(
+                f"c=inf at a=0 and k={self.k:g} < 2: without regularisation there is no penalty "
+                "whose power k could matter. Use a finite c, say 1e6, or k=2."
+            )
+        if self.solver != "auto":
+            raise ValueError(
+                f'solver="{self.solver}" solves a closed form, and at a=0 with k={self.k:g} < 2 '
+                'there is none: use solver="auto", which takes Newton\'s method, or k=2.'
+            )
+
+    @property
+    def exact(self) -> bool:
+        """Whether the model is the exact minimiser, found by Newton's method."""
+        return self.linear and self.k < 2.0
 
     @property
     def r(self) -> float:
@@ -40,16 +69,16 @@ class Spec:
 
 
 def checked_spec(
-    k: Any, c: Any, a: float, fit_intercept: Any, solver: Any, unit: float = 0.0
+    k: Any, c: Any, linear: bool, fit_intercept: Any, solver: Any, unit: float = 0.0
 ) -> Spec:
-    """The model that the parameters stand for; ``a = 0`` is the linear limit with ``k = 2``."""
+    """The model that the parameters stand for; `linear` for ``a = 0``."""
     k = checked_number("k", k, "pass the stretching power, 1 < k < inf; (1, 2] compresses.")
     c = checked_number("c", c, "pass a positive number, or np.inf for no regularisation.")
     stretch_exponent(k)
     penalty(c, k)
     if solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known: use one of {', '.join(SOLVERS)}.")
-    return Spec(2.0 if a == 0 else k, c, Intercept.of(fit_intercept), solver, unit)
+    return Spec(k, c, Intercept.of(fit_intercept), solver, unit, linear)
 
 
 class System(Protocol):

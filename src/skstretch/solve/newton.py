@@ -1,0 +1,223 @@
+"""The exact minimiser of a design: z-scores and targets in, fits out.
+
+At ``a = 0`` and ``1 < k < 2`` the coefficients minimise ``sum |alpha|^k + 2c sum w e^2``. The
+mathematics is that of `skstretch.core.bridge`; here it meets designs, intercepts and targets. Every
+target is a problem of its own, and all of them share each walk over the data.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from skstretch.core.bridge import REPORTED, Point
+from skstretch.core.bridge_loo import LeftOut, leave_one_out, left_out_coef, refits
+from skstretch.core.bridge_path import Fit as Minimum
+from skstretch.core.bridge_path import Space as Where
+from skstretch.core.bridge_path import derivative, finish, solve_all, space
+from skstretch.core.crossfit import Fold
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array, Fit, Index
+from skstretch.designs.protocol import Design
+from skstretch.solve.spec import Space, Spec
+
+KINDS: dict[Intercept, Literal["free", "column", "none"]] = {
+    Intercept.FREE: "free",
+    Intercept.COLUMN: "column",
+    Intercept.NONE: "none",
+}
+# bytes of coefficients (or of their derivatives) that are made at a time
+CHUNK_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Minimised:
+    """The exact minimiser of every target, solved: one point of the dual each.
+
+    Attributes
+    ----------
+    where : bridge_path.Space
+        Where the dual lives: on the samples, or on the directions of fewer features.
+    points : list of Point
+        One for each column of Y.
+    """
+
+    design: Design
+    Y: Array
+    weights: Array
+    spec: Spec
+    where: Where
+    points: Sequence[Point]
+
+    @property
+    def space(self) -> Space:
+        """Dual where the Newton matrix has the side of the samples, primal for that of the
+        features."""
+        return "dual" if self.where.Q is None else "primal"
+
+    @cached_property
+    def minima(self) -> list[Minimum]:
+        pairs = zip(self.points, self.Y.T, strict=True)
+        return [finish(self.where, point, y) for point, y in pairs]
+
+    def fit(self, target: int) -> Fit:
+        """Coefficients of one target; ``beta = 4c W e / k``, so that with ``omega = Z' beta``
+        ``alpha = sgn(omega) |omega|^(1/(k-1))``."""
+        found, spec = self.minima[target], self.spec
+        level, D = np.array([found.m]), self.design.shape[1]
+        beta = (4.0 * spec.c / spec.k) * np.sqrt(self.weights) * found.e
+        return Fit(
+            found.alpha[:D, None],
+            level,
+            level,
+            beta[:, None],
+            np.zeros(beta.size),
+            found.rcond,
+            found.n_iter,
+            gap=found.gap,
+        )
+
+    def dof(self, target: int) -> float:
+        """``tr(I - B)``: how much the predictions follow the targets, to first order."""
+        return self.minima[target].dof
+
+    def noise_variance(self, target: int) -> float:
+        """``sum w e^2 / tr((I-H)'(I-H))`` with the derivative ``I - H`` of the residuals."""
+        norm = self.where.residual_norm(self.points[target])
+        if norm <= 1e-9 * self.weights.sum():
+            raise ValueError(
+                "the fit interpolates the data, so the noise cannot be estimated from its "
+                "residuals (0/0): pass noise_variance=..."
+            )
+        e = self.minima[target].e
+        return float(e @ e) / norm
+
+    def variance(self, target: int) -> Array:
+        """The diagonal of ``A W^-1 A'`` for the derivative ``A = d alpha / dy``, (D,)."""
+        out = np.zeros(self.design.shape[1])
+        for A in self._derivatives(target):
+            out += np.square(A).sum(axis=1)
+        return out
+
+    def covariance(self, target: int) -> Array:
+        """``A W^-1 A'``, (D, D)."""
+        D = self.design.shape[1]
+        out = np.zeros((D, D))
+        for A in self._derivatives(target):
+            out += A @ A.T
+        return out
+
+    def _derivatives(self, target: int) -> Iterator[Array]:
+        """``A W^-1/2`` for some samples at a time."""
+        size = max(1, CHUNK_BYTES // (8 * self.design.shape[1]))
+        for at in range(0, self.weights.size, size):
+            some = slice(at, at + size)
+            A = derivative(self.where, self.points[target], some)
+            yield A / np.sqrt(self.weights[some])
+
+    def leave_one_out(self, target: int, states: bool = False) -> LeftOut:
+        """Exact leave-one-out residuals of one target, with what predictions need of each."""
+        return leave_one_out(self.where, self.points[target], self.Y[:, target], states=states)
+
+    def out_of_fold(self, folds: Sequence[Fold] | None) -> Array:
+        """Exact residuals of every tested sample, fold after fold, (n_tested, t)."""
+        targets = range(self.Y.shape[1])
+        if folds is None:
+            return np.column_stack([self.leave_one_out(target).residual for target in targets])
+        held = [fold.held for fold in folds]
+        columns = []
+        for point, y in zip(self.points, self.Y.T, strict=True):
+            found = refits(self.where, point, y, held)
+            parts = [r[fold.positions] for r, fold in zip(found, folds, strict=True)]
+            columns.append(np.concatenate(parts))
+        return np.column_stack(columns)
+
+
+def where_of(design: Design, weights: Array, intercept: Intercept) -> Where:
+    """The space of the dual problem of a design."""
+    M, D = design.shape
+    if D == 0:
+        return space(np.zeros((M, 1)), np.sqrt(weights), KINDS[intercept])
+    features = design.in_memory()
+    if features is None:
+        raise MemoryError(
+            f"the exact minimiser (a=0, k < 2) needs the {design.shape} z-scores in memory; use "
+            "k=2, or raise sklearn.set_config(working_memory=...)."
+        )
+    return space(np.asfortranarray(features.excess(1.0)), np.sqrt(weights), KINDS[intercept])
+
+
+def minimise(design: Design, Y: Array, weights: Array, spec: Spec) -> Minimised:
+    """Solve all targets Y (M, t) from a cold start, one walk a step."""
+    found, points = solve_all(where_of(design, weights, spec.intercept), spec.k, spec.c, Y)
+    return Minimised(design, Y, weights, spec, found, points)
+
+
+def warn_unless_certified(found: Minimised) -> None:
+    """Say so where the certificate is short of its tolerance."""
+    gap, steps = max((m.gap, m.n_iter) for m in found.minima)
+    if gap <= REPORTED.gap:
+        return
+    spec = found.spec
+    warnings.warn(
+        f"Newton's method at k={spec.k:g}, c={spec.c:g} ended after {steps} steps with a relative "
+        f"duality gap of {gap:.1e}, above {REPORTED.gap:.0e}: rounding leaves no more. Use a "
+        "smaller c.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+
+
+@dataclass(frozen=True)
+class NewtonJackknife:
+    """All leave-one-out minimisers: their residuals (M, t), and their predictions at new points.
+
+    Each is kept as its point of the dual, M numbers or fewer; coefficients are made from these
+    for some samples at a time.
+    """
+
+    found: Minimised
+    left_out: Sequence[LeftOut]
+
+    @property
+    def residuals(self) -> Array:
+        return np.column_stack([one.residual for one in self.left_out])
+
+    def predictions(self, new: Design, target: int) -> Array:
+        """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
+        found, E = self.found, self.left_out[target].e
+        assert E is not None
+        M, D = found.design.shape
+        out = np.zeros((new.shape[0], M))
+        size = max(1, CHUNK_BYTES // (8 * max(1, D)))
+        for at in range(0, M, size):
+            rows = np.arange(at, min(M, at + size))
+            alpha, m = left_out_coef(found.points[target], found.where, E[:, rows])
+            alpha = alpha[:D]
+            if m is None:
+                m = self._intercepts(rows, alpha, target)
+            out[:, rows] = (new.dot(alpha) if D else 0.0) + m
+        return out
+
+    def _intercepts(self, rows: Index, alpha: Array, target: int) -> Array:
+        """What the left-out prediction of each sample has beyond its features."""
+        found = self.found
+        if found.spec.intercept is Intercept.NONE:
+            return np.zeros(len(rows))
+        level: Array = found.Y[rows, target] - self.left_out[target].residual[rows]
+        if not alpha.size:
+            return level
+        Z = found.design.row_features(rows).excess(1.0)
+        return np.asarray(level - np.einsum("ij,ji->i", Z, alpha))
+
+
+def newton_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> NewtonJackknife:
+    """All leave-one-out models of an exact minimiser."""
+    found = minimise(design, Y, weights, spec)
+    return NewtonJackknife(
+        found, [found.leave_one_out(target, states=True) for target in range(Y.shape[1])]
+    )
