@@ -244,7 +244,7 @@ def test_powers_that_need_scaled_rows_are_refused():
 def test_no_constant_part_and_no_penalty_is_singular():
     """Centred features without an intercept cannot fit a mean, but for rounding."""
     X, y = sparse_sample(30, 90)
-    params = {"a": 0, "c": np.inf, "fit_intercept": False, "solver": "krylov"}
+    params = {"k": 2.0, "a": 0, "c": np.inf, "fit_intercept": False, "solver": "krylov"}
     with pytest.raises((SingularSystemError, ConvergenceWarning)):
         StretchyRegressor(**params).fit(X, y + 1.0)
 
