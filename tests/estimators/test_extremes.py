@@ -24,9 +24,10 @@ intercepts = pytest.mark.parametrize("fit_intercept", INTERCEPTS)
 @pytest.mark.parametrize("a", [-0.2, 0.0])
 def test_one_sample_has_no_varying_feature(fit_intercept, solver, a):
     X, y = problem((1, 5))
-    params = {"a": a, "fit_intercept": fit_intercept, "solver": solver}
-    model = StretchyRegressor(k=1.5, c=4.0, **params).fit(X, y)
-    expected = mean_fit(y, 2.0 if a == 0 else 1.5, 4.0, fit_intercept)
+    k = 2.0 if a == 0 else 1.5
+    params = {"k": k, "a": a, "fit_intercept": fit_intercept, "solver": solver}
+    model = StretchyRegressor(c=4.0, **params).fit(X, y)
+    expected = mean_fit(y, k, 4.0, fit_intercept)
     np.testing.assert_array_equal(model.coef_, 0.0)
     np.testing.assert_allclose(model.predict(new_rows(X) * 9), expected, rtol=1e-14)
     free = StretchyRegressor(c=np.inf, **params).fit(X, y)
@@ -113,8 +114,9 @@ def test_constant_within_rounding_is_constant():
 @pytest.mark.parametrize("a", [-0.2, 0.0])
 def test_only_constant_columns(fit_intercept, a):
     X, y = np.ones((20, 3)), problem((20, 3))[1]
-    model = StretchyRegressor(k=1.5, c=0.1, a=a, fit_intercept=fit_intercept).fit(X, y)
-    expected = mean_fit(y, 2.0 if a == 0 else 1.5, 0.1, fit_intercept)
+    k = 2.0 if a == 0 else 1.5
+    model = StretchyRegressor(k=k, c=0.1, a=a, fit_intercept=fit_intercept).fit(X, y)
+    expected = mean_fit(y, k, 0.1, fit_intercept)
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-14)
     np.testing.assert_array_equal(model.coef_, 0.0)
     np.testing.assert_array_equal(model.coef_std(1.0), 0.0)

@@ -74,7 +74,7 @@ def regressor(**params):
 # a model, and the walks of wide data, tall data, and tall data of Dask
 WALKS = {
     "fit": (regressor, 2, 3, 3),
-    "linear": (lambda: regressor(a=0.0), 2, 3, 3),
+    "linear": (lambda: regressor(k=2.0, a=0.0), 2, 3, 3),
     "column": (lambda: regressor(fit_intercept="column"), 2, 3, 3),
     "qr": (lambda: regressor(solver="qr"), 2, 2, 2),
     "classifier": (lambda: StretchyClassifier(c=1.0), 2, 4, 4),
