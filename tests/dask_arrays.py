@@ -39,7 +39,7 @@ def tall(kind: str = "dense", shape: tuple[int, int] = (120, 9), seed: int = 0) 
 def _matrix(kind: str, shape: tuple[int, int], seed: int) -> Any:
     rng = np.random.default_rng(seed)
     if kind == "sparse":
-        X = sparse.random_array(shape, density=0.15, rng=rng, format="csr")
+        X = sparse.random_array(shape, density=0.15, random_state=rng, format="csr")
         assert X.nnz < 0.2 * X.shape[0] * X.shape[1]
         return X
     X = rng.standard_normal(shape)

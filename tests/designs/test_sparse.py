@@ -163,7 +163,7 @@ WORK = {
 @pytest.mark.parametrize("work", WORK)
 def test_no_whole_matrix_becomes_dense(work, shape, monkeypatch):
     rng = np.random.default_rng(0)
-    X = sparse.random_array(shape, density=0.01, format="csr", rng=rng)
+    X = sparse.random_array(shape, density=0.01, format="csr", random_state=rng)
     X += sparse.csr_array(([1.0] * shape[0], (np.arange(shape[0]), np.zeros(shape[0], int))), shape)
     y = rng.standard_normal(shape[0])
     densified = Densified(monkeypatch)

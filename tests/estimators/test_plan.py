@@ -116,7 +116,9 @@ def test_blocks_of_dask(shape, name, capfd):
 
 
 def test_sparse_data_is_what_is_stored(capfd):
-    X = sparse.random_array((30, 90), density=0.1, format="csc", rng=np.random.default_rng(2))
+    X = sparse.random_array(
+        (30, 90), density=0.1, format="csc", random_state=np.random.default_rng(2)
+    )
     model, plan = fitted(StretchyRegressor(c=1.0), X, capfd)
     assert_true(model, plan)
     nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes

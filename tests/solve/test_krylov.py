@@ -93,7 +93,7 @@ def test_residual_is_that_of_the_literal_system(shape, k, intercept):
 
 def sparse_sample(M, D):
     rng = np.random.default_rng(0)
-    X = sparse.random_array((M, D), density=0.1, format="csr", rng=rng)
+    X = sparse.random_array((M, D), density=0.1, format="csr", random_state=rng)
     return X, X @ rng.standard_normal(D) + 0.1 * rng.standard_normal(M)
 
 
