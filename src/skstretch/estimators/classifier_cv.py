@@ -29,9 +29,9 @@ class StretchyClassifierCV(Classification, StretchySearch):
     fit_intercept : {True, "column", False}, default=True
         Free (not penalised), the paper's penalised column of ones, or none.
     cv : None, int, splitter or list of splits, default=None
-        None is leave one out, or ten folds where features are selected; an int makes so many stratified
-        folds, or folds of whole groups with ``fit(..., groups=...)``.
-        Groups go to the splitter as ``fit(..., groups=...)``.
+        None is leave one out, or ten folds where features are selected; an int makes so many
+        stratified folds. With ``fit(..., groups=...)`` None leaves one group out, an int makes
+        folds of whole groups (`GroupKFold`), and a splitter is handed the groups.
     scoring : None, str or callable, default=None
         None is minus the balanced error rate, ties broken by the squared error of the scores.
     rule : {"guarded", "best", "1se"}, default="guarded"
