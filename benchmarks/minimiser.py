@@ -64,7 +64,7 @@ def fit(path: str, n_rows: int, n_columns: int) -> dict[str, Any]:
 
 
 def bare_product(n_rows: int, n_columns: int) -> float:
-    """Seconds of processors for one symmetric product Z Z' of this size by BLAS alone, from a slice of it."""
+    """Processor seconds of one product Z Z' of this size by BLAS alone, from a slice of it."""
     width = min(n_columns, 20_000)
     Z = np.random.default_rng(0).standard_normal((width, n_rows))
     times = []

@@ -276,6 +276,23 @@ def refuse_dense(monkeypatch, M):
         monkeypatch.setattr(kind, "todense", toarray)
 
 
+def test_many_trials_over_a_sparse_design_make_nothing_dense():
+    """As many trials as samples, as leave-one-out has them: v of all would be X, dense."""
+    M, D = 150, 60_000
+    X = sparse.random_array((M, D), density=0.01, rng=np.random.default_rng(0), format="csc")
+    quadrant = Quadrant("linear", measure(X, np.ones(M)), 0.0, np.zeros(D))
+    walks = as_design(X, quadrant, columns=np.flatnonzero(~quadrant.moments.constant)).walks()
+    trials = [Trial(1.25, 20.0, row, keep=False) for row in np.eye(M)]
+    tracemalloc.start()
+    try:
+        found = walks.step(trials)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found) == M
+    assert peak < 8 * M * D / 4
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_of_a_map_stays_within_working_memory(order, tmp_path):
     M, D, limit = 60, 120_000, 8

@@ -11,7 +11,15 @@ import numpy as np
 
 from skstretch.core.bridge_walks import PRUNE, Gram, Trial, Walk, phi, runs
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import available_threads, blocks_of, in_threads, shares, working_bytes
+from skstretch.designs.blocks import (
+    BLOCK_BYTES,
+    available_threads,
+    blocks_of,
+    halt_point,
+    in_threads,
+    shares,
+    working_bytes,
+)
 from skstretch.designs.sparse_block import SparseBlock, add_product
 from skstretch.designs.walks import GramSum, added, answer, kept_by, waiting_columns, within
 
@@ -66,7 +74,7 @@ class SparseWalks:
 
         def part(share: int) -> list[Walk]:
             fitted, energy = np.zeros(XT.shape), np.zeros(len(trials))
-            for columns, S, t in self._parts(share):
+            for columns, S, t in self._tiles(share, len(trials)):
                 v = backward(S, t, XT)
                 alpha = np.empty_like(v)
                 for group, k, lam in runs(trials):
@@ -97,7 +105,7 @@ class SparseWalks:
         """``Z'X`` (D x n)."""
         out = np.empty((self.design.shape[1], X.shape[1]))
         for share in self.shares:
-            for columns, S, t in self._parts(share):
+            for columns, S, t in self._tiles(share, X.shape[1]):
                 out[columns] = backward(S, t, X)
         return out
 
@@ -153,10 +161,29 @@ class SparseWalks:
         held = self.held
         return self._made(slice(0, self.design.shape[1])) if held is None else iter(held[share])
 
+    def _tiles(self, share: int, n_vectors: int) -> Iterator[Part]:
+        """Columns of a part of which so many vectors of v stay in the cache: v is dense."""
+        width = max(64, BLOCK_BYTES // (8 * max(1, n_vectors)))
+        for columns, S, t in self._parts(share):
+            for start in range(0, t.size, width):
+                halt_point()
+                stop = min(t.size, start + width)
+                place = slice(columns.start + start, columns.start + stop)
+                yield place, some_columns(S, start, stop), t[start:stop]
+
     def _made(self, share: slice) -> Iterator[Part]:
         for columns, block in self.design.blocks(np.arange(share.start, share.stop)):
             S, t = block.excess(1.0)
             yield slice(share.start + columns.start, share.start + columns.stop), S, t
+
+
+def some_columns(S: Any, start: int, stop: int) -> Any:
+    """Consecutive columns of a CSC matrix; its entries are shared."""
+    if stop - start == S.shape[1]:
+        return S
+    first, last = S.indptr[start], S.indptr[stop]
+    parts = S.data[first:last], S.indices[first:last], S.indptr[start : stop + 1] - first
+    return type(S)(parts, shape=(S.shape[0], stop - start))
 
 
 def backward(S: Any, t: Array, X: Array) -> Array:
