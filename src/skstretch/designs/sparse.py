@@ -82,6 +82,8 @@ class SparseDesign(LocalDesign):
     def _sums(
         self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> list[DualGram]:
+        if not exponents:  # a survey for moments alone
+            return []
         centre = np.zeros(self.shape[1])
         total: list[DualGram] = []
         for columns, grams in self._parts(exponents, weights, log_rows, borders):

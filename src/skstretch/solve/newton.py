@@ -22,8 +22,7 @@ from skstretch.core.bridge_path import derivative, finish, solve_all, space
 from skstretch.core.crossfit import Fold
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
-from skstretch.designs.protocol import Design
-from skstretch.solve.choose import direct_budget
+from skstretch.designs import Design, dual_space
 from skstretch.solve.spec import Space, Spec
 
 KINDS: dict[Intercept, Literal["free", "column", "none"]] = {
@@ -33,8 +32,6 @@ KINDS: dict[Intercept, Literal["free", "column", "none"]] = {
 }
 # bytes of coefficients (or of their derivatives) that are made at a time
 CHUNK_BYTES = 1 << 26
-# z-scores, their directions, and what QR holds beside them
-TALL_COPIES = 4
 
 
 @dataclass(frozen=True)
@@ -141,23 +138,11 @@ class Minimised:
 
 
 def where_of(design: Design, weights: Array, intercept: Intercept) -> Where:
-    """The space of the dual problem of a design.
-
-    At least as many features as samples are walked over as they are stored. Fewer are brought into
-    memory, where their directions take the place of the samples.
-    """
-    (M, D), u = design.shape, np.sqrt(weights)
-    if D == 0:
-        return space(np.zeros((M, 1)), u, KINDS[intercept])
-    if D >= M:
-        return Where(design.walks(), u, KINDS[intercept])
-    if direct_budget() < TALL_COPIES * 8 * M * D:
-        raise MemoryError(
-            f"the exact minimiser (a=0, k < 2) of more samples than features needs {TALL_COPIES} "
-            f"copies of the {design.shape} z-scores in memory; use k=2."
-        )
-    Z = design.row_features(np.arange(M)).excess(1.0)
-    return space(np.asfortranarray(Z), u, KINDS[intercept])
+    """The space of the dual problem of a design; one column of zeros stands for no features."""
+    u, kind = np.sqrt(weights), KINDS[intercept]
+    if design.shape[1] == 0:
+        return space(np.zeros((u.size, 1)), u, kind)
+    return dual_space(design, u, kind)
 
 
 def minimise(design: Design, Y: Array, weights: Array, spec: Spec) -> Minimised:
