@@ -1,10 +1,13 @@
 """From a design of any storage to the exact minimiser, against z-scores in memory."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
 
+from skstretch.core.bridge_loo import leave_one_out, refits
 from skstretch.core.bridge_path import approximate_loo, finish, solve, space
 from skstretch.core.quadrant import Quadrant
 from skstretch.designs import as_design, dual_space, measure, tidy
@@ -147,3 +150,40 @@ def test_an_array_beyond_memory_says_so():
         where = dual_space(design, np.ones(3000))
         with pytest.raises(MemoryError, match="3,000 samples and 8 directions"):
             np.asarray(where.Q)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("storage", ["map", "sparse", "dask"])
+def test_left_out_samples_and_folds_of_tall_data_beyond_memory(storage, intercept, tmp_path):
+    design, Z, u, y = problem(storage, (150, 9), tmp_path)
+    folds = [np.arange(0, 40), np.array([40, 41, 44]), np.arange(100, 150)]
+
+    def left_out(where):
+        s, point = solve(where, 1.25, 0.5, y)
+        return leave_one_out(s, point, y).residual, np.concatenate(refits(s, point, y, folds))
+
+    true = left_out(space(Z, u, intercept))
+    with sklearn.config_context(working_memory=0.008):
+        where = dual_space(design, u, intercept)
+        assert isinstance(where, WalkedSpace)
+        found = left_out(where)
+    for a, b in zip(found, true, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * np.abs(b).max())
+
+
+def test_folds_of_tall_data_form_nothing_as_large_as_samples_by_fold(tmp_path):
+    M = 6000
+    X = np.random.default_rng(0).standard_normal((M, 6))
+    design = as_design(X, Quadrant("linear", measure(X, np.ones(M)), 0.0, np.zeros(6)))
+    y, folds = X[:, 0] + np.sin(np.arange(M)), np.array_split(np.arange(M), 3)
+    for memory in (1024, 0.2):
+        with sklearn.config_context(working_memory=memory):
+            s, point = solve(dual_space(design, np.ones(M)), 1.25, 0.5, y)
+            tracemalloc.start()
+            try:
+                found = refits(s, point, y, folds)
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+        assert sum(map(len, found)) == M
+        assert peak < 8 * M * len(folds[0]) / 10

@@ -223,15 +223,11 @@ def refitted(
 ) -> list[tuple[Array, Array]]:
     """For each fold S the residuals y − ŷ (|S|) by the model fitted without it, and its e (T).
 
-    Start: e − B_c[:, S] (B_SS)⁻¹ e_S, which is zero on S. The problem of a fold is the full one
-    with weights zero on S, so the walk that solves it also predicts S; all folds share walks.
+    The problem of a fold is the full one with weights zero on S, so the walk that solves it also
+    predicts S; all folds share walks.
     """
-    starts, e = [], s.residual(point, y)
-    for S in folds:
-        C = columns(s, point, S)
-        x = e - C @ np.linalg.lstsq(C[S], e[S], rcond=None)[0]
-        x[S] = 0.0
-        starts.append(x)
+    e = s.residual(point, y)
+    starts = [started(s, point, e, S) for S in folds]
     if s.Q is not None:
         rows = augmented(s, y)
         return [rows.without(point.problem, S, x, tol) for S, x in zip(folds, starts, strict=True)]
@@ -240,6 +236,20 @@ def refitted(
     for at in range(0, len(folds), size):
         out += together(s, point, y, folds[at : at + size], starts[at : at + size], tol)
     return out
+
+
+def started(s: Space, point: Point, e: Array, S: Index) -> Array:
+    """Where the problem without S starts: e − B_c[:, S] (B_SS)⁻¹ e_S, which is zero on S.
+
+    Large folds of a tall space start from e itself: nothing M×|S| is formed, and the directions
+    know of few samples each.
+    """
+    x = e.copy()
+    if s.Q is None or len(S) <= s.Q.shape[1]:
+        C = columns(s, point, S)
+        x -= C @ np.linalg.lstsq(C[S], e[S], rcond=None)[0]
+    x[S] = 0.0
+    return x
 
 
 def without(s: Space, S: Index) -> Space:
@@ -314,6 +324,6 @@ def augmented(s: Space, y: Array) -> Rows:
     R = s.walks.transposed(np.eye(Q.shape[1])).T
     if s.intercept == "free":
         # diag(u) Z = Q R + u z̄ᵀ, and z̄ goes with the intercept: the row of zeros stands for it.
-        Q = np.column_stack([Q, s.u / np.linalg.norm(s.u)])
+        Q = s.beside_root()
         R = np.vstack([R, np.zeros(R.shape[1])])
     return Rows(s, y, Q, R, Q.T @ (s.u * y), s.u**2 @ Z)

@@ -53,6 +53,10 @@ class Space:
     Q: Array | None = None
     Z: Array | None = None
 
+    def beside_root(self) -> Array:
+        """Q and beside it u/‖u‖, the direction of a free intercept (M×(T+1))."""
+        return np.column_stack([self.tall[0], self.u / np.linalg.norm(self.u)])
+
     def centre(self, x: Array) -> Array:
         """x − u uᵀx/uᵀu for a free intercept, else x (M or M×q)."""
         if self.intercept != "free":

@@ -9,7 +9,7 @@ u the root weights and m the weighted mean under a free intercept: R comes from 
 rows, and nothing M x M is ever formed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -120,6 +120,12 @@ class WalkedSpace(Space):
     def _lengths(self) -> Array:
         rows: Any = self.Q
         return np.asarray(rows.forms())
+
+    def beside_root(self) -> Array:
+        rows: Any = self.Q
+        assert rows.G is not None
+        G = np.hstack([rows.G, np.zeros((len(rows.G), 1))])
+        return _as_array(replace(rows, G=G, g=np.append(rows.g, 1.0 / np.linalg.norm(self.u))))
 
     def outside(self) -> Array:
         free = self.u**2 / (self.u @ self.u) if self.intercept == "free" else 0.0
