@@ -12,6 +12,7 @@ import dask.array as da
 import distributed
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skstretch import StretchyRegressor, StretchyRegressorCV
@@ -196,6 +197,22 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(cluster, client, here, y):
     assert not alive(pid)
     assert np.array_equal(model.coef_, here.coef_)
     assert np.array_equal(model.dual_coef_, here.dual_coef_)
+    client.wait_for_workers(2)
+
+
+def test_the_exact_minimiser_has_the_same_bits_after_a_worker_was_killed(cluster, client, y):
+    """Killed in the Newton steps: twelve blocks a walk, about ten walks."""
+    model = StretchyRegressor(a=0, k=1.25, c=0.1)
+    with dask.config.set(scheduler="threads"):
+        true = clone(model).fit(make(), y)
+    assert np.array_equal(clone(model).fit(make(), y).coef_, true.coef_)
+    pid = next(iter(cluster.workers.values())).pid
+    timer = after(1.2, lambda: os.kill(pid, signal.SIGKILL))
+    model.fit(make(pause=0.1), y)
+    timer.join()
+    assert not alive(pid)
+    assert np.array_equal(model.coef_, true.coef_)
+    assert model.dual_gap_ <= 1e-10
     client.wait_for_workers(2)
 
 

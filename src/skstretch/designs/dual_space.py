@@ -11,7 +11,7 @@ rows, and nothing M x M is ever formed.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -123,9 +123,9 @@ class WalkedSpace(Space):
 
     def beside_root(self) -> Array:
         rows: Any = self.Q
-        assert rows.G is not None
         G = np.hstack([rows.G, np.zeros((len(rows.G), 1))])
-        return _as_array(replace(rows, G=G, g=np.append(rows.g, 1.0 / np.linalg.norm(self.u))))
+        more = replace(rows, G=G, g=np.append(rows.g, 1.0 / np.linalg.norm(self.u)))
+        return cast(Array, more)
 
     def outside(self) -> Array:
         free = self.u**2 / (self.u @ self.u) if self.intercept == "free" else 0.0
@@ -153,16 +153,11 @@ def dual_space(design: Design, u: Array, intercept: Intercept = "free") -> Space
     Q, Z = Rows(design, u, G, g), Rows(design, np.ones(n_rows), None, np.zeros(n_columns))
     # Q, its factor and a copy
     if 3 * 8 * n_rows * max(1, g.size) > working_bytes():
-        return WalkedSpace(DenseWalks(R), u, intercept, None, _as_array(Q), _as_array(Z))
+        return WalkedSpace(DenseWalks(R), u, intercept, None, cast(Array, Q), cast(Array, Z))
     # what rounding has left of the angles goes into R
     left, right = np.linalg.qr(np.asarray(Q))
     U, s, Vt = np.linalg.svd(right @ R, full_matrices=False)
-    return Space(DenseWalks(s[:, None] * Vt), u, intercept, None, left @ U, _as_array(Z))
-
-
-def _as_array(rows: Rows) -> Any:
-    """Rows where an array is expected: they answer to all that is asked of one."""
-    return rows
+    return Space(DenseWalks(s[:, None] * Vt), u, intercept, None, left @ U, cast(Array, Z))
 
 
 def directions(factor: Array, n_rows: int, intercept: Intercept) -> tuple[Array, Array, Array]:
