@@ -11,6 +11,7 @@ from skstretch.core.features import ExpFeatures, PlainFeatures
 from skstretch.core.primal import primal_system
 from skstretch.core.primal_gram import primal_grams
 from skstretch.core.stretch import Intercept, is_safe, scaled_penalty
+from skstretch.exceptions import IllConditionedWarning
 from tests.references import (
     INTERCEPTS,
     exact_solution,
@@ -109,7 +110,9 @@ def test_row_scales_with_penalty_and_intercept(c, intercept):
     predictions = reference.predict(P)
     for solver in ["auto", "dual", "qr"] if np.isinf(c) else ["auto", "dual"]:
         params = {"quadrant": "identity", "fit_intercept": intercept, "solver": solver}
-        model = StretchyRegressor(1.1, c, **params).fit(P, y)
+        # beside a target of ordinary size the prediction of the last row is rounding, and said so
+        with pytest.warns(IllConditionedWarning, match=r"features reach exp\(84\)"):
+            model = StretchyRegressor(1.1, c, **params).fit(P, y)
         assert relative_error(model.coef_, model.intercept_, reference) < 1e-11
         # every row is predicted in its own scale
         size = P @ np.abs(model.coef_) + abs(model.intercept_)
