@@ -1,6 +1,7 @@
 """Settings and fixtures that every test shares."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,11 @@ from hypothesis import settings
 
 # Draw into memory, also in the subprocesses of a test. Set before anything imports matplotlib.
 os.environ["MPLBACKEND"] = "Agg"
+
+# A shell starts what runs in its background with Ctrl-C ignored, and programs that the tests start
+# would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run, and no verdict from the clock of a busy machine.
 settings.register_profile("skstretch", derandomize=True, deadline=None)
