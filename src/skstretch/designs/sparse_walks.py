@@ -162,8 +162,11 @@ class SparseWalks:
         return self._made(slice(0, self.design.shape[1])) if held is None else iter(held[share])
 
     def _tiles(self, share: int, n_vectors: int) -> Iterator[Part]:
-        """Columns of a part of which so many vectors of v stay in the cache: v is dense."""
-        width = max(64, BLOCK_BYTES // (8 * max(1, n_vectors)))
+        """Columns of a part of which so many vectors of v stay in the cache: v is dense.
+
+        The threads share the memory of one block.
+        """
+        width = max(64, BLOCK_BYTES // (8 * max(1, n_vectors) * len(self.shares)))
         for columns, S, t in self._parts(share):
             for start in range(0, t.size, width):
                 halt_point()
