@@ -338,7 +338,7 @@ def test_dask_has_the_same_bits_whoever_works(storage, tmp_path):
         with (
             LocalCluster(
                 n_workers=n_workers, threads_per_worker=threads, processes=False,
-                dashboard_address=None,
+                dashboard_address=":0",
             ) as cluster,
             Client(cluster),
         ):  # fmt: skip

@@ -10,7 +10,7 @@ import skstretch
 from skstretch import StretchyRegressor
 from skstretch.designs import measure, tidy
 
-PARAMS = {"a": 0.0, "c": 10.0, "fit_intercept": False}
+PARAMS = {"a": 0.0, "k": 2.0, "c": 10.0, "fit_intercept": False}
 
 
 def data(offset, n_samples=20):

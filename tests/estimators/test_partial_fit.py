@@ -54,7 +54,7 @@ def assert_same_model(found, expected, X, rtol=1e-10):
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("intercept", [True, "column", False])
 @pytest.mark.parametrize(
-    ("k", "a"), [(1.05, -0.2), (1.05, -3.0), (1.5, -0.2), (2.0, -0.2), (1.5, 0.0)]
+    ("k", "a"), [(1.05, -0.2), (1.05, -3.0), (1.5, -0.2), (2.0, -0.2), (2.0, 0.0)]
 )
 def test_batches_equal_one_fit(split, intercept, k, a):
     X, y = data()

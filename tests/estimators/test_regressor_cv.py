@@ -426,7 +426,7 @@ def test_interrupt_in_a_search(fitted_before):
     np.testing.assert_array_equal(model.coef_, StretchyRegressorCV(**FEW).fit(X, y).coef_)
 
 
-@pytest.mark.parametrize("step", ["finished_model", "results_table", "judge", "warn_at_edge"])
+@pytest.mark.parametrize("step", ["finished_model", "results_table", "judge", "helpful_edge"])
 def test_interrupt_at_any_step(step, monkeypatch):
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt

@@ -151,15 +151,15 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
     quadrant, used = _quadrant(header, arrays), arrays.take("used", Rule(kinds="b", ndim=1))
     level = arrays.take("level", Rule(ndim=1, finite=True))
     D, M, t = quadrant.b.size, int(used.sum()), level.size
-    coef = arrays.take("coef", Rule((t, D), finite=True))
-    if _is_of_old(header, quadrant):
-        # (P - 1) coef + level, as it was, is (P - exp(b)) coef + level
-        level = level + coef @ np.expm1(quadrant.b)
     spaces, solvers = field_list(header, "spaces", str), field_list(header, "solvers", str)
     has_dual, p = field_list(header, "has_dual", bool), len(spaces)
     rows = _rows(header, used)
     if p not in (1, t) or min(t, D, rows) < 1 or not len(solvers) == len(has_dual) == p:
         raise ModelFileError(f"it has {p} fits of {t} targets on {M} samples of {D} features.")
+    coef = arrays.take("coef", Rule((t, D), finite=True))
+    if _is_of_old(header, quadrant):
+        # (P - 1) coef + level, as it was, is (P - exp(b)) coef + level
+        level = level + coef @ np.expm1(quadrant.b)
     beta, log_beta = _dual(arrays, any(has_dual), M, t, p)
     steps = _steps(header, p)
     parts = Parts(
