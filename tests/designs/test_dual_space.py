@@ -114,7 +114,9 @@ def test_tall_factor_takes_one_walk_over_the_rows():
 
 
 def test_tall_sparse_is_dense_by_blocks_of_rows_only(monkeypatch):
-    X = sparse.random_array((5000, 40), density=0.05, rng=np.random.default_rng(0), format="csc")
+    X = sparse.random_array(
+        (5000, 40), density=0.05, random_state=np.random.default_rng(0), format="csc"
+    )
     design = as_design(X, Quadrant("linear", measure(X, np.ones(5000)), 0.0, np.zeros(40)))
     largest = []
     real = sparse.csr_array.toarray
@@ -135,7 +137,9 @@ def test_tall_sparse_is_dense_by_blocks_of_rows_only(monkeypatch):
 
 def test_wide_sparse_is_solved_without_dense_columns(monkeypatch):
     M = 30
-    X = sparse.random_array((M, 2000), density=0.03, rng=np.random.default_rng(0), format="csc")
+    X = sparse.random_array(
+        (M, 2000), density=0.03, random_state=np.random.default_rng(0), format="csc"
+    )
     quadrant = Quadrant("linear", measure(X, np.ones(M)), 0.0, np.zeros(2000))
     design = as_design(X, quadrant, columns=np.flatnonzero(~quadrant.moments.constant))
     refuse_dense(monkeypatch, M)

@@ -248,7 +248,7 @@ def test_sparse_is_never_dense(density, memory, monkeypatch):
     """Only products (M x M) may become dense, and frequent columns no more than a block."""
     rng = np.random.default_rng(0)
     M, D = 40, 5000
-    X = sparse.random_array((M, D), density=density, rng=rng, format="csc")
+    X = sparse.random_array((M, D), density=density, random_state=rng, format="csc")
     quadrant = Quadrant("linear", measure(X, np.ones(M)), 0.0, np.zeros(D))
     used = np.flatnonzero(~quadrant.moments.constant)
     walks = as_design(X, quadrant, columns=used).walks()
@@ -278,7 +278,9 @@ def refuse_dense(monkeypatch, M):
 def test_many_trials_over_a_sparse_design_make_nothing_dense():
     """As many trials as samples, as leave-one-out has them: v of all would be X, dense."""
     M, D = 150, 60_000
-    X = sparse.random_array((M, D), density=0.01, rng=np.random.default_rng(0), format="csc")
+    X = sparse.random_array(
+        (M, D), density=0.01, random_state=np.random.default_rng(0), format="csc"
+    )
     quadrant = Quadrant("linear", measure(X, np.ones(M)), 0.0, np.zeros(D))
     walks = as_design(X, quadrant, columns=np.flatnonzero(~quadrant.moments.constant)).walks()
     trials = [Trial(1.25, 20.0, row, keep=False) for row in np.eye(M)]
