@@ -29,7 +29,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house wheel clean
+.PHONY: help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house docs docs-serve wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -66,7 +66,7 @@ test test-slow test-lowest: export MPLBACKEND := Agg
 test: $(VENV)/.dev ## run the tests and the examples in the docstrings
 	$(PY) -m pytest -n $(WORKERS)
 
-test-slow: $(VENV)/.dev ## run only the tests marked slow
+test-slow: $(VENV)/.dev $(VENV)/.docs ## run only the tests marked slow
 	$(PY) -m pytest -n $(WORKERS) -m slow
 
 test-lowest: $(LOWEST)/.floors ## run the tests with the oldest packages that pyproject.toml allows
@@ -103,16 +103,26 @@ accuracy: $(VENV)/.dev ## measure correct digits, write docs/accuracy.md
 house: $(VENV)/.dev ## measure how the package is cut, rewrite the table of CONTRIBUTING.md
 	$(PY) tools/house.py --write
 
+# The site: pages, reference and gallery; every example of the gallery is run. pip needs the network
+# for the first time, the build itself never does. Warnings are errors.
+SITE := build/site
+docs: $(VENV)/.docs ## build the documentation into build/site, and run the gallery
+	$(PY) -m sphinx -W --keep-going -q -b html -d build/doctrees docs $(SITE)
+	@echo "The site is $(SITE)/index.html; open it in a browser, or call make docs-serve."
+
+docs-serve: docs ## build the documentation and show it at http://localhost:8000
+	$(PY) -m http.server --directory $(SITE) --bind 127.0.0.1 8000
+
 wheel: $(VENV)/.created ## build the wheel and the source archive into dist/
 	$(PY) -m pip install --quiet 'build>=1.2'
 	$(PY) -m build --outdir dist .
 
 clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)
-	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests reproduction benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Four stamps, each more than the one before: the bare environment, what the demo needs, the tools
-# for daily work, what the reproduction needs.
+# Five stamps, each more than the one before: the bare environment, what the demo needs, the tools
+# for daily work, what the reproduction needs; and beside the last what the site needs.
 # `--clear` lets an interrupted build start over; `pip install --group` needs pip 25.1.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -133,6 +143,10 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.created
 
 $(VENV)/.reproduction: pyproject.toml | $(VENV)/.dev
 	$(PY) -m pip install --quiet --group reproduction
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.created
+	$(PY) -m pip install --quiet --editable '.[docs,plot,cli,report,dask,onnx,frames]'
 	@touch $@
 
 $(LOWEST)/.floors: pyproject.toml tools/floors.py

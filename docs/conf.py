@@ -1,0 +1,138 @@
+"""The site: `make docs` builds it into build/site, without asking the network for anything."""
+
+import importlib
+import importlib.util
+import os
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+# One thread for each product: examples are small, and their times are printed.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["MPLBACKEND"] = "Agg"
+
+from skstretch import __version__  # noqa: E402  after the settings that it would read too late
+
+project = "skstretch"
+author = "The skstretch developers"
+copyright = "the skstretch developers, BSD-3-Clause"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+    "commands",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_ext", "gallery/**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+nitpicky = False
+today_fmt = "%Y-%m-%d"
+
+# Markdown: the pages are read on the site and as they lie in the repository.
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_block", "attrs_inline"]
+myst_heading_anchors = 4
+suppress_warnings = ["config.cache"]  # functions in the configuration cannot be compared
+
+# The reference: docstrings in numpydoc's form, one page a class or function.
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+numpydoc_use_plots = False
+
+
+def own_methods(fullname):
+    """Public methods of a class that are written here, in the order of the alphabet."""
+    module, _, name = fullname.rpartition(".")
+    cls = getattr(importlib.import_module(module), name)
+    found = [
+        method
+        for method in dir(cls)
+        if not method.startswith("_") and callable(getattr(cls, method, None))
+    ]
+    here = "skstretch."
+    return [m for m in found if getattr(getattr(cls, m), "__module__", "").startswith(here)]
+
+
+autosummary_context = {"own_methods": own_methods}
+
+# Mathematics: MathJax from a package, copied beside the pages.
+mathjax_path = "mathjax/tex-chtml.js"
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "plain"
+bibtex_reference_style = "author_year"
+
+# The gallery: every example runs when the site is built.
+warnings.filterwarnings("ignore", message=".*Matplotlib is currently using agg.*")
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "ignore_pattern": r"demo\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+    "junit": "../gallery.xml",  # seconds of every example, in build/
+    "show_signature": False,
+    "min_reported_time": 0,
+    "abort_on_example_error": True,
+    "matplotlib_animations": False,
+    "image_scrapers": ("matplotlib",),
+    "doc_module": ("skstretch",),
+    "reference_url": {"skstretch": None},
+    "backreferences_dir": "api/generated/used",
+    "inspect_global_variables": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"skstretch {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = [("from_file.js", {"priority": 50})]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "skstretch"},
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+    "show_nav_level": 2,
+}
+html_sidebars = {"index": []}
+
+
+def copy_mathjax(app):
+    """Put MathJax and its fonts where the pages look for them: about 2 MB."""
+    if app.builder.format != "html":
+        return
+    home = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
+    source, target = home / "static" / "mathjax", Path(app.outdir) / "_static" / "mathjax"
+    fonts = Path("output", "chtml", "fonts", "woff-v2")
+    shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
+    shutil.copy(source / "tex-chtml.js", target)
+
+
+def setup(app):
+    app.connect("build-finished", lambda app, error: error or copy_mathjax(app))
