@@ -72,10 +72,11 @@ test-slow: $(VENV)/.dev $(VENV)/.docs ## run only the tests marked slow
 test-lowest: $(LOWEST)/.floors ## run the tests with the oldest packages that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -W default::DeprecationWarning $(TESTS)
 
-check: $(VENV)/.dev ## lint, format, types and the import rule
+check: $(VENV)/.dev ## lint, format, types, docstrings and the import rule
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) tools/docstrings.py
 	$(PY) -m pytest -q tests/test_architecture.py
 
 format: $(VENV)/.dev ## apply ruff's fixes and format

@@ -81,12 +81,24 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
         ``label``, ``scores`` as in `decision_function` and, unless it was calibrated with
         isotonic regression or not at all, ``probabilities`` as in `predict_proba`.
 
+    See Also
+    --------
+    save : A file from which the whole model comes back.
+
     Notes
     -----
     Standardise, bound, ``exp(a z + b)``, one product. The excess ``exp(L) - 1`` is formed as
     ``tanh(L/2) (exp(L) + 1)``, which keeps its digits where L is small, so that the float64 graph
     agrees with `predict` to about 1e-14 relative to the largest term. Only the features whose
     coefficients are not zero are read. Unlike `predict`, a graph does not refuse NaN.
+
+    Examples
+    --------
+    >>> import skstretch
+    >>> model = skstretch.StretchyRegressor().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0])
+    >>> graph = skstretch.to_onnx(model)
+    >>> [output.name for output in graph.graph.output]
+    ['prediction']
     """
     _check(model, dtype)
     onnx = imported_onnx()

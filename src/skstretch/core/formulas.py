@@ -17,15 +17,25 @@ def solve_dual(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
 
     Parameters
     ----------
-    P : array of shape (M, D)
-        Non-negative; of any sign at ``k = 2``.
-    y : array of shape (M,) or (M, t)
-    k, c : float
-        ``c = np.inf`` gives the unregularised limit ``Q' (P Q')^-1 y``.
+    P : array-like of shape (n_samples, n_features)
+        Features, not negative; of any sign at ``k = 2``.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Targets.
+    k : float
+        Stretching power, above 1.
+    c : float
+        Inverse strength of regularisation; ``np.inf`` gives the limit without any.
 
     Returns
     -------
-    alpha : array of shape (D,) or (D, t)
+    alpha : ndarray of shape (n_features,) or (n_features, n_targets)
+        Coefficients.
+
+    See Also
+    --------
+    solve_primal : The equal form for more samples than features.
+    solve_qr : Slower, and accurate where the others lose digits.
+    skstretch.StretchyRegressor : The estimator, with intercept and weights.
 
     Examples
     --------
@@ -43,7 +53,34 @@ def solve_dual(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
 def solve_primal(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
     """``alpha = (Q'P + I/(ck))^-1 Q'y`` with ``Q = P**(1/(k-1))``: for M >= D.
 
-    Equal to `solve_dual` in exact arithmetic; see there for the parameters.
+    Equal to `solve_dual` in exact arithmetic.
+
+    Parameters
+    ----------
+    P : array-like of shape (n_samples, n_features)
+        Features, not negative; of any sign at ``k = 2``.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Targets.
+    k : float
+        Stretching power, above 1.
+    c : float
+        Inverse strength of regularisation; ``np.inf`` gives the limit without any.
+
+    Returns
+    -------
+    alpha : ndarray of shape (n_features,) or (n_features, n_targets)
+        Coefficients.
+
+    See Also
+    --------
+    solve_dual : The equal form for fewer samples than features.
+    solve_qr : Slower, and accurate where the others lose digits.
+
+    Examples
+    --------
+    >>> from skstretch.core import solve_primal
+    >>> solve_primal([[1.0], [2.0]], [3.0, 6.0], k=1.5, c=float("inf")).round(12).tolist()
+    [3.0]
     """
     features, r, lam, Y = _checked(P, y, k, c)
     system = array_primal_system(features, r, lam)
@@ -55,7 +92,31 @@ def solve_primal(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
 def solve_qr(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
     """The same solution by sorted, pivoted QR of Q: slower, and accurate where they lose digits.
 
-    See `solve_dual` for the parameters.
+    Parameters
+    ----------
+    P : array-like of shape (n_samples, n_features)
+        Features, not negative; of any sign at ``k = 2``.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Targets.
+    k : float
+        Stretching power, above 1.
+    c : float
+        Inverse strength of regularisation; ``np.inf`` gives the limit without any.
+
+    Returns
+    -------
+    alpha : ndarray of shape (n_features,) or (n_features, n_targets)
+        Coefficients.
+
+    See Also
+    --------
+    solve_dual, solve_primal : The same by LU.
+
+    Examples
+    --------
+    >>> from skstretch.core import solve_qr
+    >>> solve_qr([[1.0, 2.0]], [5.0], k=2.0, c=float("inf")).round(12).tolist()
+    [1.0, 2.0]
     """
     features, r, lam, Y = _checked(P, y, k, c)
     M, D = features.shape
@@ -119,6 +180,26 @@ def expected_coef(P: ArrayLike, alpha: ArrayLike, k: float, c: float) -> Array:
     ``A = Q'(K + lam I)^-1`` for M < D, ``A = (C + lam I)^-1 Q'`` for M >= D. For M >= D and
     ``c -> inf`` the estimator is unbiased whatever k is.
 
+    Parameters
+    ----------
+    P : array-like of shape (n_samples, n_features)
+        Features, not negative; of any sign at ``k = 2``.
+    alpha : array-like of shape (n_features,)
+        The true coefficients.
+    k : float
+        Stretching power, above 1.
+    c : float
+        Inverse strength of regularisation.
+
+    Returns
+    -------
+    expected : ndarray of shape (n_features,)
+        Mean of the estimated coefficients over the noise.
+
+    See Also
+    --------
+    coef_covariance : Their spread.
+
     Examples
     --------
     >>> import numpy as np
@@ -136,10 +217,30 @@ def coef_covariance(P: ArrayLike, k: float, c: float, noise_covariance: ArrayLik
 
     Parameters
     ----------
-    P : array of shape (M, D)
-    k, c : float
-    noise_covariance : float, array of shape (M,) or (M, M)
+    P : array-like of shape (n_samples, n_features)
+        Features, not negative; of any sign at ``k = 2``.
+    k : float
+        Stretching power, above 1.
+    c : float
+        Inverse strength of regularisation.
+    noise_covariance : float or array-like of shape (n_samples,) or (n_samples, n_samples)
         The variance of every noise term, one for each, or their full covariance.
+
+    Returns
+    -------
+    covariance : ndarray of shape (n_features, n_features)
+        Covariance of the estimated coefficients.
+
+    See Also
+    --------
+    expected_coef : Their mean.
+    skstretch.StretchyRegressor.coef_covariance : The same of a fitted model.
+
+    Examples
+    --------
+    >>> from skstretch.core import coef_covariance
+    >>> coef_covariance([[1.0], [1.0]], 2.0, float("inf"), 1.0).round(12).tolist()
+    [[0.5]]
     """
     P = np.asarray(P, dtype=np.float64)
     M = P.shape[0]

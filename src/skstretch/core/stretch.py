@@ -32,6 +32,20 @@ def checked_number(name: str, value: Any, hint: str) -> float:
 def stretch_exponent(k: float) -> float:
     """``r = 1/(k - 1)``, the power that turns features P into stretched features Q.
 
+    Parameters
+    ----------
+    k : float
+        Stretching power, above 1.
+
+    Returns
+    -------
+    r : float
+        The exponent.
+
+    See Also
+    --------
+    penalty : What k and c add to the diagonal.
+
     Examples
     --------
     >>> from skstretch.core import stretch_exponent
@@ -48,6 +62,22 @@ def stretch_exponent(k: float) -> float:
 
 def penalty(c: float, k: float) -> float:
     """``lambda = 1/(c k)``; zero for ``c = inf``, the unregularised limit.
+
+    Parameters
+    ----------
+    c : float
+        Inverse strength of regularisation, positive.
+    k : float
+        Stretching power, above 1.
+
+    Returns
+    -------
+    lam : float
+        What is added to the diagonal of the system.
+
+    See Also
+    --------
+    stretch_exponent : The other number that k stands for.
 
     Examples
     --------
@@ -136,6 +166,22 @@ class Intercept(Enum):
 def keep_count(density: float, n_features: int) -> int:
     """How many features a density keeps: ``ceil(density * n)`` for a share, itself for a count.
 
+    Parameters
+    ----------
+    density : float or int
+        Share of the features in (0, 1], or their number.
+    n_features : int
+        How many there are.
+
+    Returns
+    -------
+    count : int
+        How many are kept, at least one.
+
+    See Also
+    --------
+    strongest : Which ones.
+
     Examples
     --------
     >>> from skstretch.core import keep_count
@@ -164,6 +210,30 @@ def selects(densities: Iterable[float], n_features: int) -> bool:
 
 
 def strongest(coef: Array, count: int) -> Index:
-    """Indices of the `count` largest ``|coef|`` in increasing order; ties go to the lower index."""
+    """Find the `count` largest ``|coef|``; ties go to the lower index.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_features,)
+        Coefficients.
+    count : int
+        How many to keep.
+
+    Returns
+    -------
+    kept : ndarray of shape (count,)
+        Their indices in increasing order.
+
+    See Also
+    --------
+    keep_count : How many a density keeps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstretch.core import strongest
+    >>> strongest(np.array([0.5, -3.0, 0.1, 2.0]), 2).tolist()
+    [1, 3]
+    """
     order = np.argsort(-np.abs(coef), kind="stable")
     return np.sort(order[:count])

@@ -122,7 +122,18 @@ Returns
 -------
 Bunch or (X, y)
 {gives}
+
+See Also
+--------
+list_datasets : All sets, and where each would come from.
+
+Examples
+--------
 {shown}"""
+# Where no example can be run without a file or the network.
+SHOWN = """>>> from skstretch.datasets import fetch_{name}
+>>> X, y = fetch_{name}(return_X_y=True)  # doctest: +SKIP
+"""
 
 
 def _documentation(dataset: Dataset, choice: Choice | None, more: str, shown: str) -> str:
@@ -135,7 +146,7 @@ def _documentation(dataset: Dataset, choice: Choice | None, more: str, shown: st
         **vars(dataset) | {"gives": textwrap.indent("\n".join(gives), "    ")},
         more=f"\n{more}\n" if more else "",
         choice=keyword,
-        shown=f"\nExamples\n--------\n{shown}" if shown else "",
+        shown=shown or SHOWN.format(name=dataset.name),
     )
 
 
@@ -234,6 +245,10 @@ def list_datasets(*, data_home: Folder = None) -> list[dict[str, Any]]:
     list of dict
         ``name, table, domain, task, kind, features, samples, train, valid, test, where``; the
         sizes of the parts are None for the sets of Table 2. Nothing is read or fetched.
+
+    See Also
+    --------
+    make_spectra : Generated data.
 
     Examples
     --------

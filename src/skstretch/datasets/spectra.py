@@ -55,6 +55,10 @@ def make_spectra(
         With ``data`` of shape (n_samples, n_wavelengths), ``target`` (the concentration of the
         first dye), ``feature_names`` (wavelengths in nm) and ``DESCR``.
 
+    See Also
+    --------
+    fetch_corn : Measured spectra.
+
     Examples
     --------
     >>> from skstretch.datasets import make_spectra

@@ -81,6 +81,11 @@ class StretchyModel(Learner):
         For models that were fitted in the dual form to a wide Dask array with ``density=1.0``:
         ``alpha = Q' beta`` is one walk over the blocks, and no worker needs more than its own. Use
         it to store more coefficients than should travel, ``model.lazy_coef().to_zarr(...)``.
+
+        Returns
+        -------
+        coef : dask.array.Array
+            In the shape of ``coef_``.
         """
         check_is_fitted(self)
         coef = lazy_coefficients(self._state.model)
@@ -122,15 +127,18 @@ class StretchyModel(Learner):
 
         Parameters
         ----------
-        along : {"k", "c"}
-        values : sequence of float or None
+        along : {"c", "k"}, default="c"
+            What changes.
+        values : sequence of float or None, default=None
             Values to fit at, on the data of this fit; by default nine k in [1.1, 2], or 13 values
             of c around the fitted one.
 
         Returns
         -------
-        values : array of shape (n_values,)
-        effects : array of shape (n_values, n_features) or (n_values, n_targets, n_features)
+        values : ndarray of shape (n_values,)
+            The values in use.
+        effects : ndarray of shape (n_values, n_features) or (n_values, n_targets, n_features)
+            Effect of one standard deviation of every feature at each of them.
         """
         check_is_fitted(self)
         if along not in ("k", "c"):

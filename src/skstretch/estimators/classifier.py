@@ -134,20 +134,52 @@ class Classification(ClassifierMixin, StretchyModel):
         return self._outputs(X) - self._decision.cuts.astype(self.coef_.dtype)
 
     def decision_function(self, X: Any) -> Array:
-        """Scores less their cut: (n_samples,) for two classes, else (n_samples, n_classes)."""
+        """Score new samples, the cut already subtracted; lazy for a Dask array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One column for two classes: positive for the second. Else the largest wins.
+        """
         outputs = self._cut_outputs(X)
         return cast(Array, self._state.flat(outputs))
 
     def predict(self, X: Any) -> Any:
-        """The class of every sample: positive score, or largest; lazy for a Dask array."""
+        """Predict the class of new samples; lazy for a Dask array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples: an array, a frame, a sparse matrix, a memory map or a Dask array.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            The class with a positive score, or with the largest.
+        """
         outputs = self._cut_outputs(X)
         return lazily(partial(_named, self.classes_), outputs)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, (n_samples, n_classes); their argmax is `predict`.
+        """Predict probabilities of the classes; their argmax is `predict`.
 
         A sigmoid of the score (for more classes a softmax with one temperature), fitted on exact
         out-of-fold scores; or an isotonic curve through one half at the cut.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
         """
         outputs = self._cut_outputs(X)
         decision = self._decision
@@ -254,13 +286,20 @@ class StretchyClassifier(Classification):
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-    threshold_ : float, or array of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    threshold_ : float or ndarray of shape (n_classes,)
         The cut that `decision_function` subtracts.
-    coef_ : array of shape (n_features,) for two classes, else (n_classes, n_features)
+    coef_ : ndarray of shape (n_features,) or (n_classes, n_features)
+        Weights of the transformed features; one row for two classes.
     intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_, n_iter_, residual_
     dual_gap_, n_features_in_, n_samples_seen_
         As in `StretchyRegressor`, with one target for two classes.
+
+    See Also
+    --------
+    StretchyClassifierCV : Finds a, k, c and density itself.
+    StretchyRegressor : The same for numbers.
 
     Examples
     --------
@@ -309,7 +348,22 @@ class StretchyClassifier(Classification):
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyClassifier":
-        """Fit to X of shape (n_samples, n_features) and labels y of shape (n_samples,)."""
+        """Fit the model to samples and their classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data: an array, a frame, a sparse matrix, a memory map or a Dask array.
+        y : array-like of shape (n_samples,)
+            Classes: numbers, text or Booleans.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            A weight of w counts as w repetitions of the sample; zero leaves it out.
+
+        Returns
+        -------
+        self : StretchyClassifier
+            Fitted.
+        """
         X, targets = self._read(X, y, sample_weight)
         count = keep_count(self.density, X.shape[1])
         silent = nullcontext((X, None))
@@ -341,16 +395,21 @@ class StretchyClassifier(Classification):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`; a batch need not have every class.
-        classes : array of shape (n_classes,)
+        X : array-like of shape (n_samples, n_features)
+            A batch of rows; every batch has the same features.
+        y : array-like of shape (n_samples,)
+            Their classes; a batch need not have every class.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            As in `fit`.
+        classes : array-like of shape (n_classes,) or None, default=None
             All classes, needed in the first call.
-        moments
+        moments : StandardScaler, FirstQuadrant, pair (mean, scale) or None, default=None
             As in `StretchyRegressor.partial_fit`, where all else is told too.
 
         Returns
         -------
         self : StretchyClassifier
+            Fitted to all rows so far.
 
         Notes
         -----

@@ -61,6 +61,11 @@ class StretchyClassifierCV(Classification, StretchySearch):
     rule_loss_ : str
         The loss by which the rule compares cells sample by sample.
 
+    See Also
+    --------
+    StretchyClassifier : One given a, k, c and density.
+    StretchyRegressorCV : The same for numbers.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -35,20 +35,32 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         """Nothing: what is predicted are the outputs."""
 
     def predict(self, X: Any) -> Array:
-        """Predictions of shape (n_samples,) or (n_samples, n_targets); lazy for a Dask array."""
+        """Predict the target of new samples; lazy for a Dask array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples: an array, a frame, a sparse matrix, a memory map or a Dask array.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predictions.
+        """
         outputs = self._outputs(X)
         return cast(Array, self._state.flat(outputs))
 
     def predict_interval(
         self, X: Any, coverage: Any = 0.9, method: str = "plus"
     ) -> tuple[Array, Array]:
-        """Bounds between which a new observation falls with the given probability.
+        """Find bounds between which a new observation falls with the given probability.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            A Dask array is computed at once, one row chunk at a time.
+        X : array-like of shape (n_samples, n_features)
+            New samples. A Dask array is computed at once, one row chunk at a time.
         coverage : float, default=0.9
+            How often a new observation should lie between the bounds.
         method : {"plus", "residual"}, default="plus"
             ``"plus"``: exact jackknife+, from the predictions of all leave-one-out models.
             ``"residual"``: the prediction plus and minus a quantile of the leave-one-out
@@ -56,8 +68,9 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
 
         Returns
         -------
-        lower, upper : arrays in the shape of ``predict(X)``
-            Infinite where there are too few samples for the coverage.
+        lower, upper : ndarray
+            Bounds in the shape of ``predict(X)``; infinite where there are too few samples for
+            the coverage.
 
         Notes
         -----
@@ -87,9 +100,14 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
 
         Parameters
         ----------
-        noise_variance : float, array of shape (n_targets,) or None
+        noise_variance : float, array-like of shape (n_targets,) or None, default=None
             Variance of the noise in y (divided by the weight of each sample). By default it is
             estimated as ``sum e**2 / tr((I-H)'(I-H))``.
+
+        Returns
+        -------
+        std : ndarray
+            Standard deviations.
 
         Notes
         -----
@@ -104,9 +122,17 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         return cast(Array, state.shaped(state.spread(state.quadrant.outer(np.sqrt(variance)))))
 
     def coef_covariance(self, noise_variance: Any = None) -> Array:
-        """Covariance of the coefficients, (n_features, n_features) for each target.
+        """Covariance of the coefficients; `coef_std` always fits in memory.
 
-        See `coef_std` for the noise, and for a result that always fits in memory.
+        Parameters
+        ----------
+        noise_variance : float, array-like of shape (n_targets,) or None, default=None
+            Variance of the noise in y, as in `coef_std`.
+
+        Returns
+        -------
+        covariance : ndarray of shape (n_features, n_features) or (n_targets, D, D)
+            One matrix of D = n_features columns for each target.
         """
         check_is_fitted(self)
         state = self._state
@@ -162,7 +188,7 @@ class StretchyRegressor(Regression):
         themselves and the coefficients the exact minimiser of the paper's objective,
         ``sum |alpha|^k + 2c sum w e^2``, for ``1 < k <= 2``; at ``k = 2`` that is ridge regression
         with penalty ``1/(2c)``.
-    b : float or array of shape (n_features,), default=0.0
+    b : float or array-like of shape (n_features,), default=0.0
         Shift of the transform, for all features or for each.
     quadrant : {"exp", "identity"}, default="exp"
         ``"identity"`` takes non-negative data as it is. Columns that are constant take no part;
@@ -188,17 +214,21 @@ class StretchyRegressor(Regression):
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,) or (n_targets, n_features)
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Weights of the transformed features, zero where not kept.
-    intercept_ : float or array of shape (n_targets,)
-    slope_ : array like ``coef_``
+    intercept_ : float or ndarray of shape (n_targets,)
+        Constant of the model on the transformed features.
+    slope_ : ndarray, of the shape of ``coef_``
         Effect of one unit of each raw feature at its mean. Read this one: with a < 0 the signs of
         ``coef_`` are the opposite.
-    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
-    support_ : boolean array like ``coef_``
+    dual_coef_ : ndarray of shape (n_samples,) or (n_targets, n_samples)
+        Weights of the training samples, ``coef_ = Q' dual_coef_``.
+    support_ : ndarray of bool, of the shape of ``coef_``
         The features that are kept.
     space_ : {"dual", "primal"}
+        Whether the system had the size of the samples or of the features.
     solver_ : {"dual", "primal", "qr", "krylov", "newton"}
+        The solver that was used.
     rcond_ : float
         Reciprocal condition number of the solve; the relative error is about ``1e-15 / rcond_``
         or less. NaN after Krylov, which does not see it; of the last Newton matrix after Newton's
@@ -216,12 +246,16 @@ class StretchyRegressor(Regression):
         After Newton's method the certificate: primal minus dual objective, relative to the primal
         one. The objective at the coefficients found exceeds its minimum by no more than this
         share; above 1e-10 a ``ConvergenceWarning`` says so. None for the closed forms.
-    n_samples_seen_ : int, only after `partial_fit`
+    n_samples_seen_ : int
+        Rows so far, only after `partial_fit`.
     n_features_in_ : int
-    feature_names_in_ : array of str, only where X has names
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, only where X has some.
 
     See Also
     --------
+    StretchyRegressorCV : Finds a, k, c and density itself.
     StretchyClassifier : The same for classes.
     FirstQuadrant : The transform alone.
 
@@ -274,9 +308,21 @@ class StretchyRegressor(Regression):
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyRegressor":
-        """Fit to X of shape (n_samples, n_features) and y of shape (n_samples,) or (.., n_targets).
+        """Fit the model to samples and their targets.
 
-        A `sample_weight` of w counts as w repetitions of the sample; zero leaves it out.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data: an array, a frame, a sparse matrix, a memory map or a Dask array.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            A weight of w counts as w repetitions of the sample; zero leaves it out.
+
+        Returns
+        -------
+        self : StretchyRegressor
+            Fitted.
         """
         X, targets = self._read(X, y, sample_weight)
         count = keep_count(self.density, X.shape[1])
@@ -300,9 +346,13 @@ class StretchyRegressor(Regression):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`; every batch has the same features and targets.
-        moments : StandardScaler, FirstQuadrant, pair (mean, scale) or None
+        X : array-like of shape (n_samples, n_features)
+            A batch of rows; every batch has the same features.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their targets; every batch has the same ones.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            As in `fit`.
+        moments : StandardScaler, FirstQuadrant, pair (mean, scale) or None, default=None
             What columns are standardised by, fixed for good in the first call. None takes the
             moments of the first batch (or of an earlier `fit`): it should be large enough to be
             typical. A scale of 0 marks a constant column.

@@ -77,6 +77,11 @@ class StretchyRegressorCV(Regression, StretchySearch):
     coef_, intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_
         As in `StretchyRegressor`.
 
+    See Also
+    --------
+    StretchyRegressor : One given a, k, c and density.
+    StretchyClassifierCV : The same for classes.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes

@@ -104,7 +104,13 @@ class StretchySearch(CallbackSupport, StretchyModel):
         return {name: value for name, value in state.items() if name != "_outcomes"}
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """The splitter is declared, so that groups find their way through pipelines."""
+        """Declare the splitter, so that groups find their way through pipelines.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            What `fit` passes on, and to whom.
+        """
         mapping = MethodMapping().add(caller="fit", callee="split")
         return (
             MetadataRouter(owner=self)
@@ -115,7 +121,24 @@ class StretchySearch(CallbackSupport, StretchyModel):
     @with_callbacks
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Search and fit; `params` such as groups are routed to the splitter."""
+        """Search, and fit what was found to all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data: an array, a frame, a sparse matrix, a memory map or a Dask array.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets, or classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            A weight of w counts as w repetitions of the sample; zero leaves it out.
+        **params : dict
+            ``groups``, array-like of shape (n_samples,), is handed to the splitter.
+
+        Returns
+        -------
+        self : StretchyRegressorCV or StretchyClassifierCV
+            Fitted.
+        """
         X, targets = self._read(X, y, sample_weight)
         grid = self._checked_grid(X.shape[1])
         powers = [(a, grid.ks(a)) for a in grid.a]

@@ -271,7 +271,26 @@ def output_names(model: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Summary:
-    """A fitted model in sentences; ``print`` it, or take the table ``frame``."""
+    """A fitted model in sentences; ``print`` it, or take the table ``frame``.
+
+    Parameters
+    ----------
+    model : estimator
+        One of the four, fitted; its method `summary` makes the object.
+
+    See Also
+    --------
+    skstretch.report.write_report : A page with pictures.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> summary = StretchyRegressor().fit(X, y).summary()
+    >>> summary.title
+    'StretchyRegressor: 442 samples, 10 features'
+    """
 
     model: Any
 

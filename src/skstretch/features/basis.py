@@ -23,16 +23,25 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned
     n_centers : int, default=100
         At most the number of samples; more means all samples.
     width : float or "median", default="median"
-        ``"median"`` is the median distance between centres.
+        Width of the bells; ``"median"`` is the median distance between centres.
     random_state : int, RandomState or None, default=None
         Which samples become centres.
 
     Attributes
     ----------
-    centers_ : array of shape (n_centers, n_features)
+    centers_ : ndarray of shape (n_centers, n_features)
+        The samples that became centres.
     width_ : float
+        The width in use.
     n_features_in_ : int
-    feature_names_in_ : array of str, only where X has names
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, only where X has some.
+
+    See Also
+    --------
+    RandomNetwork : Random units instead of bells.
+    StretchyRegressor : Takes the outputs with ``quadrant="identity"``.
 
     Examples
     --------
@@ -49,7 +58,20 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "GaussianBasis":
-        """Draw the centres and set the width; y is ignored."""
+        """Draw the centres and set the width; y is ignored.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data; a Dask array too.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : GaussianBasis
+            Fitted.
+        """
         X = checked(self, X, reset=True)
         if not isinstance(self.n_centers, (int, np.integer)) or self.n_centers < 1:
             raise ValueError(f"n_centers={self.n_centers!r} must be an int of at least 1.")
@@ -79,7 +101,18 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned
         return np.asarray(euclidean_distances(X - middle, self.centers_ - middle, squared=squared))
 
     def transform(self, X: Any) -> Array:
-        """Values of the basis functions, (n_samples, n_centers), in [0, 1]; lazy for Dask."""
+        """Evaluate the basis functions; lazy for a Dask array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data to transform.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_centers)
+            Values in [0, 1].
+        """
         check_is_fitted(self)
         X = checked(self, X, reset=False)
         if is_dask(X):

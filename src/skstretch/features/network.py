@@ -24,19 +24,29 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned
     Parameters
     ----------
     n_units : int, default=500
+        Number of units, which is that of the outputs.
     scale : float, default=1.0
         Steepness: large values make the units nearly binary.
     random_state : int, RandomState or None, default=None
+        The draw of the weights; an int gives the same ones every time.
 
     Attributes
     ----------
-    weights_ : array of shape (n_features, n_units)
+    weights_ : ndarray of shape (n_features, n_units)
         Normal with variance 1/n_features.
-    biases_ : array of shape (n_units,)
+    biases_ : ndarray of shape (n_units,)
         Standard normal.
-    mean_, scale_ : arrays of shape (n_features,)
+    mean_, scale_ : ndarray of shape (n_features,)
+        Mean and standard deviation of the training data.
     n_features_in_ : int
-    feature_names_in_ : array of str, only where X has names
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, only where X has some.
+
+    See Also
+    --------
+    GaussianBasis : Bells around samples instead of random units.
+    StretchyRegressor : Takes the outputs with ``quadrant="identity"``.
 
     Examples
     --------
@@ -53,7 +63,20 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "RandomNetwork":
-        """Draw the weights and learn mean and scale of the columns; y is ignored."""
+        """Draw the weights and learn mean and scale of the columns; y is ignored.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data; a Dask array too.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : RandomNetwork
+            Fitted.
+        """
         X = checked(self, X, reset=True)
         if not isinstance(self.n_units, (int, np.integer)) or self.n_units < 1:
             raise ValueError(f"n_units={self.n_units!r} must be an int of at least 1.")
@@ -69,7 +92,18 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned
         return self
 
     def transform(self, X: Any) -> Array:
-        """Outputs of the units, (n_samples, n_units), in (0, 1); lazy for a Dask array."""
+        """Evaluate the units; lazy for a Dask array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data to transform.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_units)
+            Values in (0, 1).
+        """
         check_is_fitted(self)
         X = checked(self, X, reset=False)
         if is_dask(X):

@@ -21,19 +21,27 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEstim
     Parameters
     ----------
     a : float, default=-0.2
-        Not zero.
-    b : float or array of shape (n_features,), default=0.0
+        Slope of the transform, not zero.
+    b : float or array-like of shape (n_features,), default=0.0
+        Shift of the transform, for all features or for each.
     bound : bool, default=True
         Bound z at `transform` to the training range widened by its width on either side, so that
         a column which hardly varied in training cannot explode.
 
     Attributes
     ----------
-    mean_, scale_ : arrays of shape (n_features,)
+    mean_, scale_ : ndarray of shape (n_features,)
         Mean and standard deviation (divisor n) of the training data. Constant columns have scale
         1 and are mapped to ``exp(b)``.
     n_features_in_ : int
-    feature_names_in_ : array of str, only where X has names
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, only where X has some.
+
+    See Also
+    --------
+    StretchyRegressor : Has this transform inside.
+    sklearn.preprocessing.StandardScaler : The first half of it.
 
     Examples
     --------
@@ -50,7 +58,22 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEstim
         self.bound = bound
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "FirstQuadrant":
-        """Learn mean, scale and range of every column; y is ignored."""
+        """Learn mean, scale and range of every column; y is ignored.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data; a Dask array too.
+        y : None
+            Not used.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            A weight of w counts as w repetitions of the sample.
+
+        Returns
+        -------
+        self : FirstQuadrant
+            Fitted.
+        """
         X = checked(self, X, reset=True)
         weights = checked_weights(sample_weight, X)
         a, offsets = _checked_slope(self.a), checked_offsets(self.b, X.shape[1])
@@ -62,14 +85,36 @@ class FirstQuadrant(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEstim
         return self
 
     def transform(self, X: Any) -> Array:
-        """``exp(a z + b)``, positive, of the shape and float type of X; lazy for a Dask array."""
+        """``exp(a z + b)``, positive, of the shape and float type of X; lazy for a Dask array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data to transform.
+
+        Returns
+        -------
+        P : ndarray of shape (n_samples, n_features)
+            The transformed features.
+        """
         check_is_fitted(self)
         X = checked(self, X, reset=False)
         work = partial(_transformed, self._quadrant, self.bound)
         return by_blocks(work, X) if is_dask(X) else work(X, *(slice(0, n) for n in X.shape))
 
     def inverse_transform(self, X: Any) -> Array:
-        """Raw columns from transformed ones, where z was within its bound; lazy as `transform`."""
+        """Raw columns from transformed ones, where z was within its bound; lazy as `transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Transformed features.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            The numbers that they were made of.
+        """
         check_is_fitted(self)
         check_unmasked(X)
         X = checked(self, X, reset=False) if is_dask(X) else np.asarray(X)

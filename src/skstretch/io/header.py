@@ -236,6 +236,7 @@ def about(path: Any) -> dict[str, Any]:
     Parameters
     ----------
     path : str or path-like
+        A model file.
 
     Returns
     -------
@@ -246,6 +247,21 @@ def about(path: Any) -> dict[str, Any]:
     ------
     ModelFileError
         For a file whose header is not sound. `load` says more.
+
+    See Also
+    --------
+    skstretch.save : Writes them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import skstretch
+    >>> from skstretch.io import about
+    >>> model = skstretch.StretchyRegressor().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     skstretch.save(model, f"{folder}/yield.stretchy", about={"target": "yield"})
+    ...     about(f"{folder}/yield.stretchy")
+    {'target': 'yield'}
     """
     name = os.fspath(path)
     try:

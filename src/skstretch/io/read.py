@@ -42,6 +42,7 @@ def load(path: Any) -> Any:
     Parameters
     ----------
     path : str or path-like
+        A model file.
 
     Returns
     -------
@@ -55,6 +56,22 @@ def load(path: Any) -> Any:
     ModelFileError
         For a file that is damaged, hostile, or written by a newer version. Nothing in a file is
         ever executed, and reading takes memory and time in proportion to its size on the disk.
+
+    See Also
+    --------
+    save : Writes model files, with an example of both.
+    skstretch.io.about : Facts that were stored with a model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import skstretch
+    >>> model = skstretch.StretchyRegressor().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     skstretch.save(model, f"{folder}/line.stretchy")
+    ...     again = skstretch.load(f"{folder}/line.stretchy")
+    >>> again
+    StretchyRegressor()
     """
     name = os.fspath(path)
     try:

@@ -76,6 +76,11 @@ def save(
         Facts of the origin to keep with the model, such as the name of the target;
         `skstretch.io.about` reads them back, and reports show ``target`` and ``seconds``.
 
+    See Also
+    --------
+    load : Reads the file.
+    to_onnx : A graph for other programs.
+
     Notes
     -----
     Callables and splitters among the parameters are stored as their repr; the loaded model has

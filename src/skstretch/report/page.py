@@ -315,8 +315,8 @@ def write_report(
         Fitted, or from `skstretch.load`.
     path : str or path-like
         By convention with the ending ``.html``. An older file is replaced in one step.
-    X, y : training data, optional
-        Those of the fit, in any container that `fit` takes. With them the page shows other cells
+    X, y : array-like, optional
+        The data of the fit, in any container that `fit` takes. With them the page shows other cells
         than the chosen one, out-of-fold fits, intervals and calibration; with y alone the
         out-of-fold fit of the chosen cell; without them what the model itself holds, and it says
         what is missing.
@@ -330,6 +330,11 @@ def write_report(
     Returns
     -------
     path : pathlib.Path
+        The file that was written.
+
+    See Also
+    --------
+    skstretch.StretchyRegressorCV.summary : The same in sentences.
 
     Notes
     -----
