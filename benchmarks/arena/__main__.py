@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .data import KINDS, available_tasks
 from .methods import choose_methods, method_names
-from .run import LIMIT, REPEATS, Plan, run
+from .run import LIMIT, SEEDS, TEST, Plan, run
 from .summary import summarise
 
 OUT = Path("out/arena/results.csv")
@@ -25,7 +25,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="METHOD",
         help=f"of {', '.join(method_names())}; 'competitors' is all but skstretch; default: all",
     )
-    add("--quick", action="store_true", help="one repeat of 2-fold instead of five")
+    add(
+        "--seed",
+        choices=list(SEEDS),
+        default=TEST,
+        help="folds: 'dev' to settle anything on, 'test' to report (default %(default)s)",
+    )
+    add("--repeats", type=int, help="of 2-fold; default: 3, or 5 for one target and < 100 rows")
     add("--fresh", action="store_true", help="run again what the file of results has")
     add("--limit", type=float, default=LIMIT, help="CPU seconds for one fit (default %(default)g)")
     add("--out", type=Path, default=OUT, help="the file of results (default %(default)s)")
@@ -54,7 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
                 out=options.out,
                 tasks=choose_tasks(options.tasks),
                 methods=choose_methods(options.methods),
-                repeats=1 if options.quick else REPEATS,
+                seed=options.seed,
+                repeats=options.repeats,
                 fresh=options.fresh,
                 limit=options.limit,
             )
@@ -65,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         except ImportError as error:
             print(f"error: {error}; leave that method out with --methods", file=sys.stderr)
             return 2
-    text = summarise(options.out)
+    text = summarise(options.out, options.seed)
     print(text)
     if options.write:
         options.write.parent.mkdir(parents=True, exist_ok=True)

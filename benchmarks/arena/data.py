@@ -1,18 +1,22 @@
 """The data sets of the arena as named tasks.
 
-The folder is named by the environment variable ``SKSTRETCH_DATA``. Fixed rules, so that a
-task is the same in every run:
+The folder is named by the environment variable ``SKSTRETCH_DATA``; a set is looked for there and in
+its folder ``more``. Fixed rules, so that a task is the same in every run:
 
-- of a set with several targets the first three are used;
+- of a set with several targets the first three are used, of one with more than 400 rows the first;
 - rows whose target is NaN are left out, for that target only;
-- a set of more than 2,000 rows is cut to a seeded sample of 2,000, stratified for classes;
-- columns of a sparse set that are zero in all its rows are dropped.
+- at most 2,000 rows are used, and at most 1,000 of a set with more than 2,000 features: a seeded
+  sample, stratified for classes;
+- columns of a sparse set that are zero in all its rows are dropped;
+- rows that belong together (replicates, subjects) have the same group.
+
+Sets that share rows or targets are one family, and a family counts once in ranks and means.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,23 +25,44 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 
 MAX_ROWS = 2_000
+MAX_ROWS_WIDE = 1_000
+WIDE = 2_000
 MAX_TARGETS = 3
+ROWS_FOR_ONE_TARGET = 400
 MAX_DENSE_BYTES = 1e9
 SEED = 0
 
 # Cheapest first, so that an interrupted run leaves the most complete sets.
 REGRESSION = (
-    *("prostate", "pyrim", "nutrimouse", "diabetes", "triazines", "eyedata", "fermentation"),
-    *("wheat_kernels", "pac", "cookie", "corn_m5", "corn_mp5", "corn_mp6", "riboflavin"),
-    "nirsoil",
+    *("prostate", "pyrim", "nutrimouse", "peach_brix", "beer_extract", "eyedata", "diabetes"),
+    *("triazines", "emulsions_nir", "pea_ki_yield", "aemet_logprec", "blood_brain", "pac"),
+    *("emulsions_raman", "riboflavin", "liver_toxicity", "soil_som_ohpl", "fermentation"),
+    *("fuel_heat", "cookie", "corn_m5", "corn_mp5", "corn_mp6", "aquatictox_moefp"),
+    *("aquatictox_dragon", "aquatictox_ppfp", "wheat_kernels", "cassava_tbc"),
+    *("forages2_dm_ndf", "wheat_cimmyt_dart", "central_park_soil_ph", "nirsoil"),
 )
 CLASSIFICATION = (
-    *("lymphoma", "colon", "allaml", "arcene", "dexter"),
-    *("basehock", "madelon", "dorothea", "news20"),
+    *("breast_tumors", "vac18", "koren_16s", "lung_small", "spikepos", "colon", "lymphoma"),
+    *("coffee_origin_atr", "glioma", "allaml", "shipp", "borovecki", "subramanian", "gravier"),
+    *("brca_tcga_subtype", "su", "chowdary", "dhfr", "warpar10p", "mayonnaise", "arcene"),
+    *("pld_pipelinepilot", "dexter", "pld_dragon", "phenyl_ms", "pcmac", "basehock"),
+    *("forages2_type", "madelon", "dorothea", "news20"),
 )
-SPARSE = frozenset({"dexter", "dorothea", "basehock", "news20"})
+FAMILIES = {
+    # three spectrometers, the same 80 samples and targets
+    "corn": ("corn_m5", "corn_mp5", "corn_mp6"),
+    # three sets of descriptors, one list of molecules
+    "aquatictox": ("aquatictox_moefp", "aquatictox_dragon", "aquatictox_ppfp"),
+    "emulsions": ("emulsions_nir", "emulsions_raman"),
+    "pld": ("pld_pipelinepilot", "pld_dragon"),
+    # news20 holds the documents of the other two
+    "newsgroups": ("basehock", "pcmac", "news20"),
+}
+SPARSE = frozenset({"dexter", "dorothea", "basehock", "pcmac", "news20"})
 # Raw intensities over four decades: their logarithm is the usual scale.
 LOGARITHMIC = frozenset({"colon"})
+# Samples are named by patient and by before or after treatment; the patient is the group.
+PAIRED = frozenset({"breast_tumors"})
 KINDS = dict.fromkeys(REGRESSION, "regression") | dict.fromkeys(CLASSIFICATION, "classification")
 
 Matrix = NDArray[np.float64] | sparse.csr_array
@@ -54,12 +79,15 @@ class Task:
     X : ndarray or csr_array of shape (n_samples, n_features)
     targets : dict of str to ndarray of shape (n_samples,)
         Regression targets may have NaN.
+    groups : ndarray of shape (n_samples,) or None
+        Rows with the same value belong together.
     """
 
     name: str
     kind: str
     X: Matrix
     targets: dict[str, NDArray]
+    groups: NDArray | None = None
 
     @property
     def is_sparse(self) -> bool:
@@ -68,9 +96,13 @@ class Task:
 
     def rows(self, target: str) -> tuple[Matrix, NDArray]:
         """X and y of the rows whose target is known."""
+        known = self._known(target)
         y = self.targets[target]
-        known = ~np.isnan(y) if y.dtype.kind == "f" else np.ones(len(y), dtype=bool)
         return (self.X, y) if known.all() else (self.X[known], y[known])
+
+    def groups_of(self, target: str) -> NDArray | None:
+        """The groups of the rows whose target is known."""
+        return None if self.groups is None else self.groups[self._known(target)]
 
     def densified(self) -> Task | None:
         """The task with a dense X, or None where that would take 1 GB or more."""
@@ -78,7 +110,16 @@ class Task:
             return self
         if 8 * self.X.shape[0] * self.X.shape[1] >= MAX_DENSE_BYTES:
             return None
-        return Task(self.name, self.kind, self.X.toarray(), self.targets)
+        return replace(self, X=self.X.toarray())
+
+    def _known(self, target: str) -> NDArray[np.bool_]:
+        y = self.targets[target]
+        return ~np.isnan(y) if y.dtype.kind == "f" else np.ones(len(y), dtype=bool)
+
+
+def family_of(name: str) -> str:
+    """The family that a set belongs to; most sets are their own."""
+    return next((family for family, sets in FAMILIES.items() if name in sets), name)
 
 
 def data_folder() -> Path:
@@ -94,54 +135,59 @@ def data_folder() -> Path:
 
 def available_tasks() -> list[str]:
     """Names of the tasks whose files are in the data folder, cheapest first."""
-    folder = data_folder()
-    return [name for name in KINDS if (folder / _file_name(name)).exists()]
+    return [name for name in KINDS if _path(name).exists()]
 
 
 def load_task(name: str) -> Task:
     """Read one task by name."""
     if name not in KINDS:
         raise ValueError(f"unknown task {name!r}; choose from {', '.join(KINDS)}.")
-    read = _read_sparse if name in SPARSE else _read_dense
-    X, y, target_names = read(name)
     kind = KINDS[name]
-    X, y = _sample(X, y, stratify=kind == "classification")
+    X, y, target_names, groups = _read_sparse(name) if name in SPARSE else _read_dense(name)
+    kept = _sample(X.shape, y, stratify=kind == "classification")
+    X, y, groups = X[kept], y[kept], None if groups is None else groups[kept]
     if name in LOGARITHMIC:
         X = np.log(X)
     if name in SPARSE:
         X = X[:, np.unique(X.indices)]
     if kind == "classification":
-        return Task(name, kind, X, {"class": y.astype(np.int64)})
-    columns = y.reshape(len(y), -1).T[:MAX_TARGETS].astype(np.float64)
+        return Task(name, kind, X, {"class": y.astype(np.int64)}, groups)
+    most = MAX_TARGETS if len(y) <= ROWS_FOR_ONE_TARGET else 1
+    columns = y.reshape(len(y), -1).T[:most].astype(np.float64)
     labels = [str(label) for label in target_names] or ["y"]
-    return Task(name, kind, X, dict(zip(labels[: len(columns)], columns, strict=True)))
+    targets = dict(zip(labels[: len(columns)], columns, strict=True))
+    return Task(name, kind, X, targets, groups)
 
 
-def _file_name(name: str) -> str:
-    return f"{name}_X.npz" if name in SPARSE else f"{name}.npz"
+def _path(name: str) -> Path:
+    file = f"{name}_X.npz" if name in SPARSE else f"{name}.npz"
+    path = data_folder() / file
+    return path if path.exists() else data_folder() / "more" / file
 
 
-def _read_dense(name: str) -> tuple[NDArray[np.float64], NDArray, NDArray]:
-    with np.load(data_folder() / _file_name(name)) as file:
+def _read_dense(name: str) -> tuple[NDArray[np.float64], NDArray, NDArray, NDArray | None]:
+    with np.load(_path(name)) as file:
         labels = file["target_names"] if "target_names" in file else np.array([])
-        return file["X"].astype(np.float64), file["y"], labels
+        groups = file["groups"] if "groups" in file else None
+        if name in PAIRED and groups is not None:
+            groups = np.array([str(sample).rpartition(".")[0] for sample in groups])
+        return file["X"].astype(np.float64), file["y"], labels, groups
 
 
-def _read_sparse(name: str) -> tuple[sparse.csr_array, NDArray, NDArray]:
-    folder = data_folder()
-    X = sparse.csr_array(sparse.load_npz(folder / _file_name(name)), dtype=np.float64)
+def _read_sparse(name: str) -> tuple[sparse.csr_array, NDArray, NDArray, None]:
+    path = _path(name)
+    X = sparse.csr_array(sparse.load_npz(path), dtype=np.float64)
     X.eliminate_zeros()
-    return X, np.load(folder / f"{name}_y.npy"), np.array([])
+    return X, np.load(path.with_name(f"{name}_y.npy")), np.array([]), None
 
 
-def _sample(X: Matrix, y: NDArray, *, stratify: bool) -> tuple[Matrix, NDArray]:
-    if len(y) <= MAX_ROWS:
-        return X, y
+def _sample(shape: tuple[int, int], y: NDArray, *, stratify: bool) -> NDArray[np.intp]:
+    """Rows that are kept, in their order."""
+    n_rows, n_features = shape
+    most = MAX_ROWS_WIDE if n_features > WIDE else MAX_ROWS
+    if n_rows <= most:
+        return np.arange(n_rows)
     kept, _ = train_test_split(
-        np.arange(len(y)),
-        train_size=MAX_ROWS,
-        random_state=SEED,
-        stratify=y if stratify else None,
+        np.arange(n_rows), train_size=most, random_state=SEED, stratify=y if stratify else None
     )
-    kept = np.sort(kept)
-    return X[kept], y[kept]
+    return np.sort(kept)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 STALE = "stale"
-KEY = ("task", "target", "repeat", "fold", "method")
+KEY = ("seed", "task", "target", "repeat", "fold", "method")
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,11 @@ class Row:
 
     ``error`` is the mean squared error over that of the training mean on the same test fold,
     or the balanced error rate; ``baseline`` is the error of knowing nothing: 1, or that of a
-    coin with as many sides as classes. Seconds are for fit and prediction together.
+    coin with as many sides as classes. Seconds are for fit and prediction together. ``seed`` names
+    the folds; ``commit`` and ``date`` say which state of this repository made the row, and when.
     """
 
+    seed: str
     kind: str
     task: str
     target: str
@@ -42,6 +44,8 @@ class Row:
     n_train: int
     n_features: int
     status: str
+    commit: str
+    date: str
 
     @property
     def key(self) -> tuple:
@@ -71,7 +75,11 @@ def read(path: Path) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     # Names such as "NA" are names here, and a line cut short by a full disk is left out.
     table = pd.read_csv(
-        path, dtype={"target": str}, keep_default_na=False, na_values=["nan"], on_bad_lines="skip"
+        path,
+        dtype={"target": str, "commit": str},
+        keep_default_na=False,
+        na_values=["nan"],
+        on_bad_lines="skip",
     )
     table = table.drop_duplicates(list(KEY), keep="last")
     return table[table["status"] != STALE].reset_index(drop=True)

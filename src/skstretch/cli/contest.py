@@ -114,33 +114,37 @@ def _dense(X: Any) -> Any:
     return X if isinstance(X, np.ndarray) else X.toarray()
 
 
-def glmnet_regression(X: Any, y: Any, *, alpha: float) -> Any:
-    """100 penalties, 10-fold squared error, lambda.min."""
+def glmnet_regression(X: Any, y: Any, *, alpha: float, **options: Any) -> Any:
+    """100 penalties, 10-fold squared error, lambda.min; `options` are further ones of glmnet."""
     from glmnet import ElasticNet
 
-    model = ElasticNet(
-        alpha=alpha,
-        n_splits=GLMNET_FOLDS,
-        scoring="mean_squared_error",
-        cut_point=0.0,
-        random_state=SEED,
-    )
-    return model.fit(X, y)
+    settings = {
+        "alpha": alpha,
+        "n_splits": GLMNET_FOLDS,
+        "scoring": "mean_squared_error",
+        "cut_point": 0.0,
+        "random_state": SEED,
+    }
+    return ElasticNet(**settings | options).fit(X, y)
 
 
-def glmnet_classification(X: Any, y: Any, *, alpha: float) -> Any:
-    """Binomial or multinomial, balanced, 10-fold deviance, lambda.min."""
+def glmnet_classification(X: Any, y: Any, *, alpha: float, **options: Any) -> Any:
+    """Binomial or multinomial, balanced, 10-fold deviance, lambda.min.
+
+    Folds are fewer where no class has ten members, because glmnet's folds are made by class.
+    """
     from glmnet import LogitNet
     from sklearn.utils.class_weight import compute_sample_weight
 
-    model = LogitNet(
-        alpha=alpha,
-        n_splits=GLMNET_FOLDS,
-        scoring=_balanced_deviance,
-        cut_point=0.0,
-        random_state=SEED,
-    )
-    return model.fit(X, y, sample_weight=compute_sample_weight("balanced", y))
+    largest = int(np.unique(y, return_counts=True)[1].max())
+    settings = {
+        "alpha": alpha,
+        "n_splits": max(3, min(GLMNET_FOLDS, largest)),
+        "scoring": _balanced_deviance,
+        "cut_point": 0.0,
+        "random_state": SEED,
+    }
+    return LogitNet(**settings | options).fit(X, y, compute_sample_weight("balanced", y))
 
 
 def _balanced_deviance(model: Any, X: Any, y: Any, lamb: Any) -> Any:
