@@ -54,30 +54,34 @@ def choose_tasks(names: list[str] | None) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Run, then summarise."""
     options = parser().parse_args(arguments)
-    if not options.summary:
-        try:
-            plan = Plan(
-                out=options.out,
-                tasks=choose_tasks(options.tasks),
-                methods=choose_methods(options.methods),
-                seed=options.seed,
-                repeats=options.repeats,
-                fresh=options.fresh,
-                limit=options.limit,
-            )
-            run(plan)
-        except (ValueError, FileNotFoundError) as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-        except ImportError as error:
-            print(f"error: {error}; leave that method out with --methods", file=sys.stderr)
-            return 2
-    text = summarise(options.out, options.seed)
+    try:
+        if not options.summary:
+            run(planned(options))
+        text = summarise(options.out, options.seed)
+    except (ValueError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except ImportError as error:
+        print(f"error: {error}; leave that method out with --methods", file=sys.stderr)
+        return 2
     print(text)
     if options.write:
         options.write.parent.mkdir(parents=True, exist_ok=True)
         options.write.write_text(text, encoding="utf-8")
     return 0
+
+
+def planned(options: argparse.Namespace) -> Plan:
+    """What the options ask to run."""
+    return Plan(
+        out=options.out,
+        tasks=choose_tasks(options.tasks),
+        methods=choose_methods(options.methods),
+        seed=options.seed,
+        repeats=options.repeats,
+        fresh=options.fresh,
+        limit=options.limit,
+    )
 
 
 if __name__ == "__main__":

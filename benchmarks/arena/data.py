@@ -168,7 +168,7 @@ def _path(name: str) -> Path:
 def _read_dense(name: str) -> tuple[NDArray[np.float64], NDArray, NDArray, NDArray | None]:
     with np.load(_path(name)) as file:
         labels = file["target_names"] if "target_names" in file else np.array([])
-        groups = file["groups"] if "groups" in file else None
+        groups = file.get("groups")
         if name in PAIRED and groups is not None:
             groups = np.array([str(sample).rpartition(".")[0] for sample in groups])
         return file["X"].astype(np.float64), file["y"], labels, groups

@@ -81,6 +81,12 @@ def read(path: Path) -> pd.DataFrame:
         na_values=["nan"],
         on_bad_lines="skip",
     )
+    missing = [name for name in COLUMNS if name not in table]
+    if missing:
+        raise ValueError(
+            f"{path} has no column {', '.join(missing)}: it was written by an older arena; name "
+            "another file with --out, or move it away."
+        )
     table = table.drop_duplicates(list(KEY), keep="last")
     return table[table["status"] != STALE].reset_index(drop=True)
 

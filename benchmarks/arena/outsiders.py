@@ -27,7 +27,8 @@ def whole_path(fit: Callable[..., Any], X: Any, y: NDArray, *, alpha: float) -> 
 
     The penalties are ``lam_max * 1e-4 ** (i / 99)``, those that its own path starts with; given by
     hand they are all solved, because glmnet ends a path early only where it made it. ``lam_max``
-    comes from a path of five penalties that all keep almost nothing.
+    comes from a path of five penalties that all keep almost nothing. Classes that the features tell
+    apart completely still end a path, where probabilities reach 0 and 1.
     """
     start = fit(X, y, alpha=alpha, n_splits=0, n_lambda=5, min_lambda_ratio=0.9).lambda_path_[0]
     path = start * RATIO ** (np.arange(PENALTIES) / (PENALTIES - 1))

@@ -141,11 +141,12 @@ def _splitter(kind: str, grouped: bool) -> Any:
 def commit() -> str:
     """The commit of this checkout; ``-dirty`` where tracked files differ from it."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    here = Path(__file__).parent
     try:
-        here = Path(__file__).parent
-        return subprocess.run(command, cwd=here, capture_output=True, text=True).stdout.strip()
+        answer = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return "unknown"
+    return answer.stdout.strip() or "unknown"
 
 
 def error_of(kind: str, y_train: NDArray, y_test: NDArray, prediction: NDArray) -> float:
