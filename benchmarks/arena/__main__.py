@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
         default=TEST,
         help="folds: 'dev' to settle anything on, 'test' to report (default %(default)s)",
     )
-    add("--repeats", type=int, help="of 2-fold; default: 3, or 5 for one target and < 100 rows")
+    add("--repeats", type=int, help="of 2-fold; default: 2 to 5 by the number of rows")
     add("--fresh", action="store_true", help="run again what the file of results has")
     add("--limit", type=float, default=LIMIT, help="CPU seconds for one fit (default %(default)g)")
     add("--out", type=Path, default=OUT, help="the file of results (default %(default)s)")

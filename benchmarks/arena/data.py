@@ -5,8 +5,8 @@ its folder ``more``. Fixed rules, so that a task is the same in every run:
 
 - of a set with several targets the first three are used, of one with more than 400 rows the first;
 - rows whose target is NaN are left out, for that target only;
-- at most 2,000 rows are used, and at most 1,000 of a set with more than 2,000 features: a seeded
-  sample, stratified for classes;
+- at most 2,000 rows are used, and at most 600 of a set with more than 600 features, to bound the
+  cost of a fit: a seeded sample, stratified for classes;
 - columns of a sparse set that are zero in all its rows are dropped;
 - rows that belong together (replicates, subjects) have the same group.
 
@@ -25,8 +25,8 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 
 MAX_ROWS = 2_000
-MAX_ROWS_WIDE = 1_000
-WIDE = 2_000
+MAX_ROWS_WIDE = 600
+WIDE = 600
 MAX_TARGETS = 3
 ROWS_FOR_ONE_TARGET = 400
 MAX_DENSE_BYTES = 1e9

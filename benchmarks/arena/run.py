@@ -29,8 +29,8 @@ from .worker import DONE, TOO_SLOW, fit_predict, warm_up
 TEST, DEVELOPMENT = "test", "dev"
 SEEDS = {TEST: 20_261, DEVELOPMENT: 77}
 FOLDS = 2
-# A small set with one target is noisy, and it is cheap.
-FEW_ROWS, REPEATS_OF_FEW, REPEATS = 100, 5, 3
+# Small sets are noisy and cheap, large ones are neither.
+FEW_ROWS, MANY_ROWS = 100, 250
 LIMIT = 60.0
 
 
@@ -47,8 +47,8 @@ class Plan:
     seed : {"test", "dev"}
         Which folds.
     repeats : int or None
-        Repeats of 2-fold; None is five for one target with fewer than 100 rows, otherwise three.
-        Fewer repeats are the first ones of more.
+        Repeats of 2-fold; None is what `usual_repeats` says. Fewer repeats are the first ones of
+        more.
     fresh : bool
         Run again what the file already has.
     limit : float
@@ -121,14 +121,20 @@ def splits(task: Task, seed: str, repeats: int | None = None) -> Iterator[Split]
     for target in task.targets:
         X, y = task.rows(target)
         groups = task.groups_of(target)
-        few = len(y) < FEW_ROWS and len(task.targets) == 1
-        for repeat in range(repeats or (REPEATS_OF_FEW if few else REPEATS)):
+        for repeat in range(repeats or usual_repeats(len(y), len(task.targets))):
             # A generator seeded by both numbers: repeats of one seed are none of another's.
             state = np.random.RandomState([SEEDS[seed], repeat])
             splitter = _splitter(task.kind, groups is not None)
             folds = splitter(n_splits=FOLDS, shuffle=True, random_state=state).split(X, y, groups)
             for fold, (train, test) in enumerate(folds):
                 yield Split(target, repeat, fold, train, test)
+
+
+def usual_repeats(n_rows: int, n_targets: int) -> int:
+    """Five for one target with fewer than 100 rows, two from 250 rows on, otherwise three."""
+    if n_rows >= MANY_ROWS:
+        return 2
+    return 5 if n_rows < FEW_ROWS and n_targets == 1 else 3
 
 
 def _splitter(kind: str, grouped: bool) -> Any:

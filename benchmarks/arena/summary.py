@@ -58,7 +58,8 @@ def _explanation(seed: str) -> str:
     kind = {TEST: "test", DEVELOPMENT: "development"}[seed]
     return (
         f"Written by `{command}`, on the folds of the {kind} seed. Three repeats of 2-fold on real "
-        "data, five for one target with fewer than 100 rows; rows of a group stay together; each "
+        "data, five for one target with fewer than 100 rows and two from 250 rows on; rows of a "
+        "group stay together, though no method is told of groups; each "
         "method chooses its strength inside the training fold; one thread. A star marks a mean "
         "over fewer folds than other methods of that set have, a dash a method without a result. "
         f"Peers are {', '.join(PEERS['regression'])} for regression and "
@@ -74,8 +75,8 @@ def _families() -> str:
     named = "; ".join(f"{family}: {', '.join(sets)}" for family, sets in FAMILIES.items())
     return (
         "Sets that share samples or targets are one family and count once in ranks, ratios and "
-        f"means ({named}). At most 2,000 rows of a set are used, at most 1,000 where it has more "
-        "than 2,000 features; the first three targets, the first where it has more than 400 rows."
+        f"means ({named}). At most 2,000 rows of a set are used, at most 600 where it has more "
+        "than 600 features; the first three targets, the first where it has more than 400 rows."
     )
 
 
