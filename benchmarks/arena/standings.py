@@ -84,15 +84,21 @@ class Standing:
     ----------
     mean_error : float
         Over the families where every peer (and ours, where it has run) has a result.
-    to_peers, to_all : Series
-        Ratio to the best peer other than the method, and to the best of all methods but ours, for
-        each family.
+    of_sets : Series
+        Ratio to the best peer other than the method, for each set.
+    to_all : Series
+        Ratio to the best of all methods but ours, for each family.
     """
 
     method: str
     mean_error: float
-    to_peers: pd.Series
+    of_sets: pd.Series
     to_all: pd.Series
+
+    @property
+    def to_peers(self) -> pd.Series:
+        """Ratio to the best peer for each family."""
+        return family_ratios(self.of_sets)
 
     @property
     def lost(self) -> pd.Series:
@@ -119,7 +125,7 @@ def standings(kind: str, table: pd.DataFrame) -> list[Standing]:
         Standing(
             method,
             float(complete[method].mean()),
-            family_ratios(ratios(table, method, PEERS[kind], floor)),
+            ratios(table, method, PEERS[kind], floor),
             family_ratios(ratios(table, method, everyone, floor)),
         )
         for method in table.columns

@@ -186,14 +186,15 @@ def _friedman(title: str, test: RankTest | None, left_out: Iterable[str]) -> str
 
 
 def _lost(kind: str, table: pd.DataFrame) -> str:
-    if OURS not in table:
+    ours = next((place for place in standings(kind, table) if place.method == OURS), None)
+    if ours is None or ours.of_sets.empty:
         return ""
-    ours = next(place for place in standings(kind, table) if place.method == OURS)
-    n_lost, n = len(ours.lost), len(ours.to_peers)
-    worst_first = ours.lost.sort_values(ascending=False)
+    families, sets = ours.lost, ours.of_sets[ours.of_sets > MARGIN]
+    worst = ours.of_sets.idxmax()
     return (
-        f"{OURS} loses to the best peer by more than 5 % on {n_lost} of {n} families"
-        f"{_named_ratios(worst_first)}."
+        f"{OURS} loses to the best peer by more than 5 % on {len(families)} of "
+        f"{len(ours.to_peers)} families{_named_ratios(families.sort_values(ascending=False))}, on "
+        f"{len(sets)} of {len(ours.of_sets)} sets; worst set: {worst} ({ours.of_sets[worst]:.2f})."
     )
 
 

@@ -171,6 +171,7 @@ def test_the_page_says_which_commit_made_our_rows(tmp_path):
     ledger.append(tmp_path / "r.csv", [_row(OURS, 0.25), _row("ridge", 0.5, commit="older")])
     text = summary.summarise(tmp_path / "r.csv")
     assert "commit abc, 2026-01-31 (1 fits)" in text
+    assert "on 0 of 1 sets; worst set: pac (0.50)" in text
     assert "older" not in text
 
 
