@@ -7,7 +7,7 @@ its digits to the part of e that no feature explains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -258,8 +258,8 @@ def derivative(s: Space, point: Point, some: slice = slice(None)) -> Array:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a path: the approximate leave-one-out residuals (M), e to start from again,
-    and whether the cell may win a search."""
+    """One cell of a path: the approximate leave-one-out residuals (M), or what else was asked for
+    in their place, e to start from again, and whether the cell may win a search."""
 
     k: float
     c: float
@@ -283,16 +283,21 @@ def approximate_loo(s: Space, point: Point, y: Array) -> Array:
     return out if on.all() else np.where(on, out, finish(s, point, y).residual)
 
 
-def cell(s: Space, point: Point, y: Array, target: int) -> Cell:
+# What is kept of a solved point of a target: by default its approximate leave-one-out residuals.
+HeldOut = Callable[[Space, Point, Array, int], Array]
+
+
+def cell(s: Space, point: Point, y: Array, target: int, held_out: HeldOut | None = None) -> Cell:
     """Score a solved point, and mark it unusable where e_i/(B_c)_ii would be noise."""
     p, on = point.problem, s.u > 0
     whole = np.linalg.norm(s.centre(s.u * y))
     left = np.linalg.norm(s.residual(point, y))
     least = s.diagonal(point)[on].min()
     usable = least >= LEAST_DIAGONAL and left >= LEAST_RESIDUAL * whole
+    loo = approximate_loo(s, point, y) if held_out is None else held_out(s, point, y, target)
     return Cell(
-        p.k, p.c, target, approximate_loo(s, point, y), point.e, s.dof(point), point.gap,
-        point.rcond, point.n_iter, bool(usable),
+        p.k, p.c, target, loo, point.e, s.dof(point), point.gap, point.rcond, point.n_iter,
+        bool(usable),
     )  # fmt: skip
 
 
@@ -337,6 +342,7 @@ def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
 def paths(
     s: Space, ks: Sequence[float], Y: Array, n: int = 20,
     cs: Sequence[Sequence[float]] | None = None, tol: Tolerance = SCORING,
+    held_out: HeldOut | None = None,
 ) -> list[list[Cell]]:  # fmt: skip
     """All k and all targets (Y: M×q) along their c, upwards, in step: one walk serves them all.
 
@@ -353,7 +359,7 @@ def paths(
         solved = iter(newton(s.walks, moved, tol))
         live = {i: [next(solved) for _ in range(q)] for i in live}
         for i, group in list(live.items()):
-            cells[i] += [cell(s, p, Y[:, t], t) for t, p in enumerate(group)]
+            cells[i] += [cell(s, p, Y[:, t], t, held_out) for t, p in enumerate(group)]
             if ended(s, group, cells[i][-q:], cs is None) or (cs and at + 1 >= len(cs[i])):
                 del live[i]
             else:

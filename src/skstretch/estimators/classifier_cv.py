@@ -13,8 +13,9 @@ class StretchyClassifierCV(Classification, StretchySearch):
     ----------
     a_grid : sequence of float, default=(-0.2, 0.0)
         Transforms ``exp(a z)`` to try; 0 is the linear limit.
-    k_grid : sequence of float, default=(1.1, 1.25, 1.5, 1.75, 2.0)
-        Stretching powers to try; at a = 0, which does not depend on k, there is one cell for all.
+    k_grid : "auto" or sequence of float, default="auto"
+        Stretching powers to try. ``"auto"``: 1.1, 1.25, 1.5, 1.75 and 2; at a = 0, where cells are
+        exact minimisers, 1.05, 1.1, 1.25, 1.5 and 2. Of given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         Inverse strengths of regularisation; ``"auto"`` ties them to the scale of the data, as in
         `StretchyRegressorCV`.
@@ -79,7 +80,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
     def __init__(
         self,
         a_grid: Any = (-0.2, 0.0),
-        k_grid: Any = (1.1, 1.25, 1.5, 1.75, 2.0),
+        k_grid: Any = "auto",
         c_grid: Any = "auto",
         density_grid: Any = (1.0,),
         *,

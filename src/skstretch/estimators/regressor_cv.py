@@ -9,19 +9,24 @@ from skstretch.estimators.search import StretchySearch
 class StretchyRegressorCV(Regression, StretchySearch):
     """`StretchyRegressor` that finds its own a, k, c and density.
 
-    Every cell of the grid is cross-validated exactly and without refitting: the out-of-fold
-    residuals follow from one inverse per cell. Exact given the z-scores, which are those of all
-    samples.
+    Every closed form of the grid is cross-validated exactly and without refitting: the out-of-fold
+    residuals follow from one inverse per cell. Cells at a = 0 and k < 2, which have no closed
+    form, are compared by approximate leave-one-out residuals (one Newton step from the fit), and
+    exact ones are made for the best cell of every k and for the chosen cell; with folds all are
+    exact, by refits that start from the fit. ``cv_results_["loo"]`` says which is which. Exact
+    given the z-scores, which are those of all samples.
 
     Parameters
     ----------
     a_grid : sequence of float, default=(-0.2, 0.0)
-        Transforms ``exp(a z)`` to try; 0 is the linear limit, ridge regression on z.
-    k_grid : sequence of float, default=(1.1, 1.25, 1.5, 1.75, 2.0)
-        Stretching powers to try; at a = 0, which does not depend on k, there is one cell for all.
+        Transforms ``exp(a z)`` to try; 0 is the exact minimiser on z, ridge regression at k = 2.
+    k_grid : "auto" or sequence of float, default="auto"
+        Stretching powers to try. ``"auto"``: 1.1, 1.25, 1.5, 1.75 and 2; at a = 0, where cells are
+        exact minimisers, 1.05, 1.1, 1.25, 1.5 and 2. Of given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
-        strengths s from 1e-12 to 1e2, so that the same grid serves every a and k.
+        strengths s from 1e-12 to 1e2, so that the same grid serves every a and k. At a = 0 and
+        k < 2 up to 20 values of c lead from about one degree of freedom to saturation.
     density_grid : sequence of float or int, default=(1.0,)
         Shares or numbers of features to keep. Below all of them, every fold selects its own and
         fits again.
@@ -98,7 +103,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
     def __init__(
         self,
         a_grid: Any = (-0.2, 0.0),
-        k_grid: Any = (1.1, 1.25, 1.5, 1.75, 2.0),
+        k_grid: Any = "auto",
         c_grid: Any = "auto",
         density_grid: Any = (1.0,),
         *,

@@ -46,6 +46,7 @@ from skstretch.search import (
     Outcomes,
     Problem,
     Scored,
+    Verdict,
     finished_model,
     judge,
     kept_outcomes,
@@ -68,6 +69,10 @@ from skstretch.search.rule import (
     scorer_named,
 )
 from skstretch.solve import checked_spec
+
+# powers to try: of the closed forms, and of the exact minimiser at a = 0
+K_GRID = (1.1, 1.25, 1.5, 1.75, 2.0)
+LINEAR_K_GRID = (1.05, 1.1, 1.25, 1.5, 2.0)
 
 
 def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -183,7 +188,17 @@ class StretchySearch(CallbackSupport, StretchyModel):
         units = None if groups is None else np.asarray(groups)[prepared.rows][seen]
         paired = [by_sample(score, folds, seen) for score in scores]
         weights = targets.sample_weights[prepared.rows][seen]
-        verdict = judge(cells, results, paired, weights, units, self.rule)
+
+        def choose() -> Verdict:
+            return judge(cells, results, paired, weights, units, self.rule)
+
+        verdict = choose()
+        while inexact := to_refine(cells, results, scores, verdict):
+            for i in inexact:
+                results[i] = results[i].exactly()
+                scores[i] = scored(scoring, results[i], Y[folds.tested])
+                paired[i] = by_sample(scores[i], folds, seen)
+            verdict = choose()
         chosen, outcome = cells[verdict.chosen], results[verdict.chosen]
         count, view = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a]
         unit = view.quadrant.unit
@@ -234,7 +249,9 @@ class StretchySearch(CallbackSupport, StretchyModel):
 
     def _checked_grid(self, n_features: int) -> Grid:
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
-        k, densities = _values("k_grid", self.k_grid), _values("density_grid", self.density_grid)
+        automatic = isinstance(self.k_grid, str) and self.k_grid == "auto"
+        k = K_GRID if automatic else _values("k_grid", self.k_grid)
+        densities = _values("density_grid", self.density_grid)
         c = None
         if not (isinstance(self.c_grid, str) and self.c_grid == "auto"):
             c = _values("c_grid", self.c_grid)
@@ -242,7 +259,13 @@ class StretchySearch(CallbackSupport, StretchyModel):
             for strength in c or (1.0,):
                 checked_spec(value, strength, False, self.fit_intercept, "auto")
         counts = [keep_count(density, n_features) for density in densities]
-        return Grid(a, k, c, densities, counts)
+        linear = LINEAR_K_GRID if automatic else tuple(value for value in k if value <= 2)
+        if 0 in a and not linear:
+            raise ValueError(
+                f"k_grid={self.k_grid!r} has no power for a=0, where the exact minimiser needs "
+                "1 < k <= 2: add one, or leave 0 out of a_grid."
+            )
+        return Grid(a, k, c, densities, counts, linear_k=linear)
 
     def _of_all_samples(self, held_out: Array, prepared: Prepared) -> Array:
         """Out-of-fold outputs of all samples; those of weight zero get the model's own."""
@@ -252,6 +275,21 @@ class StretchySearch(CallbackSupport, StretchyModel):
         if left_out.size:
             outputs[left_out] = self._linear(rows_in_memory(prepared.X, left_out))
         return outputs
+
+
+def to_refine(
+    cells: list[Cell], results: list[Outcome], scores: list[Scored], verdict: Verdict
+) -> list[int]:
+    """Approximate cells of which an exact value will be told: the chosen one, the best of all, and
+    the best of every family (a, k, density)."""
+    best: dict[Any, int] = {}
+    for i, cell in enumerate(cells):
+        family = cell.a, cell.k, cell.density
+        ahead = family not in best or scores[i].score > scores[best[family]].score
+        if results[i].usable and np.isfinite(scores[i].score) and ahead:
+            best[family] = i
+    told = {verdict.chosen, verdict.best, *best.values()}
+    return sorted(i for i in told if results[i].refine is not None)
 
 
 def by_sample(score: Scored, folds: Folds, seen: Any) -> Scored:
@@ -265,7 +303,7 @@ def _values(name: str, grid: Any) -> tuple[Any, ...]:
     """The values of a grid, in the order given and once each."""
     listed = None if isinstance(grid, str) or not np.iterable(grid) else list(grid)
     if listed is None or any(np.ndim(v) for v in listed):
-        hint = ' or "auto"' if name == "c_grid" else ""
+        hint = ' or "auto"' if name in ("c_grid", "k_grid") else ""
         raise TypeError(f"{name}={grid!r} is not a grid: pass a list of values{hint}.")
     plain = [v.item() if isinstance(v, np.generic) else v for v in listed]
     # a density of 1 is one feature, 1.0 is all of them

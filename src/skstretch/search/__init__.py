@@ -16,6 +16,7 @@ from skstretch.search.record import kept_outcomes as kept_outcomes
 from skstretch.search.record import light_design as light_design
 from skstretch.search.rule import RULES as RULES
 from skstretch.search.rule import Scored as Scored
+from skstretch.search.rule import Verdict as Verdict
 from skstretch.search.rule import judge as judge
 from skstretch.search.rule import results_table as results_table
 from skstretch.search.rule import scored as scored

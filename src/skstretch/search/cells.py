@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skstretch.core.bridge_walks import phi
 from skstretch.core.crossfit import Fold, RowSystem, out_of_fold, without
 from skstretch.core.dual import DualSolution, Inverse, lu_inverse, spectrum
 from skstretch.core.dual_gram import DualGram, Frame
@@ -22,6 +23,8 @@ from skstretch.core.types import Array, Fit, Index
 from skstretch.designs.protocol import Design
 from skstretch.solve.choose import POOR_RCOND
 from skstretch.solve.direct import dual_fit, primal_fit
+from skstretch.solve.newton import where_of
+from skstretch.solve.spec import Spec
 
 # roundings of size eps that a sum of products leaves
 ROUNDINGS = 4.0
@@ -115,20 +118,36 @@ class FirstPass:
 
 
 @dataclass(frozen=True)
+class Minimisers:
+    """Points e (T, t) of the dual of exact minimisers, as closely as a search solves them."""
+
+    spec: Spec
+    e: Array
+
+    def coefficients(self, design: Design, weights: Array) -> Array:
+        """``phi(Z'e)``, (D, t)."""
+        where = where_of(design, weights, self.spec.intercept)
+        u = where.u if where.Q is None else np.ones(len(self.e))
+        v = where.walks.transposed(u[:, None] * self.e)[: design.shape[1]]
+        return phi(v, self.spec.k, 0.25 / self.spec.c)[0]
+
+
+@dataclass(frozen=True)
 class Unknowns:
     """What was solved for, from which coefficients are a product away.
 
     Attributes
     ----------
-    solved : DualSolution, or array of shape (D, t)
-        Dual coefficients, from which ``alpha = Q' beta``; or the coefficients themselves.
+    solved : DualSolution, Minimisers, or array of shape (D, t)
+        Dual coefficients, from which ``alpha = Q' beta``; points of the dual of exact minimisers;
+        or the coefficients themselves.
     frame : Frame or None
         Of the dual coefficients.
     columns, target : index array, int, or None
         Of a second pass: the columns of the design that it keeps, and the target that keeps them.
     """
 
-    solved: DualSolution | Array
+    solved: DualSolution | Minimisers | Array
     frame: Frame | None = None
     columns: Index | None = None
     target: int | None = None
@@ -137,6 +156,7 @@ class Unknowns:
     def n_bytes(self) -> int:
         """Bytes that it holds on to, but for the frame, which cells share."""
         own = self.solved.beta if isinstance(self.solved, DualSolution) else self.solved
+        own = own.e if isinstance(own, Minimisers) else own
         return own.nbytes + (0 if self.columns is None else self.columns.nbytes)
 
     @property
@@ -155,6 +175,8 @@ class Unknowns:
 
     def coefficients(self, design: Design, weights: Array) -> Array:
         """Coefficients (D, t) of the columns of a design."""
+        if isinstance(self.solved, Minimisers):
+            return self.solved.coefficients(design, weights)
         if not isinstance(self.solved, DualSolution):
             return self.solved
         assert self.frame is not None
@@ -171,6 +193,10 @@ class Outcome:
     ----------
     residuals : array of shape (n_tested, t)
         Out-of-fold residuals.
+    loo : {"exact", "approximate"}
+        Whether residuals are those of literal refits, or those of one Newton step from the fit.
+    refine : callable or None
+        Makes an exact outcome of an approximate one.
     error : float
         A bound on what rounding does to each of them: they are known to this.
     finish : callable or None
@@ -190,10 +216,16 @@ class Outcome:
     first_pass: Callable[[], FirstPass] | None = None
     unknowns: tuple[Unknowns, ...] = ()
     error: float = 0.0
+    loo: str = "exact"
+    refine: "Callable[[], Outcome] | None" = None
 
     @property
     def usable(self) -> bool:
         return self.reason == ""
+
+    def exactly(self) -> "Outcome":
+        """The outcome with exact residuals."""
+        return self if self.refine is None else self.refine()
 
 
 def relative_error(rcond: float) -> float:

@@ -29,6 +29,7 @@ from skstretch.search.cells import (
     primal_outcomes,
 )
 from skstretch.search.compress import compressed_outcomes
+from skstretch.search.minimisers import PATH_LENGTH, Selection, minimised_cells
 from skstretch.solve.choose import choose_space, crossfit_space, is_matrix_free, loses_digits
 from skstretch.solve.direct import row_scales
 from skstretch.solve.model import (
@@ -53,7 +54,8 @@ TINY = 1e-306
 class Grid:
     """Values to try; `c` None stands for penalties tied to the data by `strengths`.
 
-    `counts` gives for each density the number of features that it keeps.
+    `counts` gives for each density the number of features that it keeps, `linear_k` the powers
+    at a = 0.
     """
 
     a: Sequence[float]
@@ -62,15 +64,24 @@ class Grid:
     densities: Sequence[float]
     counts: Sequence[int]
     strengths: Sequence[float] = STRENGTHS
+    linear_k: Sequence[float] = (2.0,)
 
     def ks(self, a: float) -> Sequence[float]:
-        """The powers at one a: the linear limit has one."""
-        return (2.0,) if a == 0 else self.k
+        """The powers at one a: those of the linear limit are not above 2."""
+        return self.linear_k if a == 0 else self.k
+
+    def exact_ks(self, a: float) -> Sequence[float]:
+        """Those without a closed form, whose cells are exact minimisers."""
+        return [k for k in self.ks(a) if a == 0 and k < 2]
 
     @property
     def n_cells(self) -> int:
+        """The number of cells; automatic paths of exact minimisers may end before theirs."""
         n_c = len(self.strengths) if self.c is None else len(self.c)
-        return sum(len(self.ks(a)) for a in self.a) * n_c * len(self.densities)
+        n_path = PATH_LENGTH if self.c is None else len(self.c)
+        n_exact = sum(len(self.exact_ks(a)) for a in self.a)
+        n_closed = sum(len(self.ks(a)) for a in self.a) - n_exact
+        return (n_closed * n_c + n_exact * n_path) * len(self.densities)
 
 
 def outcomes(
@@ -84,7 +95,13 @@ def outcomes(
 
 def _at(grid: Grid, a: float, design: Design, problem: Problem) -> Iterator[tuple[Cell, Outcome]]:
     """All cells of one a."""
-    ks = grid.ks(a)
+    exact = grid.exact_ks(a)
+    if exact:
+        some = Selection(grid.densities, grid.counts)
+        yield from minimised_cells(design, exact, grid.c, problem, some)
+    ks = [k for k in grid.ks(a) if k not in exact]
+    if not ks:
+        return
     space = crossfit_space(*design.shape, problem.intercept)
     grams: list[DualGram | PrimalGram]
     if space == "dual":

@@ -113,7 +113,7 @@ class Outcomes:
         if any(part.columns is not None for part in self.unknowns[row]):
             return None
         design = self.views[cell.a].design
-        spec = Spec(cell.k, cell.c, self.intercept, "auto", design.unit)
+        spec = Spec(cell.k, cell.c, self.intercept, "auto", design.unit, cell.a == 0)
         return held_out_bounds(design, self.Y, self.weights, spec, folds, levels)
 
 

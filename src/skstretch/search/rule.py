@@ -477,6 +477,7 @@ def results_table(
         "n_features": np.array([outcome.n_features for outcome in outcomes]),
         "rcond": np.array([outcome.rcond for outcome in outcomes]),
         "usable": usable,
+        "loo": np.array([outcome.loo for outcome in outcomes]),
         "reason": np.array([outcome.reason for outcome in outcomes]),
         "within_1se": verdict.within,
     }

@@ -1,0 +1,200 @@
+"""Cells at a = 0 and k < 2: paths of exact minimisers along c, all powers and targets together.
+
+Leave one out is approximate on the way (one Newton step from each fit) and exact where a cell asks
+for it; folds are solved, each from the fit of all samples.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from skstretch.core import bridge_path
+from skstretch.core.bridge import Point
+from skstretch.core.bridge_loo import leave_one_out, left_out_coef, refits, refitted
+from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, paths, solve, split
+from skstretch.core.crossfit import Fold
+from skstretch.core.stretch import strongest
+from skstretch.core.types import Array, Index
+from skstretch.designs.protocol import Design
+from skstretch.search.cells import Cell, Minimisers, Outcome, Problem, Unknowns, failed
+from skstretch.solve.newton import minimise, where_of
+from skstretch.solve.spec import Spec
+
+# values of c on an automatic path, at most
+PATH_LENGTH = 20
+# relative accuracy of out-of-fold residuals that are solved for
+ACCURACY = 1e-8
+NOISE = "interpolates: its out-of-fold residuals are rounding"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The densities of a grid, and the number of features that each keeps."""
+
+    densities: Sequence[float]
+    counts: Sequence[int]
+
+    def below(self, n_features: int) -> list[int]:
+        """The counts that keep fewer than all features, in increasing order."""
+        return sorted({count for count in self.counts if count < n_features})
+
+
+def minimised_cells(
+    design: Design,
+    ks: Sequence[float],
+    cs: Sequence[float] | None,
+    problem: Problem,
+    selection: Selection,
+) -> Iterator[tuple[Cell, Outcome]]:
+    """Every cell of a = 0 and the powers ks below 2; without cs the paths are automatic.
+
+    Z-scores of more samples than features that do not fit in memory are left out of the search.
+    """
+    try:
+        where = split(where_of(design, problem.weights, problem.intercept))
+    except MemoryError:
+        return
+    visit = Visit(design, problem, selection.below(design.shape[1]))
+    finite = None if cs is None else sorted({c for c in cs if c < np.inf})
+    for batch in _batches(ks, where, problem.Y.shape[1]):
+        found: list[list[bridge_path.Cell]] = [[] for _ in batch]
+        if finite is None or finite:
+            given = None if finite is None else [finite] * len(batch)
+            found = paths(where, batch, problem.Y, PATH_LENGTH, given, held_out=visit)
+        for k, path in zip(batch, found, strict=True):
+            yield from _along(k, path, cs, visit, where, selection)
+
+
+def _batches(ks: Sequence[float], where: Space, t: int) -> list[Sequence[float]]:
+    """Powers whose Newton matrices fit in memory together."""
+    side = len(where.u) if where.Q is None else where.Q.shape[1]
+    size = max(1, int(BATCH // (24 * t * side**2)))
+    return [ks[at : at + size] for at in range(0, len(ks), size)]
+
+
+def _along(
+    k: float,
+    path: Sequence[bridge_path.Cell],
+    cs: Sequence[float] | None,
+    visit: "Visit",
+    where: Space,
+    selection: Selection,
+) -> Iterator[tuple[Cell, Outcome]]:
+    """The cells of one power: all targets of a c, at every density, in the order of the grid."""
+    t, D = visit.problem.Y.shape[1], visit.design.shape[1]
+    groups = {path[at].c: path[at : at + t] for at in range(0, len(path), t)}
+    for c in groups if cs is None else cs:
+        whole = visit.endless(D) if c not in groups else visit.outcome(where, groups[c])
+        for density, count in zip(selection.densities, selection.counts, strict=True):
+            cell = Cell(0.0, k, c, np.nan, density)
+            yield cell, visit.second(whole, k, c, count) if count < D else whole
+
+
+@dataclass
+class Visit:
+    """What a search keeps of each solved point, on its way along the paths.
+
+    `kept` has the second passes of every (k, c, target, count): their residuals, condition and
+    degrees of freedom.
+    """
+
+    design: Design
+    problem: Problem
+    counts: Sequence[int]
+    kept: dict[tuple[float, float, int, int], tuple[Array, float, float]] = field(
+        default_factory=dict
+    )
+
+    def __call__(self, s: Space, point: Point, y: Array, target: int) -> Array:
+        """Out-of-fold residuals of a point (n_tested,)."""
+        folds = self.problem.folds.folds
+        if folds is None:
+            return approximate_loo(s, point, y)
+        held = [fold.held for fold in folds]
+        if not self.counts:
+            found = refits(s, point, y, held)
+        else:
+            p = point.problem
+            s, point = solve(s, p.k, p.c, y, point.e)
+            both = refitted(s, point, y, held)
+            found = [r for r, _ in both]
+            coefs = left_out_coef(point, s, np.column_stack([e for _, e in both]))[0].T
+            self._select(finish(s, point, y).alpha, coefs, self._spec(p.k, p.c), target)
+        return np.concatenate([r[f.positions] for r, f in zip(found, folds, strict=True)])
+
+    def _spec(self, k: float, c: float) -> Spec:
+        return Spec(k, c, self.problem.intercept, linear=True)
+
+    def _select(self, whole: Array, by_fold: Array, spec: Spec, target: int) -> None:
+        """Second passes: every fold fits its own strongest features."""
+        Y, w, folds = self.problem.Y[:, [target]], self.problem.weights, self.problem.folds.folds
+        for count in self.counts:
+            columns = strongest(whole, count)
+            first = minimise(self.design.take(columns), Y, w, spec).minima[0]
+            parts = [
+                self._second(strongest(coef, count), fold, Y, spec)
+                for coef, fold in zip(by_fold, folds or (), strict=True)
+            ]
+            found = np.concatenate(parts), first.rcond, first.dof
+            self.kept[spec.k, spec.c, target, count] = found
+
+    def _second(self, columns: Index, fold: Fold, Y: Array, spec: Spec) -> Array:
+        """Residuals of the tested samples of one fold on some columns."""
+        trained = np.setdiff1d(np.arange(len(Y)), fold.held, assume_unique=True)
+        kept, w = self.design.take(columns), self.problem.weights[trained]
+        found = minimise(kept.take_rows(trained), Y[trained], w, spec).fit(0)
+        outputs = kept.take_rows(fold.tested).dot(found.coef) + found.level
+        return np.asarray((Y[fold.tested] - outputs)[:, 0])
+
+    def outcome(self, where: Space, group: Sequence[bridge_path.Cell]) -> Outcome:
+        """The outcome of all targets at one (k, c)."""
+        residuals = np.column_stack([one.loo for one in group])
+        usable = all(one.usable for one in group) and np.isfinite(residuals).all()
+        spec = self._spec(group[0].k, group[0].c)
+        known = Unknowns(Minimisers(spec, np.column_stack([one.e for one in group])))
+        out = Outcome(
+            residuals,
+            min(one.rcond for one in group),
+            float(np.mean([one.dof for one in group])),
+            float(self.design.shape[1]),
+            "" if usable else NOISE,
+            unknowns=(known,),
+            error=ACCURACY * float(np.abs(residuals).max(initial=0.0)),
+        )
+        if self.problem.folds.folds is not None:
+            return out
+        return replace(out, loo="approximate", refine=partial(self.refined, where, group, out))
+
+    def refined(self, where: Space, group: Sequence[bridge_path.Cell], outcome: Outcome) -> Outcome:
+        """The same cell with exact leave-one-out residuals."""
+        columns = []
+        for one, y in zip(group, self.problem.Y.T, strict=True):
+            s, point = solve(where, one.k, one.c, y, one.e)
+            columns.append(leave_one_out(s, point, y).residual)
+        residuals = np.column_stack(columns)
+        reason = outcome.reason if np.isfinite(residuals).all() else NOISE
+        return replace(outcome, residuals=residuals, reason=reason)
+
+    def second(self, whole: Outcome, k: float, c: float, count: int) -> Outcome:
+        """The outcome of the second passes of all targets."""
+        targets = range(self.problem.Y.shape[1])
+        if not whole.usable:
+            return replace(whole, n_features=float(count), unknowns=())
+        found = [self.kept[k, c, target, count] for target in targets]
+        residuals = np.column_stack([r for r, _, _ in found])
+        return Outcome(
+            residuals,
+            min(rcond for _, rcond, _ in found),
+            float(np.mean([dof for _, _, dof in found])),
+            float(count),
+            whole.reason if np.isfinite(residuals).all() else NOISE,
+            error=ACCURACY * float(np.abs(residuals).max(initial=0.0)),
+        )
+
+    def endless(self, n_features: int) -> Outcome:
+        """c = inf: there is no minimiser without regularisation."""
+        n_tested, t = self.problem.folds.tested.size, self.problem.Y.shape[1]
+        reason = "c=inf leaves no penalty whose power k < 2 could matter"
+        return failed(n_tested, t, float(n_features), reason)

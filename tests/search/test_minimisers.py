@@ -1,0 +1,160 @@
+"""Cells at a = 0 and k < 2: which residuals are exact, and that these are those of refits."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch.core.bridge_path import finish, solve, space
+from tests.search.grids import data
+
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+KINDS = {True: "free", "column": "column", False: "none"}
+GRID = {"a_grid": (0.0,), "k_grid": (1.2, 1.5, 2.0)}
+
+
+def zscores(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def refit(Z, y, k, c, kind="free"):
+    where, point = solve(space(Z, np.ones(len(y)), kind), k, c, y)
+    found = finish(where, point, y)
+    return found.alpha, found.m
+
+
+def literal(X, Y, k, c, splits, kind="free", count=None):
+    """Out-of-fold outputs by cold fits of every fold on the z-scores of all samples."""
+    Z, outputs = zscores(X), np.full(Y.shape, np.nan)
+    for train, test in splits:
+        for t, y in enumerate(Y.T):
+            columns = np.arange(Z.shape[1])
+            if count is not None:
+                strength = np.abs(refit(Z[train], y[train], k, c, kind)[0])
+                columns = np.sort(np.argsort(-strength, kind="stable")[:count])
+            alpha, m = refit(Z[np.ix_(train, columns)], y[train], k, c, kind)
+            outputs[test, t] = Z[np.ix_(test, columns)] @ alpha + m
+    return outputs
+
+
+def loo_splits(n):
+    return [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("fit_intercept", KINDS)
+def test_leave_one_out_of_what_is_told(shape, fit_intercept):
+    X, Y = data(shape, n_targets=2, seed=1)
+    search = StretchyRegressorCV(**GRID, fit_intercept=fit_intercept, rule="best").fit(X, Y)
+    table = search.cv_results_
+    exact = table["loo"] == "exact"
+    assert exact[table["param_k"] == 2.0].all()
+    assert exact[search.best_index_]
+    assert (~exact).any()
+    for k in GRID["k_grid"]:
+        family = np.flatnonzero((table["param_k"] == k) & table["usable"])
+        best = family[np.argmax(table["mean_test_score"][family])]
+        assert exact[best]
+    splits = loo_splits(len(Y))
+    for row in np.flatnonzero(exact & (table["param_k"] < 2)):
+        k, c = table["param_k"][row], table["param_c"][row]
+        outputs = literal(X, Y, k, c, splits, KINDS[fit_intercept])
+        score = -np.mean((Y - outputs) ** 2)
+        assert abs(table["mean_test_score"][row] - score) <= 1e-8 * abs(score)
+        if row == search.best_index_:
+            np.testing.assert_allclose(search.cv_predictions_, outputs, atol=1e-7 * Y.std())
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+def test_approximate_is_near(shape):
+    X, Y = data(shape, seed=2)
+    search = StretchyRegressorCV(**GRID, rule="best").fit(X, Y[:, 0])
+    table = search.cv_results_
+    rows = np.flatnonzero((table["loo"] == "approximate") & table["usable"])
+    middle = rows[len(rows) // 2]
+    outputs = literal(X, Y, table["param_k"][middle], table["param_c"][middle], loo_splits(len(Y)))
+    score = -np.mean((Y - outputs) ** 2)
+    np.testing.assert_allclose(table["mean_test_score"][middle], score, rtol=0.5)
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("densities", [(1.0,), (1.0, 3)], ids=str)
+def test_folds_are_literal_refits(shape, densities):
+    X, Y = data(shape, seed=3)
+    cv = KFold(3, shuffle=True, random_state=0)
+    grid = {"a_grid": (0.0,), "k_grid": (1.3,), "c_grid": (0.3, 0.02), "density_grid": densities}
+    search = StretchyRegressorCV(**grid, cv=cv, rule="best").fit(X, Y[:, 0])
+    table = search.cv_results_
+    assert (table["loo"] == "exact").all()
+    assert table["param_c"].tolist() == [c for c in (0.3, 0.02) for _ in densities]
+    for row, cell in enumerate(table["params"]):
+        count = None if cell["density"] == 1.0 else cell["density"]
+        outputs = literal(X, Y, cell["k"], cell["c"], [*cv.split(X)], count=count)
+        score = -np.mean((Y - outputs) ** 2)
+        assert abs(table["mean_test_score"][row] - score) <= 1e-8 * abs(score)
+
+
+def test_automatic_powers():
+    X, Y = data("wide", seed=4)
+    table = StretchyRegressorCV(a_grid=(-0.2, 0.0)).fit(X, Y[:, 0]).cv_results_
+    linear = table["param_a"] == 0
+    assert sorted({*table["param_k"][linear]}) == [1.05, 1.1, 1.25, 1.5, 2.0]
+    assert sorted({*table["param_k"][~linear]}) == [1.1, 1.25, 1.5, 1.75, 2.0]
+    for k in (1.05, 1.5):
+        family = linear & (table["param_k"] == k)
+        assert 5 <= family.sum() <= 20
+        dof = table["dof"][family]
+        assert dof[0] < 3
+        assert dof[-1] > 0.8 * len(X)
+
+
+def test_given_powers_and_penalties():
+    X, Y = data("tall", seed=5)
+    grid = {"a_grid": (0.0, 0.3), "k_grid": (1.5, 3.0), "c_grid": (0.1, np.inf)}
+    table = StretchyRegressorCV(**grid).fit(X, Y[:, 0]).cv_results_
+    cells = {(cell["a"], cell["k"], cell["c"]) for cell in table["params"]}
+    assert cells == {(a, k, c) for a, k in ((0.0, 1.5), (0.3, 1.5), (0.3, 3.0))
+                     for c in (0.1, np.inf)}  # fmt: skip
+    endless = (table["param_a"] == 0) & np.isinf(table["param_c"])
+    assert not table["usable"][endless].any()
+    with pytest.raises(ValueError, match=r"no power for a=0"):
+        StretchyRegressorCV(a_grid=(0.0,), k_grid=(3.0,)).fit(X, Y[:, 0])
+
+
+def test_interpolating_cells_never_win():
+    X, Y = data("wide", seed=6)
+    grid = {"a_grid": (0.0,), "k_grid": (1.5,), "c_grid": (0.01, 1e9)}
+    search = StretchyRegressorCV(**grid, rule="best").fit(X, Y[:, 0])
+    assert search.cv_results_["usable"].tolist() == [True, False]
+    assert search.c_ == 0.01
+
+
+@pytest.mark.parametrize("rule", ["best", "guarded", "1se"])
+def test_the_chosen_model_is_the_minimiser(rule):
+    X, Y = data("wide", seed=7)
+    search = StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.2, 1.5), rule=rule).fit(X, Y[:, 0])
+    assert search.solver_ == "newton"
+    assert search.dual_gap_ <= 1e-10
+    alpha, _ = refit(zscores(X), Y[:, 0], search.k_, search.c_)
+    np.testing.assert_allclose(search.slope_ * X.std(axis=0), alpha, atol=1e-8)
+    lower, upper = search.predict_interval(X)
+    assert (lower < upper).all()
+
+
+def test_classes():
+    X, Y = data("wide", seed=8)
+    labels = Y[:, 0] > np.median(Y)
+    search = StretchyClassifierCV(**GRID).fit(X, labels)
+    assert search.cv_results_["loo"][search.best_index_] == "exact"
+    proba = search.predict_proba(X)
+    np.testing.assert_array_equal(search.classes_[proba.argmax(axis=1)], search.predict(X))
+
+
+def test_units_of_y_scale_through():
+    X, Y = data("wide", seed=9)
+    grid = {"a_grid": (0.0,), "k_grid": (1.25,), "rule": "best"}
+    one = StretchyRegressorCV(**grid).fit(X, Y[:, 0])
+    two = StretchyRegressorCV(**grid).fit(X, 1e3 * Y[:, 0])
+    assert one.best_index_ == two.best_index_
+    np.testing.assert_allclose(two.c_, one.c_ * 1e3 ** (1.25 - 2), rtol=1e-2)
+    np.testing.assert_allclose(two.predict(X), 1e3 * one.predict(X), rtol=1e-2)
