@@ -68,6 +68,8 @@ def test_out_of_fold_outputs_of_every_cell(sample):
     cls = StretchyClassifierCV if hasattr(model, "classes_") else StretchyRegressorCV
     for row in usable[::3]:
         grids = {f"{name}_grid": [value] for name, value in results["params"][row].items()}
+        if results["loo"][row] == "approximate":
+            continue  # a search of this cell alone makes its exact residuals
         literal = quietly(cls(**grids, cv=model.cv), X, y)
         if model.density_grid == (1.0,) or results["params"][row]["density"] < 1:
             np.testing.assert_allclose(
@@ -154,7 +156,8 @@ def test_a_model_without_outcomes_is_searched_once(sample, counted, tmp_path):
         assert not hasattr(again, "_outcomes")
         assert page((again, X, y), tmp_path) == text_of(sample)
         assert counted["searches"] == 1
-        assert counted["fits"] == 0
+        # a search solves the exact minimiser that it has chosen more closely than others
+        assert counted["fits"] == int(model.solver_ == "newton")
 
 
 def test_a_plain_model_is_fitted_once(counted, tmp_path):
@@ -293,5 +296,5 @@ def test_surface_has_a_level_and_a_place_for_every_cell():
     errors = np.sqrt(-model.cv_results_["mean_test_score"])
     np.testing.assert_allclose([c.error for c in surface.cells], errors)
     assert surface.rows == [
-        "a = −0.2, k = 1.25", "a = −0.2, k = 2", "a = 0, linear"
+        "a = −0.2, k = 1.25", "a = −0.2, k = 2", "a = 0, k = 1.25", "a = 0, linear"
     ]  # fmt: skip

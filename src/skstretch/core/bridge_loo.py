@@ -186,6 +186,8 @@ def iterate(shared: Chord, mu: Array, live: Index, n_iter: int) -> tuple[Array, 
     """e' and below it μ of the samples `live` from the approximate μ, nan where they do not come
     to rest, and the number of iterations. Sums may overflow in samples about to be given up."""
     X = shared.first(mu, live)
+    if not mu.any():
+        return X, 0  # nothing is left to explain, with or without these samples
     # μ is weighted so that the mixing heeds e as much as it heeds μ.
     unit = np.sqrt(np.mean(mu**2))
     weight = np.ones((len(X), 1))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.core.bridge_walks import phi
+from skstretch.core.bridge_path import finish, solve, split
 from skstretch.core.crossfit import Fold, RowSystem, out_of_fold, without
 from skstretch.core.dual import DualSolution, Inverse, lu_inverse, spectrum
 from skstretch.core.dual_gram import DualGram, Frame
@@ -119,17 +119,20 @@ class FirstPass:
 
 @dataclass(frozen=True)
 class Minimisers:
-    """Points e (T, t) of the dual of exact minimisers, as closely as a search solves them."""
+    """Points e (T, t) of the dual of exact minimisers of Y, as closely as a search solves them."""
 
     spec: Spec
     e: Array
+    Y: Array
 
     def coefficients(self, design: Design, weights: Array) -> Array:
-        """``phi(Z'e)``, (D, t)."""
-        where = where_of(design, weights, self.spec.intercept)
-        u = where.u if where.Q is None else np.ones(len(self.e))
-        v = where.walks.transposed(u[:, None] * self.e)[: design.shape[1]]
-        return phi(v, self.spec.k, 0.25 / self.spec.c)[0]
+        """The coefficients (D, t), by a few more steps from these points."""
+        where, spec = split(where_of(design, weights, self.spec.intercept)), self.spec
+        found = []
+        for e, y in zip(self.e.T, self.Y.T, strict=True):
+            at, point = solve(where, spec.k, spec.c, y, e)
+            found.append(finish(at, point, y).alpha)
+        return np.column_stack(found)
 
 
 @dataclass(frozen=True)

@@ -92,32 +92,41 @@ def _along(
             yield cell, visit.second(whole, k, c, count) if count < D else whole
 
 
+@dataclass(frozen=True)
+class Second:
+    """The second passes of one target at one count: of all folds, and of all samples."""
+
+    residuals: Array
+    rcond: float
+    dof: float
+    unknowns: Unknowns
+
+
 @dataclass
 class Visit:
     """What a search keeps of each solved point, on its way along the paths.
 
-    `kept` has the second passes of every (k, c, target, count): their residuals, condition and
-    degrees of freedom.
+    `kept` has the second passes of every (k, c, target, count), `solved` the degrees of freedom and
+    the condition of every (k, c, target) that was solved more closely than its path.
     """
 
     design: Design
     problem: Problem
     counts: Sequence[int]
-    kept: dict[tuple[float, float, int, int], tuple[Array, float, float]] = field(
-        default_factory=dict
-    )
+    kept: dict[tuple[float, float, int, int], Second] = field(default_factory=dict)
+    solved: dict[tuple[float, float, int], tuple[float, float]] = field(default_factory=dict)
 
     def __call__(self, s: Space, point: Point, y: Array, target: int) -> Array:
         """Out-of-fold residuals of a point (n_tested,)."""
         folds = self.problem.folds.folds
         if folds is None:
             return approximate_loo(s, point, y)
-        held = [fold.held for fold in folds]
+        held, p = [fold.held for fold in folds], point.problem
+        s, point = solve(s, p.k, p.c, y, point.e)
+        self.solved[p.k, p.c, target] = s.dof(point), point.rcond
         if not self.counts:
             found = refits(s, point, y, held)
         else:
-            p = point.problem
-            s, point = solve(s, p.k, p.c, y, point.e)
             both = refitted(s, point, y, held)
             found = [r for r, _ in both]
             coefs = left_out_coef(point, s, np.column_stack([e for _, e in both]))[0].T
@@ -137,8 +146,9 @@ class Visit:
                 self._second(strongest(coef, count), fold, Y, spec)
                 for coef, fold in zip(by_fold, folds or (), strict=True)
             ]
-            found = np.concatenate(parts), first.rcond, first.dof
-            self.kept[spec.k, spec.c, target, count] = found
+            found = Unknowns(first.alpha[:, None], None, columns, target)
+            second = Second(np.concatenate(parts), first.rcond, first.dof, found)
+            self.kept[spec.k, spec.c, target, count] = second
 
     def _second(self, columns: Index, fold: Fold, Y: Array, spec: Spec) -> Array:
         """Residuals of the tested samples of one fold on some columns."""
@@ -153,11 +163,13 @@ class Visit:
         residuals = np.column_stack([one.loo for one in group])
         usable = all(one.usable for one in group) and np.isfinite(residuals).all()
         spec = self._spec(group[0].k, group[0].c)
-        known = Unknowns(Minimisers(spec, np.column_stack([one.e for one in group])))
+        facts = [self.solved.get((x.k, x.c, x.target), (x.dof, x.rcond)) for x in group]
+        e = np.column_stack([one.e for one in group])
+        known = Unknowns(Minimisers(spec, e, self.problem.Y))
         out = Outcome(
             residuals,
-            min(one.rcond for one in group),
-            float(np.mean([one.dof for one in group])),
+            min(rcond for _, rcond in facts),
+            float(np.mean([dof for dof, _ in facts])),
             float(self.design.shape[1]),
             "" if usable else NOISE,
             unknowns=(known,),
@@ -169,13 +181,16 @@ class Visit:
 
     def refined(self, where: Space, group: Sequence[bridge_path.Cell], outcome: Outcome) -> Outcome:
         """The same cell with exact leave-one-out residuals."""
-        columns = []
+        columns, dofs, rconds = [], [], []
         for one, y in zip(group, self.problem.Y.T, strict=True):
             s, point = solve(where, one.k, one.c, y, one.e)
             columns.append(leave_one_out(s, point, y).residual)
+            dofs.append(s.dof(point))
+            rconds.append(point.rcond)
         residuals = np.column_stack(columns)
         reason = outcome.reason if np.isfinite(residuals).all() else NOISE
-        return replace(outcome, residuals=residuals, reason=reason)
+        dof, rcond = float(np.mean(dofs)), min(rconds)
+        return replace(outcome, residuals=residuals, reason=reason, dof=dof, rcond=rcond)
 
     def second(self, whole: Outcome, k: float, c: float, count: int) -> Outcome:
         """The outcome of the second passes of all targets."""
@@ -183,13 +198,14 @@ class Visit:
         if not whole.usable:
             return replace(whole, n_features=float(count), unknowns=())
         found = [self.kept[k, c, target, count] for target in targets]
-        residuals = np.column_stack([r for r, _, _ in found])
+        residuals = np.column_stack([one.residuals for one in found])
         return Outcome(
             residuals,
-            min(rcond for _, rcond, _ in found),
-            float(np.mean([dof for _, _, dof in found])),
+            min(one.rcond for one in found),
+            float(np.mean([one.dof for one in found])),
             float(count),
             whole.reason if np.isfinite(residuals).all() else NOISE,
+            unknowns=tuple(one.unknowns for one in found),
             error=ACCURACY * float(np.abs(residuals).max(initial=0.0)),
         )
 
