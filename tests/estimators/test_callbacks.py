@@ -11,7 +11,7 @@ from tests.estimators.samples import problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 GRIDS = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0), "cv": 3}
-N_CELLS = 2 * (2 + 1)
+N_CELLS = 2 * (2 + 2)
 searches = pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
 
 
@@ -120,8 +120,8 @@ X = rng.standard_normal((30, 4))
 y = X[:, 0] + rng.standard_normal(30)
 settings = dict(k_grid=(1.25, 2.0), c_grid=(1e-6, 1.0, 1e9))
 assert not hasattr(StretchyRegressorCV, "set_callbacks")
-assert len(StretchyRegressorCV(**settings).fit(X, y).cv_results_["params"]) == 9
-assert len(StretchyClassifierCV(**settings).fit(X, y > 0).cv_results_["params"]) == 9
+assert len(StretchyRegressorCV(**settings).fit(X, y).cv_results_["params"]) == 12
+assert len(StretchyClassifierCV(**settings).fit(X, y > 0).cv_results_["params"]) == 12
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     StretchyRegressorCV(k_grid=(1.25,), c_grid=(1e-9, 1e-8), rule="best").fit(X, y)

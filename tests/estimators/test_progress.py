@@ -39,11 +39,11 @@ def test_bar(search, capfd):
     plan, err = err.split("\n", 1)
     assert plan.startswith("skstretch: ")
     assert "primal form by LU or QR" in plan
-    assert "6 cells" in plan
+    assert "8 cells" in plan
     assert err.startswith("\r")
     assert err.endswith("\n")
     last = err.rstrip("\n").split("\r")[-1]
-    assert last.startswith("cells " + "█" * 30 + " 6/6")
+    assert last.startswith("cells " + "█" * 30 + " 8/8")
 
 
 def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
@@ -55,7 +55,7 @@ def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
 
     def broken(estimator, X, y):
         calls.append(1)
-        if len(calls) == 16:  # five a cell: the score, and four for its rounding error
+        if len(calls) == 21:  # five a cell: the score, and four for its rounding error
             raise KeyboardInterrupt
         return 0.0
 
@@ -64,7 +64,7 @@ def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
         fitted(StretchyRegressorCV, verbose=1, scoring=broken)
     out, err = capfd.readouterr()
     assert out == ""
-    assert err.split("\r")[-1].startswith("cells " + "█" * 15 + "·" * 15 + " 3/6")
+    assert err.split("\r")[-1].startswith("cells " + "█" * 15 + "·" * 15 + " 4/8")
     assert err.endswith("\n")
 
 

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWa
 
 rng = np.random.default_rng(0)
 DATA = {"wide": rng.standard_normal((24, 70)), "tall": rng.standard_normal((70, 9))}
-GRID = {"k_grid": (1.1, 1.5, 2.0), "c_grid": (0.1, 1.0)}  # with two a: four pairs of a and k
+# four pairs of a and k, all closed forms
+GRID = {"a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
+EXACT = {"a_grid": (0.0,), "c_grid": (0.1, 1.0), "k_grid": (1.25, 1.5)}
 SMALL = 0.002  # MiB of working memory: the tall data does not fit a quarter of it
 
 
@@ -140,3 +142,20 @@ def test_scattered_folds_of_a_file_take_up_to_a_walk_each():
     model = StretchyRegressorCV(cv=KFold(5, shuffle=True, random_state=0), **GRID)
     reads = reads_of(model, DATA["tall"], "file")
     assert 1 + 2 + 4 + 4 < reads.max() <= 1 + 2 + 4 + 4 * 5
+
+
+@pytest.mark.parametrize("cv", [None, 4])
+def test_exact_minimisers_of_a_file_that_fits(cv):
+    """Moments and z-scores, which stay; one more for the model."""
+    reads = reads_of(StretchyRegressorCV(cv=cv, **EXACT), DATA["wide"], "file")
+    assert reads.min() == reads.max() <= 3
+
+
+def test_exact_minimisers_of_dask_share_their_walks():
+    """A walk a step, in which all powers take theirs."""
+
+    def walks(ks):
+        return reads_of(StretchyRegressorCV(**EXACT | {"k_grid": ks}), DATA["wide"], "dask").max()
+
+    both, *each = walks((1.25, 1.5)), walks((1.25,)), walks((1.5,))
+    assert max(each) < both < sum(each)

@@ -160,6 +160,26 @@ def test_a_model_without_outcomes_is_searched_once(sample, counted, tmp_path):
         assert counted["fits"] == int(model.solver_ == "newton")
 
 
+def least_features(estimator, X, y):
+    """A scorer of one's own, to which the cell of the strongest penalty is the best."""
+    return -np.var(estimator.predict(X))
+
+
+@pytest.mark.parametrize("rule", ["best", "guarded", "1se"])
+def test_own_cell_is_exact_whatever_is_searched_again(rule, tmp_path):
+    """A file does not hold the scorer: without it other cells are made exact."""
+    _, X, y = regression()
+    grid = {"a_grid": (0.0,), "k_grid": (1.25, 1.5), "c_grid": (0.001, 0.01, 0.1)}
+    model = quietly(StretchyRegressorCV(**grid, rule=rule, scoring=least_features), X, y)
+    again = quietly(StretchyRegressorCV(**grid, rule=rule), X, y)
+    assert again.cv_results_["loo"][model.best_index_] == "approximate"
+    skstretch.save(model, tmp_path / "m.stretchy")
+    known = known_of(subject_of((skstretch.load(tmp_path / "m.stretchy"), X, y)))
+    assert known.why == ""
+    assert known.own == model.best_index_
+    np.testing.assert_allclose(known.outcomes.outputs[known.own][:, 0], model.cv_predictions_)
+
+
 def test_a_plain_model_is_fitted_once(counted, tmp_path):
     _, X, y = regression()
     model = StretchyRegressor(k=1.5, c=1.0).fit(X, y)

@@ -164,12 +164,13 @@ def test_no_refit_where_all_features_stay(shape, monkeypatch):
         raise AssertionError("the search fits again")
 
     X, Y = data(shape)
-    expected = StretchyRegressorCV(k_grid=(1.25, 2.0), rule="best").fit(X, Y[:, 0])
+    closed = {"a_grid": (-0.2, 0.1), "k_grid": (1.25, 2.0)}
+    expected = StretchyRegressorCV(**closed, rule="best").fit(X, Y[:, 0])
     monkeypatch.setattr(skstretch.search.grid, "fit_model", refused)
-    model = StretchyRegressorCV(k_grid=(1.25, 2.0), rule="best").fit(X, Y[:, 0])
+    model = StretchyRegressorCV(**closed, rule="best").fit(X, Y[:, 0])
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     with pytest.raises(AssertionError, match="fits again"):
-        StretchyRegressorCV(k_grid=(1.25, 2.0), density_grid=(0.5,)).fit(X, Y[:, 0])
+        StretchyRegressorCV(**closed, density_grid=(0.5,)).fit(X, Y[:, 0])
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -195,7 +196,7 @@ def test_unusable_cells_in_the_results():
     model = StretchyRegressorCV((-0.2, 0.0), (1.25, 2.0), (np.inf, 10.0, 0.1)).fit(X, Y[:, 0])
     results = model.cv_results_
     lost = np.isinf(results["param_c"])
-    assert lost.sum() == 3
+    assert lost.sum() == 4
     np.testing.assert_array_equal(results["usable"], ~lost)
     np.testing.assert_array_equal(np.isnan(results["mean_test_score"]), lost)
     np.testing.assert_array_equal(results["reason"] == "", ~lost)
@@ -261,7 +262,7 @@ def test_strongest_automatic_penalty():
 def test_no_edge_where_all_coefficients_are_free():
     """The weakest penalty is clearly the best, and weaker ones are the same model."""
     X, y = nearly_linear(0.0)
-    model = StretchyRegressorCV((0.0,), c_grid=(1.0, 1e2, 1e4), rule="best").fit(X, y)
+    model = StretchyRegressorCV((0.0,), (2.0,), (1.0, 1e2, 1e4), rule="best").fit(X, y)
     assert model.c_ == 1e4
     assert model.dof_ > 8.99
     worse, error = (model.cv_results_[f"loss_above_chosen{end}"] for end in ("", "_se"))
@@ -280,11 +281,14 @@ def test_no_edge_where_the_loss_does_not_fall_towards_it():
 def test_loss_above_the_chosen_cell_is_paired():
     X, y = nearly_linear(1.0)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, 60)
-    grids = {"a_grid": (-0.2, 0.0), "k_grid": (1.5,), "c_grid": (1e-3, 0.1, 10.0)}
+    grids = {"a_grid": (-0.2, 0.0), "k_grid": (1.5, 2.0), "c_grid": (1e-3, 0.1, 10.0)}
     model = StretchyRegressorCV(**grids).fit(X, y, sample_weight=weights)
     results = model.cv_results_
     own = (y - model.cv_predictions_) ** 2
-    for row, cell in enumerate(results["params"]):
+    exact = np.flatnonzero(results["loo"] == "exact")
+    assert exact.size == 3 * 3 + 1
+    for row in exact:
+        cell = results["params"][row]
         one = StretchyRegressorCV(**{f"{name}_grid": [value] for name, value in cell.items()})
         other = (y - one.fit(X, y, sample_weight=weights).cv_predictions_) ** 2
         mean = np.average(other - own, weights=weights)

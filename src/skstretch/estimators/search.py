@@ -2,7 +2,7 @@
 
 import warnings
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -183,69 +183,51 @@ class StretchySearch(CallbackSupport, StretchyModel):
             raise ValueError("no column of X varies: there is nothing to choose between.")
         Y = targets.Y[prepared.rows]
         problem = Problem(Y, prepared.weights, prepared.intercept, folds)
-        cells, results, scores = self._evaluate(grid, views, problem, scoring)
-        seen = np.isin(np.arange(len(Y)), folds.tested)
-        units = None if groups is None else np.asarray(groups)[prepared.rows][seen]
-        paired = [by_sample(score, folds, seen) for score in scores]
-        weights = targets.sample_weights[prepared.rows][seen]
-
-        def choose() -> Verdict:
-            return judge(cells, results, paired, weights, units, self.rule)
-
-        verdict = choose()
-        while inexact := to_refine(cells, results, scores, verdict):
-            for i in inexact:
-                results[i] = results[i].exactly()
-                scores[i] = scored(scoring, results[i], Y[folds.tested])
-                paired[i] = by_sample(scores[i], folds, seen)
-            verdict = choose()
-        chosen, outcome = cells[verdict.chosen], results[verdict.chosen]
+        weights = targets.sample_weights[prepared.rows]
+        units = None if groups is None else np.asarray(groups)[prepared.rows]
+        contest = Contest(problem, scoring, weights, units)
+        self._evaluate(grid, views, contest)
+        verdict = contest.judged(self.rule)
+        chosen, outcome = contest.cells[verdict.chosen], contest.results[verdict.chosen]
         count, view = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a]
         unit = view.quadrant.unit
         spec = checked_spec(chosen.k, chosen.c, chosen.a == 0, self.fit_intercept, "auto", unit)
         model = finished_model(outcome, view.design, Y, prepared.weights, spec, count, self.n_jobs)
-        table = results_table(cells, results, scores, verdict)
-        table |= compared(paired, verdict.chosen, weights, units)
-        n_columns = min(count, view.columns.size)
-        free = float(prepared.intercept is Intercept.FREE)
-        limits = free, float(min(len(Y), n_columns + free))
-        way = helpful_edge(cells, results, table, verdict, limits)
+        self._tell(contest, verdict)
+        way = contest.edge(verdict, self.cv_results_, min(count, view.columns.size))
         if way is not None:
             warn_at_edge(way, chosen.c, automatic=grid.c is None)
-        self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
-        self.cv_results_ = table
-        self.best_index_, self.rule_loss_ = verdict.chosen, scoring.loss_name
-        self.best_score_ = scores[verdict.chosen].score
-        tested = targets.sample_weights[prepared.rows][folds.tested]
-        self.best_score_se_ = standard_error(scores, paired[verdict.chosen], tested, weights, units)
         outputs = Y[folds.tested] - outcome.residuals
         decision = self._decide(outputs, targets, prepared.rows[folds.tested])
         self._store(prepared.state(view, model, targets.single, decision))
         held_out = self._of_all_samples(folds.mean(outputs, len(Y)), prepared)
         self.cv_predictions_ = self._state.flat(held_out)
         light = {a: replace(seen, design=light_design(seen.design)) for a, seen in views.items()}
+        cells, results = contest.cells, contest.results
         self._outcomes = kept_outcomes(cells, results, problem, light, groups is not None)
 
-    def _evaluate(
-        self, grid: Grid, views: dict[float, View], problem: Problem, scoring: Any
-    ) -> tuple[list[Cell], list[Outcome], list[Scored]]:
-        """Every cell with its outcome and score, with progress."""
-        cells, results, scores = [], [], []
+    def _evaluate(self, grid: Grid, views: dict[float, View], contest: "Contest") -> None:
+        """Every cell of the grid enters the contest, with progress."""
         progress = Progress(grid.n_cells, "cells", self.verbose)
         reporter = Reporter(self, grid.n_cells)
-        true = problem.Y[problem.folds.tested]
         try:
             with calm_blas(min(min(view.design.shape) for view in views.values())):
-                for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
-                    cells.append(cell)
-                    results.append(outcome)
-                    scores.append(scored(scoring, outcome, true))
+                for cell, outcome in outcomes(grid, lambda a: views[a].design, contest.problem):
+                    contest.enter(cell, outcome)
                     progress.step()
                     reporter.step()
         finally:
             progress.close()
         reporter.close()
-        return cells, results, scores
+
+    def _tell(self, contest: "Contest", verdict: Verdict) -> None:
+        """The chosen cell and the table of all, as attributes."""
+        at = verdict.chosen
+        chosen = contest.cells[at]
+        self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
+        self.cv_results_ = contest.table(verdict)
+        self.best_index_, self.rule_loss_ = at, contest.scoring.loss_name
+        self.best_score_, self.best_score_se_ = contest.scores[at].score, contest.error(at)
 
     def _checked_grid(self, n_features: int) -> Grid:
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
@@ -277,26 +259,94 @@ class StretchySearch(CallbackSupport, StretchyModel):
         return outputs
 
 
-def to_refine(
-    cells: list[Cell], results: list[Outcome], scores: list[Scored], verdict: Verdict
-) -> list[int]:
-    """Approximate cells of which an exact value will be told: the chosen one, the best of all, and
-    the best of every family (a, k, density)."""
-    best: dict[Any, int] = {}
-    for i, cell in enumerate(cells):
-        family = cell.a, cell.k, cell.density
-        ahead = family not in best or scores[i].score > scores[best[family]].score
-        if results[i].usable and np.isfinite(scores[i].score) and ahead:
-            best[family] = i
-    told = {verdict.chosen, verdict.best, *best.values()}
-    return sorted(i for i in told if results[i].refine is not None)
+@dataclass
+class Contest:
+    """The cells of a search with their outcomes and scores, and the samples that compare them.
 
+    Attributes
+    ----------
+    weights, units : arrays of shape (M,)
+        Of the samples of the problem; units that errors share, or None.
+    scores, paired : list of Scored
+        By test of a sample, and by sample that was tested.
+    """
 
-def by_sample(score: Scored, folds: Folds, seen: Any) -> Scored:
-    """Losses averaged over the folds of each sample that was tested."""
-    losses = folds.mean(score.losses, seen.size)[seen]
-    smooth = None if score.smooth is None else folds.mean(score.smooth, seen.size)[seen]
-    return replace(score, losses=losses, smooth=smooth)
+    problem: Problem
+    scoring: Scoring
+    weights: Array
+    units: Any
+    cells: list[Cell] = field(default_factory=list)
+    results: list[Outcome] = field(default_factory=list)
+    scores: list[Scored] = field(default_factory=list)
+    paired: list[Scored] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.seen = np.isin(np.arange(len(self.weights)), self.problem.folds.tested)
+
+    def enter(self, cell: Cell, outcome: Outcome) -> None:
+        """One more cell."""
+        score = self._scored(outcome)
+        self.cells.append(cell)
+        self.results.append(outcome)
+        self.scores.append(score)
+        self.paired.append(self._by_sample(score))
+
+    def judged(self, rule: str) -> Verdict:
+        """The verdict of a rule, once every value that is told of it is exact."""
+        verdict = self._judge(rule)
+        while inexact := self._to_refine(verdict):
+            for i in inexact:
+                self.results[i] = self.results[i].exactly()
+                self.scores[i] = self._scored(self.results[i])
+                self.paired[i] = self._by_sample(self.scores[i])
+            verdict = self._judge(rule)
+        return verdict
+
+    def table(self, verdict: Verdict) -> dict[str, Any]:
+        """Everything about every cell."""
+        table = results_table(self.cells, self.results, self.scores, verdict)
+        return table | compared(self.paired, verdict.chosen, *self._units)
+
+    def error(self, chosen: int) -> float:
+        """The standard error of the score of a cell."""
+        tested = self.weights[self.problem.folds.tested]
+        return standard_error(self.scores, self.paired[chosen], tested, *self._units)
+
+    def edge(self, verdict: Verdict, table: dict[str, Any], n_columns: int) -> str | None:
+        """Which way the grid of c may end too early for the chosen model, of so many columns."""
+        free = float(self.problem.intercept is Intercept.FREE)
+        limits = free, float(min(len(self.weights), n_columns + free))
+        return helpful_edge(self.cells, self.results, table, verdict, limits)
+
+    @property
+    def _units(self) -> tuple[Array, Any]:
+        """Weights and units of the samples that were tested."""
+        return self.weights[self.seen], None if self.units is None else self.units[self.seen]
+
+    def _judge(self, rule: str) -> Verdict:
+        return judge(self.cells, self.results, self.paired, *self._units, rule)
+
+    def _scored(self, outcome: Outcome) -> Scored:
+        return scored(self.scoring, outcome, self.problem.Y[self.problem.folds.tested])
+
+    def _by_sample(self, score: Scored) -> Scored:
+        """Losses averaged over the folds of each sample that was tested."""
+        mean, n, seen = self.problem.folds.mean, self.seen.size, self.seen
+        smooth = None if score.smooth is None else mean(score.smooth, n)[seen]
+        return replace(score, losses=mean(score.losses, n)[seen], smooth=smooth)
+
+    def _to_refine(self, verdict: Verdict) -> list[int]:
+        """Approximate cells of which an exact value will be told: the chosen one, the best of all,
+        and the best of every family (a, k, density)."""
+        best: dict[Any, int] = {}
+        scores = [score.score for score in self.scores]
+        for i, cell in enumerate(self.cells):
+            family = cell.a, cell.k, cell.density
+            ahead = family not in best or scores[i] > scores[best[family]]
+            if self.results[i].usable and np.isfinite(scores[i]) and ahead:
+                best[family] = i
+        told = {verdict.chosen, verdict.best, *best.values()}
+        return sorted(i for i in told if self.results[i].refine is not None)
 
 
 def _values(name: str, grid: Any) -> tuple[Any, ...]:

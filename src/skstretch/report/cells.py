@@ -8,7 +8,7 @@ training data are at hand, one search over them brings them back.
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -138,11 +138,12 @@ def _searched_again(subject: Subject) -> Known:
     model, results = subject.model, subject.model.cv_results_
     pairs = {*zip(results["param_a"], results["param_k"], strict=True)}
     whole = effort_of(subject).search_fits(len(pairs), len(results["param_a"]))
-    again = clone(model) if whole else _one_cell(subject)
-    again.set_params(scoring=None, rule="best", verbose=0)
+    again = clone(model).set_params(verbose=0) if whole else _one_cell(subject)
     own = int(model.best_index_) if whole else 0
     try:
         outcomes = _outcomes(again, subject)
+        if whole and outcomes is not None:
+            outcomes = _exact_at(own, outcomes, again, subject)
     except (ValueError, TypeError) as error:
         return Known(why=f"the search could not be run again ({error})")
     if outcomes is None:
@@ -152,6 +153,21 @@ def _searched_again(subject: Subject) -> Known:
     ):
         return Known(why=OTHER)
     return Known(outcomes, own, "" if whole else TOO_LONG, True)
+
+
+def _exact_at(own: int, outcomes: Any, again: Any, subject: Subject) -> Any:
+    """The outcomes with exact outputs of the model's own cell.
+
+    A search whose scoring was not stored may have chosen another cell, and have kept approximate
+    leave-one-out outputs of this one.
+    """
+    found = again.cv_results_["loo"]
+    if own >= len(found) or found[own] == "exact":
+        return outcomes
+    alone = _outcomes(_one_cell(subject), subject)
+    outputs = outcomes.outputs.copy()
+    outputs[own] = alone.outputs[0]
+    return replace(outcomes, outputs=outputs)
 
 
 def _fitted_again(subject: Subject) -> Known:
@@ -176,7 +192,9 @@ def _one_cell(subject: Subject) -> Any:
     cls: Any = StretchyClassifierCV if subject.classifies else StretchyRegressorCV
     given, known = subject.model.get_params(), cls().get_params()
     grids = {f"{name}_grid": [value] for name, value in subject.cell.items()}
-    return cls(**{**{name: value for name, value in given.items() if name in known}, **grids})
+    taken = {name: value for name, value in given.items() if name in known}
+    alone = {"scoring": None, "rule": "best", "verbose": 0}
+    return cls(**{**taken, **grids, **alone})
 
 
 def chosen_outputs(subject: Subject) -> Array | None:
