@@ -19,6 +19,8 @@ from skstretch.core.types import Array, Index, Mask
 
 # What a left-out problem may still be off by when it counts as solved.
 CLOSE = 2e-11
+# A step of this many times its own length leads nowhere.
+WILD = 1e3
 
 
 @dataclass(frozen=True)
@@ -197,14 +199,16 @@ def iterate(shared: Chord, mu: Array, live: Index, n_iter: int) -> tuple[Array, 
     while live.size and done < n_iter:
         with np.errstate(over="ignore", invalid="ignore"):
             d = shared.step(X, live)
-            size = np.linalg.norm(d[:-1], axis=0) / np.linalg.norm(X[:-1], axis=0)
+            size, length = (np.linalg.norm(x[:-1], axis=0) for x in (d, X))
+            # e' is zero where one sample is left: nothing to compare with, so it is given up
+            size = np.divide(size, length, out=np.full(len(size), WILD), where=length > 0)
             size = np.maximum(size, np.abs(d[-1]) / unit)
         done += 1
         # If steps shrink at this rate (with a margin, for mixing makes it uneven), this is what is
         # left after the step.
         rate = np.clip(np.where(np.isfinite(last), 3.0 * size / last, 1.0), 0.0, 0.98)
         rest = size * rate / (1.0 - rate) <= CLOSE
-        stay = ~rest & (size < 1e3)
+        stay = ~rest & (size < WILD)
         out[:, place[rest]] = X[:, rest] + d[:, rest]
         mix.keep(stay, size > last)
         X, d, last = X[:, stay], d[:, stay], size[stay]
