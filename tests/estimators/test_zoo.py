@@ -15,6 +15,7 @@ from skstretch import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
+from skstretch.core.bridge import SCORING
 from tests.zoo import (
     CONTAINERS,
     SHAPES,
@@ -90,14 +91,20 @@ def expected(shape, dtype, model, number):
     return answers(fitted, new_numbers(shape, dtype).astype(np.float64))
 
 
+# Newton's method ends at steps of 1e-2 in cells with approximate residuals: it squares what is left
+NEAR = SCORING.step**2
+
+
 def assert_alike(found, true, tolerance):
     assert set(found) == set(true)
     for name in true:
         finite = np.isfinite(true[name])
         np.testing.assert_array_equal(np.isfinite(found[name]), finite, err_msg=name)
-        size = np.abs(true[name][finite]).max()
+        atol = np.abs(true[name][finite]).max(initial=0.0) * (
+            NEAR if name.startswith("near") else tolerance
+        )
         np.testing.assert_allclose(
-            found[name][finite], true[name][finite], rtol=0, atol=tolerance * size, err_msg=name
+            found[name][finite], true[name][finite], rtol=0, atol=atol, err_msg=name
         )
 
 
@@ -145,12 +152,18 @@ def searched(X, held, density, weighted):
         if name.startswith(("mean_", "std_", "dof", "param_")) and "time" not in name
     }
     assert table
-    return table | {
-        "chosen": chosen,
-        "cv_predictions": search.cv_predictions_,
-        "predict": search.predict(held),
-        "upper": search.predict_interval(held, 0.7)[1],
-    }
+    exact = search.cv_results_["loo"] == "exact"
+    near = {f"near {name}": values[~exact] for name, values in table.items()}
+    return (
+        {name: values[exact] for name, values in table.items()}
+        | near
+        | {
+            "chosen": chosen,
+            "cv_predictions": search.cv_predictions_,
+            "predict": search.predict(held),
+            "upper": search.predict_interval(held, 0.7)[1],
+        }
+    )
 
 
 @containers
