@@ -54,6 +54,9 @@ class StretchyGridDisplay:
         The chosen cell; (-1, -1) where it is not in the picture.
     score_name : str, default="score"
         What the colours are called.
+    tried : ndarray of bool, of the shape of `scores`, or None, default=None
+        Where there is a cell; None is everywhere. Automatic paths of exact minimisers have values
+        of their own, which are spread over the rows from weak to strong.
 
     See Also
     --------
@@ -68,7 +71,7 @@ class StretchyGridDisplay:
     >>> model = StretchyRegressorCV().fit(*load_diabetes(return_X_y=True))
     >>> display = StretchyGridDisplay.from_estimator(model)
     >>> display.scores.shape
-    (25, 6)
+    (25, 10)
     """
 
     scores: Any
@@ -78,6 +81,7 @@ class StretchyGridDisplay:
     within: Any
     chosen: tuple[int, int]
     score_name: str = "score"
+    tried: Any = None
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
@@ -117,21 +121,21 @@ class StretchyGridDisplay:
             tried = sorted(set(results["param_density"]))
             raise ValueError(f"density={density!r} was not searched; these were: {tried}.")
         name = "s" if isinstance(estimator.c_grid, str) else "c"
-        strengths = np.unique(results[f"param_{name}"][rows])
+        strengths, places = penalty_places(results, rows, name)
         pairs = list(
             dict.fromkeys(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
         )
         scores = np.full((strengths.size, len(pairs)), np.nan)
-        within = np.zeros(scores.shape, dtype=bool)
+        within, tried = np.zeros((2, *scores.shape), dtype=bool)
         chosen = (-1, -1)
-        for row in rows:
-            pair = results["param_a"][row], results["param_k"][row]
-            at = int(np.searchsorted(strengths, results[f"param_{name}"][row])), pairs.index(pair)
+        for row, place in zip(rows, places, strict=True):
+            at = int(place), pairs.index((results["param_a"][row], results["param_k"][row]))
             scores[at], within[at] = results["mean_test_score"][row], results["within_1se"][row]
+            tried[at] = True
             chosen = at if row == estimator.best_index_ else chosen
         label = "relative strength of the penalty, s" if name == "s" else "c"
         scoring = estimator.scoring if isinstance(estimator.scoring, str) else "score"
-        return cls(scores, pairs, strengths, label, within, chosen, scoring).plot(ax)
+        return cls(scores, pairs, strengths, label, within, chosen, scoring, tried).plot(ax)
 
     def plot(self, ax: Any = None) -> "StretchyGridDisplay":
         """Draw on `ax`, or on a new figure.
@@ -168,13 +172,35 @@ class StretchyGridDisplay:
 
         for row, column in zip(*np.nonzero(self.within), strict=True):
             ax.plot(column + 0.5, row + 0.5, "o", color="white", mec="black", mew=0.6, ms=4)
-        for row, column in zip(*np.nonzero(np.isnan(self.scores)), strict=True):
+        lost = np.isnan(self.scores) & (True if self.tried is None else self.tried)
+        for row, column in zip(*np.nonzero(lost), strict=True):
             corner = (column, row)
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", ec=style.GUIDE, lw=0))
         if self.chosen[0] >= 0:
             corner = (self.chosen[1], self.chosen[0])
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=3.2))
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="white", lw=1.4))
+
+
+def penalty_places(results: Any, rows: Any, name: str) -> tuple[Any, Any]:
+    """The axis of the penalties of some cells, upwards, and the place of every cell on it.
+
+    Cells are placed by their value of `name`, "s" or "c". Automatic paths of exact minimisers have
+    values of s that no other family has: these are spread evenly over the axis of the closed
+    forms, or over the longest path where there are none.
+    """
+    values = np.asarray(results[f"param_{name}"])[rows]
+    powers = np.asarray(results["param_k"])[rows]
+    own = (np.asarray(results["param_a"])[rows] == 0) & (powers < 2) & (name == "s")
+    families = [np.flatnonzero(own & (powers == k)) for k in np.unique(powers[own])]
+    axes_ = [np.unique(values[~own]), *(np.sort(values[family]) for family in families)]
+    longest = max(axes_, key=len)
+    axis = axes_[0] if len(axes_[0]) == len(longest) else longest
+    places = np.searchsorted(axis, values)
+    for family in families:
+        order = np.argsort(np.argsort(values[family]))
+        places[family] = order * (axis.size - 1) // max(1, family.size - 1)
+    return axis, places
 
 
 def _spread(scores: Any) -> Any:

@@ -77,10 +77,16 @@ def test_grid_holds_every_cell(c_grid):
     display = StretchyGridDisplay.from_estimator(model)
     results = model.cv_results_
     name = "s" if c_grid == "auto" else "c"
-    assert display.columns == [(-0.2, 1.25), (-0.2, 2.0), (0.0, 2.0)]
+    assert display.columns == [(-0.2, 1.25), (-0.2, 2.0), (0.0, 1.25), (0.0, 2.0)]
+    assert display.tried.sum() == len(results["params"])
     for i, score in enumerate(results["mean_test_score"]):
         column = display.columns.index((results["param_a"][i], results["param_k"][i]))
-        row = int(np.flatnonzero(display.strengths == results[f"param_{name}"][i])[0])
+        if c_grid == "auto" and column == 2:
+            path = np.sort(results["param_s"][(results["param_a"] == 0) & (results["param_k"] < 2)])
+            place = int(np.flatnonzero(path == results["param_s"][i])[0])
+            row = int(np.flatnonzero(display.tried[:, column])[place])
+        else:
+            row = int(np.flatnonzero(display.strengths == results[f"param_{name}"][i])[0])
         np.testing.assert_equal(display.scores[row, column], score)
         assert display.within[row, column] == results["within_1se"][i]
         assert (display.chosen == (row, column)) == (i == model.best_index_)

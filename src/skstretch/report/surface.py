@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.types import Array, Index
+from skstretch.plots import penalty_places
 from skstretch.report.subject import Subject, short
 from skstretch.style import SHADES, count, number, plain, share, thousands
 
@@ -118,11 +119,10 @@ def surface_of(subject: Subject) -> Surface:
         dict.fromkeys(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
     )
     name = "s" if isinstance(model.c_grid, str) else "c"
-    strengths = np.unique(results[f"param_{name}"][rows])
+    strengths, places = penalty_places(results, rows, name)
     cells = []
-    for row, level in zip(rows.tolist(), levels.tolist(), strict=True):
+    for row, level, place in zip(rows.tolist(), levels.tolist(), places.tolist(), strict=True):
         pair = results["param_a"][row], results["param_k"][row]
-        place = int(np.searchsorted(strengths, results[f"param_{name}"][row]))
         words = _words(results, row, measure, errors[row], subject.model.quadrant == "identity")
         within = bool(results["within_1se"][row])
         cells.append(Cell(row, pairs.index(pair), place, float(errors[row]), level, within, *words))

@@ -15,7 +15,7 @@ from skstretch.core.bridge import Point
 from skstretch.core.bridge_loo import leave_one_out, left_out_coef, refits, refitted
 from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, paths, solve, split
 from skstretch.core.crossfit import Fold
-from skstretch.core.stretch import strongest
+from skstretch.core.stretch import Intercept, strongest
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.search.cells import Cell, Minimisers, Outcome, Problem, Unknowns, failed
@@ -88,7 +88,7 @@ def _along(
     for c in groups if cs is None else cs:
         whole = visit.endless(D) if c not in groups else visit.outcome(where, groups[c])
         for density, count in zip(selection.densities, selection.counts, strict=True):
-            cell = Cell(0.0, k, c, np.nan, density)
+            cell = Cell(0.0, k, c, visit.strength(k, c), density)
             yield cell, visit.second(whole, k, c, count) if count < D else whole
 
 
@@ -157,6 +157,15 @@ class Visit:
         found = minimise(kept.take_rows(trained), Y[trained], w, spec).fit(0)
         outputs = kept.take_rows(fold.tested).dot(found.coef) + found.level
         return np.asarray((Y[fold.tested] - outputs)[:, 0])
+
+    def strength(self, k: float, c: float) -> float:
+        """The penalty relative to the scale of the data, ``1/(c k) / (D^(k/2) sd^(2-k))``: at
+        k = 2 that of ridge regression, and free of the units of the targets at every k."""
+        w, Y = self.problem.weights, self.problem.Y
+        centred = Y - w @ Y / w.sum() if self.problem.intercept is not Intercept.NONE else Y
+        variance = float(np.mean(w @ centred**2) / w.sum())
+        scale = self.design.shape[1] ** (k / 2) * variance ** (1 - k / 2)
+        return 1.0 / (c * k) / scale if scale > 0 else np.inf
 
     def outcome(self, where: Space, group: Sequence[bridge_path.Cell]) -> Outcome:
         """The outcome of all targets at one (k, c)."""
