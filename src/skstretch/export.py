@@ -103,10 +103,7 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     _check(model, dtype)
     onnx = imported_onnx()
     graph = Graph(onnx, np.dtype(dtype))
-    coef = model._inner_coef()
-    used = np.flatnonzero(coef.any(axis=0))
-    used = used if used.size else np.array([0])
-    outputs = _linear(graph, model, used, coef[:, used])
+    outputs = _linear(graph, model)
     if is_classifier(model):
         made = _decisions(graph, model, outputs)
     else:
@@ -136,12 +133,17 @@ def _check(model: Any, dtype: str) -> None:
         raise ValueError(f"dtype={dtype!r} is not known: use one of {', '.join(DTYPES)}.")
 
 
-def _linear(graph: Graph, model: Any, used: Any, coef: Any) -> str:
-    """Linear outputs (N, t), in the type that `predict` gives them."""
-    columns = graph.add("Gather", "X", graph.constant(used.astype(np.int64)), axis=1)
-    features = _features(graph, model._state.quadrant.take(used), columns)
-    products = graph.add("MatMul", features, graph.number(coef.T))
-    outputs = graph.add("Add", products, graph.number(model._state.model.level))
+def _linear(graph: Graph, model: Any) -> str:
+    """Outputs (N, t), in the type that `predict` gives them: one product for every transform."""
+    outputs = ""
+    for quadrant, coef in model._terms():
+        used = np.flatnonzero(coef.any(axis=0))
+        used = used if used.size else np.array([0])
+        columns = graph.add("Gather", "X", graph.constant(used.astype(np.int64)), axis=1)
+        features = _features(graph, quadrant.take(used), columns)
+        products = graph.add("MatMul", features, graph.number(coef[:, used].T))
+        others = outputs or graph.number(model._state.level)
+        outputs = graph.add("Add", products, others)
     if model.coef_.dtype == np.float32 and graph.dtype == np.float64:
         outputs = graph.cast(graph.cast(outputs, np.float32), np.float64)
     return outputs

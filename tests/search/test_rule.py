@@ -10,7 +10,8 @@ from sklearn.metrics import balanced_accuracy_score
 
 from skstretch.core.crossfit import paired_error
 from skstretch.search import Cell, Outcome, judge
-from skstretch.search.rule import BalancedError, Scored, SquaredError, standard_error
+from skstretch.search.rule import standard_error
+from skstretch.search.scoring import BalancedError, Scored, SquaredError
 
 PLAIN = Cell(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)
 GOOD = Outcome(np.zeros((4, 1)), rcond=0.1, dof=5.0, n_features=10.0)

@@ -7,11 +7,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.dual_gram import Frame
+from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, WideDesign, as_design, is_dask, lazy_outputs
 from skstretch.designs.dask.run import check_at_hand
 from skstretch.estimators.inputs import Targets, checked_X
+from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import Decision, Learner
 from skstretch.estimators.summary import Summary
 from skstretch.solve import FittedModel, coefficient_path
@@ -56,24 +58,34 @@ class StretchyModel(Learner):
 
     def _lazy_outputs(self, X: Any) -> Any:
         """Outputs as a Dask array, in the row chunks of X."""
-        coef, level = self._inner_coef(), self._state.model.level
-        dtype = self.coef_.dtype
-        return lazy_outputs(X, self._state.quadrant, coef, level, dtype, check_outputs)
+        level, dtype = self._state.level, self.coef_.dtype
+        (quadrant, coef), *others = self._terms()
+        if not others:
+            return lazy_outputs(X, quadrant, coef, level, dtype, check_outputs)
+        outputs = lazy_outputs(X, quadrant, coef, level, np.float64, check_outputs)
+        for quadrant, coef in others:
+            zero = np.zeros_like(level)
+            outputs = outputs + lazy_outputs(X, quadrant, coef, zero, np.float64, check_outputs)
+        return outputs.astype(dtype)
 
-    def _inner_coef(self) -> Array:
-        """Coefficients of the features in their unit, in float64: shape (t, D)."""
-        return self._state.quadrant.inner(np.atleast_2d(self.coef_).astype(np.float64))
+    def _terms(self) -> list[tuple[Quadrant, Array]]:
+        """Transforms, and the coefficients (t, D) of their features in their unit, in float64."""
+        state = self._state
+        return list(zip(state.quadrants, state.coefs(self.coef_), strict=True))
 
     def _linear(self, X: Any) -> Array:
-        coef = self._inner_coef()
-        used = np.flatnonzero(coef.any(axis=0))
-        design = as_design(X, self._state.quadrant, columns=used, bounded=True)
-        with np.errstate(over="ignore", invalid="ignore"):  # `check_outputs` has the last word
-            return design.dot(coef[:, used].T) + self._state.model.level
+        outputs = self._state.level
+        for quadrant, coef in self._terms():
+            used = np.flatnonzero(coef.any(axis=0))
+            design = as_design(X, quadrant, columns=used, bounded=True)
+            with np.errstate(over="ignore", invalid="ignore"):  # `check_outputs` has the last word
+                outputs = outputs + design.dot(coef[:, used].T)
+        return outputs
 
-    def _new_design(self, X: Any) -> Design:
-        """New data seen as the training data was, z-scores bounded."""
-        return as_design(X, self._state.quadrant, columns=self._state.columns, bounded=True)
+    def _new_designs(self, X: Any) -> list[Design]:
+        """New data seen as the training data was, z-scores bounded, by every transform."""
+        state = self._state
+        return [as_design(X, q, columns=state.columns, bounded=True) for q in state.quadrants]
 
     def lazy_coef(self) -> Any:
         """``coef_`` as a Dask array in the column chunks of the data, made when it is computed.
@@ -88,7 +100,8 @@ class StretchyModel(Learner):
             In the shape of ``coef_``.
         """
         check_is_fitted(self)
-        coef = lazy_coefficients(self._state.model)
+        mixed = isinstance(self._state, Mixture)
+        coef = None if mixed else lazy_coefficients(self._state.model)
         if coef is None:
             raise ValueError(
                 "lazy_coef() is for a wide Dask array, the dual form and density=1.0; here "

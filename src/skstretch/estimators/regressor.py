@@ -13,10 +13,11 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import checked_weights, computed_rows, is_dask
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, prepare
+from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import told
 from skstretch.estimators.state import or_as_before, whole_or_nothing
-from skstretch.solve import checked_spec, fit_model, interval_bounds
+from skstretch.solve import checked_spec, fit_model
 
 
 class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
@@ -91,7 +92,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             lower, upper = (np.concatenate(side) for side in zip(*parts, strict=True))
             return lower, upper
         state = self._state
-        bounds = interval_bounds(state.model, self._new_design(X), coverage, method)
+        bounds = state.bounds(self._new_designs(X), coverage, method)
         lower, upper = (state.flat(side.astype(state.dtype, copy=False)) for side in bounds)
         return lower, upper
 
@@ -114,12 +115,13 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         ``Cov[coef] = A Sigma A'`` for ``coef = A y``. Given the transform and the kept features:
         the spread of a selection is not in it. At ``a = 0`` and ``k < 2`` coefficients are no
         linear function of y: there A is their derivative by y, and the spread is of first order.
-        No matrix of n_features squared is formed where there are more features than samples.
+        No matrix of n_features squared is formed where there are more features than samples. Of a
+        mixture it is a bound from above: the deviations of its cells, which are far from
+        independent, added up with their weights.
         """
         check_is_fitted(self)
         state = self._state
-        variance = state.model.variance(checked_noise(noise_variance, state.n_targets))
-        return cast(Array, state.shaped(state.spread(state.quadrant.outer(np.sqrt(variance)))))
+        return cast(Array, state.shaped(state.std(checked_noise(noise_variance, state.n_targets))))
 
     def coef_covariance(self, noise_variance: Any = None) -> Array:
         """Covariance of the coefficients; `coef_std` always fits in memory.
@@ -136,6 +138,11 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         """
         check_is_fitted(self)
         state = self._state
+        if isinstance(state, Mixture):
+            raise ValueError(
+                "the covariance of a mixture of cells is not known: use coef_std(), which bounds "
+                'it from above, or rule="guarded" for a model of one cell.'
+            )
         n_targets, D = state.n_targets, state.n_features
         need, limit = 8 * n_targets * D * D, int(get_config()["working_memory"] * 2**20)
         if need > limit:

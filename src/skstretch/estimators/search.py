@@ -1,8 +1,9 @@
 """What the two search estimators share."""
 
 import warnings
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -14,9 +15,9 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from skstretch.core.stretch import Intercept, keep_count, selects
+from skstretch.core.stretch import keep_count, selects
 from skstretch.core.types import Array, Index
-from skstretch.designs import rows_in_memory
+from skstretch.designs import is_dask, is_source, rows_in_memory
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import (
@@ -27,6 +28,7 @@ from skstretch.estimators.inputs import (
     make_folds,
     prepare,
 )
+from skstretch.estimators.mixture import Fitted, mixed
 from skstretch.estimators.progress import (
     HAS_CALLBACKS,
     CallbackSupport,
@@ -35,44 +37,43 @@ from skstretch.estimators.progress import (
     told,
     with_callbacks,
 )
-from skstretch.estimators.state import whole_or_nothing
+from skstretch.estimators.state import Decision, State, whole_or_nothing
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.search import (
     RULES,
-    Cell,
+    STRENGTHS,
+    Contest,
     Folds,
     Grid,
-    Outcome,
+    Mix,
     Outcomes,
     Problem,
-    Scored,
     Verdict,
     finished_model,
-    judge,
     kept_outcomes,
     light_design,
     outcomes,
-    results_table,
-    scored,
-    standard_error,
 )
-from skstretch.search.rule import (
+from skstretch.search.scoring import (
     BalancedError,
     ForetoldClassifier,
     ForetoldRegressor,
+    LogLoss,
     ScorerScore,
     Scoring,
     SquaredError,
     ZeroOne,
-    compared,
-    helpful_edge,
     scorer_named,
 )
 from skstretch.solve import checked_spec
 
 # powers to try: of the closed forms, and of the exact minimiser at a = 0
-K_GRID = (1.1, 1.25, 1.5, 1.75, 2.0)
+K_GRID = (1.25, 1.5, 2.0)
 LINEAR_K_GRID = (1.05, 1.1, 1.25, 1.5, 2.0)
+# numbers of features that a mixture also tries, where there are twice as many: selected by ridge,
+# at every other strength
+COUNTS = (30, 100)
+SELECTION_STRENGTHS = STRENGTHS[::2]
 
 
 def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -145,95 +146,173 @@ class StretchySearch(CallbackSupport, StretchyModel):
             Fitted.
         """
         X, targets = self._read(X, y, sample_weight)
-        grid = self._checked_grid(X.shape[1])
-        powers = [(a, grid.ks(a)) for a in grid.a]
+        grids = self._checked_grids(X)
+        powers = [(a, grids[0].ks(a)) for a in grids[0].a]
         weights = targets.weights
         telling: AbstractContextManager[tuple[Any, Any]] = nullcontext((X, None))
         if self.verbose:
             n_transforms = sum(len(ks) for _, ks in powers)
-            telling = told(self, X, weights, grid.densities, n_transforms, grid.n_cells)
+            n_cells = sum(grid.n_cells for grid in grids)
+            telling = told(self, X, weights, grids[-1].densities, n_transforms, n_cells)
         with telling as (X, _):
             split_params = route(self, sample_weight, params)
             prepared = prepare(self, X, weights, powers)
-            rows, y = prepared.rows, targets.y
-            kind = {
-                "classifier": targets.classes is not None,
-                "compressed": selects(grid.densities, X.shape[1]),
-            }
-            folds = make_folds(self.cv, X, y, rows, **kind, **split_params)
+            kind, D = targets.classes is not None, X.shape[1]
+            make = partial(make_folds, self.cv, X, targets.y, prepared.rows, classifier=kind)
+            folds = [make(compressed=selects(g.densities, D), **split_params) for g in grids]
             given = sample_weight is not None
-            scoring = scoring_of(self.scoring, targets, rows, folds, weighted=given)
-            self._search(grid, prepared, targets, folds, scoring, split_params.get("groups"))
+            scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], weighted=given)
+            groups = split_params.get("groups")
+            contest = self._contest(prepared, targets, folds[0], scorings, groups)
+            self._search(grids, folds, prepared, targets, contest)
         return self
 
-    def _search(
+    def _contest(
         self,
-        grid: Grid,
         prepared: Prepared,
         targets: Targets,
         folds: Folds,
-        scoring: Scoring,
+        scorings: tuple[Scoring, Scoring],
         groups: Any,
-    ) -> None:
-        """Evaluate the grid, choose a cell, store its model."""
+    ) -> Contest:
+        """Where cells will be compared."""
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
-        views = {a: prepared.at(a) for a in grid.a}
-        if any(view.design.shape[1] == 0 for view in views.values()):
-            raise ValueError("no column of X varies: there is nothing to choose between.")
-        Y = targets.Y[prepared.rows]
-        problem = Problem(Y, prepared.weights, prepared.intercept, folds)
+        Y, classes = targets.Y[prepared.rows], targets.classes is not None
+        problem = Problem(Y, prepared.weights, prepared.intercept, folds, classes)
         weights = targets.sample_weights[prepared.rows]
         units = None if groups is None else np.asarray(groups)[prepared.rows]
-        contest = Contest(problem, scoring, weights, units)
-        self._evaluate(grid, views, contest)
-        verdict = contest.judged(self.rule)
-        chosen, outcome = contest.cells[verdict.chosen], contest.results[verdict.chosen]
-        count, view = keep_count(chosen.density, prepared.X.shape[1]), views[chosen.a]
-        unit = view.quadrant.unit
-        spec = checked_spec(chosen.k, chosen.c, chosen.a == 0, self.fit_intercept, "auto", unit)
-        model = finished_model(outcome, view.design, Y, prepared.weights, spec, count, self.n_jobs)
-        self._tell(contest, verdict)
-        way = contest.edge(verdict, self.cv_results_, min(count, view.columns.size))
-        if way is not None:
-            warn_at_edge(way, chosen.c, automatic=grid.c is None)
-        outputs = Y[folds.tested] - outcome.residuals
-        decision = self._decide(outputs, targets, prepared.rows[folds.tested])
-        self._store(prepared.state(view, model, targets.single, decision))
-        held_out = self._of_all_samples(folds.mean(outputs, len(Y)), prepared)
-        self.cv_predictions_ = self._state.flat(held_out)
-        light = {a: replace(seen, design=light_design(seen.design)) for a, seen in views.items()}
-        cells, results = contest.cells, contest.results
-        self._outcomes = kept_outcomes(cells, results, problem, light, groups is not None)
+        return Contest(problem, *scorings, weights, units)
 
-    def _evaluate(self, grid: Grid, views: dict[float, View], contest: "Contest") -> None:
-        """Every cell of the grid enters the contest, with progress."""
-        progress = Progress(grid.n_cells, "cells", self.verbose)
-        reporter = Reporter(self, grid.n_cells)
+    def _search(
+        self,
+        grids: Sequence[Grid],
+        folds: Sequence[Folds],
+        prepared: Prepared,
+        targets: Targets,
+        contest: Contest,
+    ) -> None:
+        """Evaluate the grids, choose or mix cells, store the model."""
+        views = {a: prepared.at(a) for a in grids[0].a}
+        if any(view.design.shape[1] == 0 for view in views.values()):
+            raise ValueError("no column of X varies: there is nothing to choose between.")
+        self._evaluate(grids, folds, views, contest)
+        if self.rule == "mix":
+            mix = contest.mixed()
+            verdict = contest.heaviest(mix)
+        else:
+            verdict = contest.judged(self.rule)
+            mix = {verdict.chosen: np.ones(contest.problem.Y.shape[1])}
+        outputs = contest.outputs(mix)
+        self._tell(contest, verdict, mix, outputs, automatic=grids[0].c is None)
+        tested = prepared.rows[contest.problem.folds.tested]
+        decision = self._decide(outputs, targets, tested)
+        cells = [
+            Fitted(
+                self._state_of(row, contest, prepared, views, targets.single, decision),
+                weight,
+                row,
+                contest.cells[row].density,
+            )
+            for row, weight in mix.items()
+        ]
+        linear = views[0.0].quadrant if 0.0 in views else prepared.at(0.0).quadrant
+        held_out = contest.problem.folds.mean(outputs, len(contest.problem.Y))
+        # leave one out has told what intervals need
+        alone = contest.problem.Y - held_out if contest.problem.folds.folds is None else None
+        self._store(cells[0].state if len(cells) == 1 else mixed(cells, linear, alone))
+        self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
+        light = {a: replace(seen, design=light_design(seen.design)) for a, seen in views.items()}
+        grouped, found = contest.units is not None, (contest.cells, contest.results)
+        self._outcomes = kept_outcomes(*found, contest.problem, light, grouped)
+
+    def _evaluate(
+        self,
+        grids: Sequence[Grid],
+        folds: Sequence[Folds],
+        views: dict[float, View],
+        contest: Contest,
+    ) -> None:
+        """Every cell of the grids enters the contest, with progress."""
+        n_cells = sum(grid.n_cells for grid in grids)
+        progress, reporter = Progress(n_cells, "cells", self.verbose), Reporter(self, n_cells)
+        order = folds[0].tested
         try:
             with calm_blas(min(min(view.design.shape) for view in views.values())):
-                for cell, outcome in outcomes(grid, lambda a: views[a].design, contest.problem):
-                    contest.enter(cell, outcome)
-                    progress.step()
-                    reporter.step()
+                for grid, own in zip(grids, folds, strict=True):
+                    problem = replace(contest.problem, folds=own)
+                    for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
+                        same = np.array_equal(own.tested, order)
+                        contest.enter(cell, outcome if same else outcome.moved(own.tested, order))
+                        progress.step()
+                        reporter.step()
         finally:
             progress.close()
         reporter.close()
 
-    def _tell(self, contest: "Contest", verdict: Verdict) -> None:
-        """The chosen cell and the table of all, as attributes."""
+    def _state_of(
+        self,
+        row: int,
+        contest: Contest,
+        prepared: Prepared,
+        views: dict[float, View],
+        single: bool,
+        decision: Decision | None,
+    ) -> State:
+        """The fitted model of one cell."""
+        cell, outcome, problem = contest.cells[row], contest.results[row], contest.problem
+        view, count = views[cell.a], keep_count(cell.density, prepared.X.shape[1])
+        unit, linear = view.quadrant.unit, view.quadrant.kind == "linear"
+        spec = checked_spec(cell.k, cell.c, linear, self.fit_intercept, "auto", unit)
+        data = view.design, problem.Y, problem.weights
+        model = finished_model(outcome, *data, spec, count, self.n_jobs)
+        return prepared.state(view, model, single, decision)
+
+    def _tell(
+        self, contest: Contest, verdict: Verdict, mix: Mix, outputs: Array, *, automatic: bool
+    ) -> None:
+        """What was chosen or mixed and the table of all cells, as attributes."""
         at = verdict.chosen
         chosen = contest.cells[at]
         self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
-        self.cv_results_ = contest.table(verdict)
-        self.best_index_, self.rule_loss_ = at, contest.scoring.loss_name
-        self.best_score_, self.best_score_se_ = contest.scores[at].score, contest.error(at)
+        score = contest.scores[at] if len(mix) == 1 else contest.scoring(outputs)
+        paired = contest.by_sample(score)
+        self.cv_results_ = contest.table(verdict, paired)
+        shares = np.zeros(len(contest.cells))
+        shares[list(mix)] = [weight.mean() for weight in mix.values()]
+        self.cv_results_["weight"] = shares
+        self.weights_ = weights_table(contest, mix)
+        self.best_index_ = at
+        self.rule_loss_ = (contest.loss if self.rule == "mix" else contest.scoring).loss_name
+        self.best_score_, self.best_score_se_ = score.score, contest.error(paired)
+        n_columns = int(min(contest.results[at].n_features, self.n_features_in_))
+        way = contest.edge(verdict, self.cv_results_, n_columns)
+        if way is not None:
+            warn_at_edge(way, chosen.c, automatic=automatic)
 
-    def _checked_grid(self, n_features: int) -> Grid:
+    def _checked_grids(self, X: Any) -> list[Grid]:
+        """The grid, and beside it the selections of features that a mixture tries by itself."""
+        D, automatic = X.shape[1], isinstance(self.density_grid, str)
+        if automatic and self.density_grid != "auto":
+            raise TypeError(
+                f"density_grid={self.density_grid!r} is not a grid: pass a list of values or "
+                '"auto".'
+            )
+        densities = (1.0,) if automatic else _values("density_grid", self.density_grid)
+        grid = self._checked_grid(D, densities)
+        counts = [count for count in COUNTS if 2 * count <= D]
+        if not (automatic and counts and self.rule == "mix" and 0 in grid.a):
+            return [grid]
+        if self.quadrant == "identity" or is_source(X) or is_dask(X) or 2.0 not in grid.linear_k:
+            return [grid]
+        strengths = SELECTION_STRENGTHS
+        some = Grid((0.0,), (2.0,), grid.c, counts, counts, strengths)
+        return [grid, some]
+
+    def _checked_grid(self, n_features: int, densities: tuple[Any, ...]) -> Grid:
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
         automatic = isinstance(self.k_grid, str) and self.k_grid == "auto"
         k = K_GRID if automatic else _values("k_grid", self.k_grid)
-        densities = _values("density_grid", self.density_grid)
         c = None
         if not (isinstance(self.c_grid, str) and self.c_grid == "auto"):
             c = _values("c_grid", self.c_grid)
@@ -257,96 +336,6 @@ class StretchySearch(CallbackSupport, StretchyModel):
         if left_out.size:
             outputs[left_out] = self._linear(rows_in_memory(prepared.X, left_out))
         return outputs
-
-
-@dataclass
-class Contest:
-    """The cells of a search with their outcomes and scores, and the samples that compare them.
-
-    Attributes
-    ----------
-    weights, units : arrays of shape (M,)
-        Of the samples of the problem; units that errors share, or None.
-    scores, paired : list of Scored
-        By test of a sample, and by sample that was tested.
-    """
-
-    problem: Problem
-    scoring: Scoring
-    weights: Array
-    units: Any
-    cells: list[Cell] = field(default_factory=list)
-    results: list[Outcome] = field(default_factory=list)
-    scores: list[Scored] = field(default_factory=list)
-    paired: list[Scored] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.seen = np.isin(np.arange(len(self.weights)), self.problem.folds.tested)
-
-    def enter(self, cell: Cell, outcome: Outcome) -> None:
-        """One more cell."""
-        score = self._scored(outcome)
-        self.cells.append(cell)
-        self.results.append(outcome)
-        self.scores.append(score)
-        self.paired.append(self._by_sample(score))
-
-    def judged(self, rule: str) -> Verdict:
-        """The verdict of a rule, once every value that is told of it is exact."""
-        verdict = self._judge(rule)
-        while inexact := self._to_refine(verdict):
-            for i in inexact:
-                self.results[i] = self.results[i].exactly()
-                self.scores[i] = self._scored(self.results[i])
-                self.paired[i] = self._by_sample(self.scores[i])
-            verdict = self._judge(rule)
-        return verdict
-
-    def table(self, verdict: Verdict) -> dict[str, Any]:
-        """Everything about every cell."""
-        table = results_table(self.cells, self.results, self.scores, verdict)
-        return table | compared(self.paired, verdict.chosen, *self._units)
-
-    def error(self, chosen: int) -> float:
-        """The standard error of the score of a cell."""
-        tested = self.weights[self.problem.folds.tested]
-        return standard_error(self.scores, self.paired[chosen], tested, *self._units)
-
-    def edge(self, verdict: Verdict, table: dict[str, Any], n_columns: int) -> str | None:
-        """Which way the grid of c may end too early for the chosen model, of so many columns."""
-        free = float(self.problem.intercept is Intercept.FREE)
-        limits = free, float(min(len(self.weights), n_columns + free))
-        return helpful_edge(self.cells, self.results, table, verdict, limits)
-
-    @property
-    def _units(self) -> tuple[Array, Any]:
-        """Weights and units of the samples that were tested."""
-        return self.weights[self.seen], None if self.units is None else self.units[self.seen]
-
-    def _judge(self, rule: str) -> Verdict:
-        return judge(self.cells, self.results, self.paired, *self._units, rule)
-
-    def _scored(self, outcome: Outcome) -> Scored:
-        return scored(self.scoring, outcome, self.problem.Y[self.problem.folds.tested])
-
-    def _by_sample(self, score: Scored) -> Scored:
-        """Losses averaged over the folds of each sample that was tested."""
-        mean, n, seen = self.problem.folds.mean, self.seen.size, self.seen
-        smooth = None if score.smooth is None else mean(score.smooth, n)[seen]
-        return replace(score, losses=mean(score.losses, n)[seen], smooth=smooth)
-
-    def _to_refine(self, verdict: Verdict) -> list[int]:
-        """Approximate cells of which an exact value will be told: the chosen one, the best of all,
-        and the best of every family (a, k, density)."""
-        best: dict[Any, int] = {}
-        scores = [score.score for score in self.scores]
-        for i, cell in enumerate(self.cells):
-            family = cell.a, cell.k, cell.density
-            ahead = family not in best or scores[i] > scores[best[family]]
-            if self.results[i].usable and np.isfinite(scores[i]) and ahead:
-                best[family] = i
-        told = {verdict.chosen, verdict.best, *best.values()}
-        return sorted(i for i in told if self.results[i].refine is not None)
 
 
 def _values(name: str, grid: Any) -> tuple[Any, ...]:
@@ -376,28 +365,53 @@ def warn_at_edge(way: str, c: float, automatic: bool) -> None:
     )
 
 
-def scoring_of(
-    scoring: Any, targets: Targets, rows: Index, folds: Folds, *, weighted: bool
-) -> Scoring:
-    """The scorer that was asked for; else minus the squared or the balanced error.
+def weights_table(contest: Contest, mix: Mix) -> dict[str, Any]:
+    """The cells of a model with their weights, the heaviest first.
 
-    A scorer of the user's is told weights only where `fit` was (`weighted`).
+    Several targets have a column of weights each.
+    """
+    rows = sorted(mix, key=lambda row: -float(mix[row].sum()))
+    cells = [contest.cells[row] for row in rows]
+    shares = np.array([mix[row] for row in rows])
+    single = shares.shape[1] == 1 or (shares == shares[:, :1]).all()
+    return {
+        "a": np.array([cell.a for cell in cells]),
+        "k": np.array([cell.k for cell in cells]),
+        "c": np.array([cell.c for cell in cells]),
+        "density": np.array([cell.density for cell in cells], dtype=object),
+        "weight": shares[:, 0] if single else shares,
+        "score": np.array([contest.scores[row].score for row in rows]),
+        "row": np.array(rows),
+    }
+
+
+def scorings_of(
+    scoring: Any, targets: Targets, rows: Index, folds: Folds, *, weighted: bool
+) -> tuple[Scoring, Scoring]:
+    """What is told of cells, and what the best of a family are chosen by.
+
+    The scorer that was asked for, both; else minus the squared error, or for classes minus the
+    balanced error rate, and the log loss to choose by. A scorer of the user's is told weights only
+    where `fit` was (`weighted`).
     """
     tested = rows[folds.tested]
     Y, weights = targets.Y[tested], targets.sample_weights[tested]
     own: Scoring
+    by: Scoring
     paired: Scoring
     foretold: Any
     if targets.codes is None:
-        own = paired = SquaredError(Y, weights)
+        own = by = paired = SquaredError(Y, weights)
         foretold = ForetoldRegressor
     else:
-        codes = targets.codes[tested]
-        own = BalancedError(codes, targets.classes.size, Y, weights)
+        codes, n_classes = targets.codes[tested], targets.classes.size
+        own = BalancedError(codes, n_classes, Y, weights)
+        by = LogLoss(codes, n_classes, Y, weights)
         paired = ZeroOne(codes, Y, weights)
         foretold = partial(ForetoldClassifier, classes=targets.classes)
     if scoring is None:
-        return own
+        return own, by
     scorer, name = scorer_named(scoring)
     given = weights if weighted else None
-    return ScorerScore(scorer, foretold, targets.y[tested], given, paired, name)
+    own = ScorerScore(scorer, foretold, targets.y[tested], given, paired, name)
+    return own, own

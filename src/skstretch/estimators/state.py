@@ -3,7 +3,7 @@
 Files, batches, reports and graphs read the same object.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch._version import Versioned
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index, Mask
-from skstretch.solve import FittedModel
+from skstretch.designs.protocol import Design
+from skstretch.solve import FittedModel, interval_bounds
 
 # what a fit stores beside its public attributes: what it has learned, what a search
 # found out about other cells, and the sums of batches
@@ -84,6 +85,51 @@ class State:
     def coef(self) -> Array:
         """The user's coefficients, of features in no unit, in float64: shape (t, D)."""
         return cast(Array, self.spread(self.quadrant.outer(self.model.coef)))
+
+    @property
+    def level(self) -> Array:
+        """Predictions where the excess of every feature is zero, shape (t,)."""
+        return self.model.level
+
+    @property
+    def intercept(self) -> Array:
+        return self.model.intercept
+
+    @property
+    def loo_residuals(self) -> Array:
+        """Residuals of every sample by the model fitted without it, shape (M, t)."""
+        return self.model.loo_residuals
+
+    @property
+    def quadrants(self) -> list[Quadrant]:
+        """The transforms whose features are added up: one, unless cells of several a are mixed."""
+        return [self.quadrant]
+
+    def coefs(self, coef: Array) -> list[Array]:
+        """Coefficients (t, D) of the features of every transform in their unit; `coef` as shown."""
+        return [self.quadrant.inner(np.atleast_2d(coef).astype(np.float64))]
+
+    def bounds(self, new: Sequence[Design], coverage: float, method: str) -> tuple[Array, Array]:
+        """``(lower, upper)`` of shape (N, t); `new` are the new rows seen by every transform."""
+        return interval_bounds(self.model, new[0], coverage, method)
+
+    def std(self, noise: Array | None) -> Array:
+        """Standard deviations of the user's coefficients, shape (t, D)."""
+        spread = np.sqrt(self.model.variance(noise))
+        return cast(Array, self.spread(self.quadrant.outer(spread)))
+
+    def facts(self) -> dict[str, Any]:
+        """How the model was found: attributes by name."""
+        solutions = [p.solution for p in self.model.passes]
+        return {
+            "space_": solutions[0].space,
+            "solver_": _common([s.solver for s in solutions]),
+            "rcond_": _common([s.fit.rcond for s in solutions]),
+            "dof_": _common([s.dof for s in solutions]),
+            "n_iter_": _common([s.fit.n_iter for s in solutions]),
+            "residual_": _common([s.fit.residual for s in solutions]),
+            "dual_gap_": _common([s.fit.gap for s in solutions]),
+        }
 
     @property
     def support(self) -> Mask:
@@ -176,15 +222,9 @@ class Learner(Versioned, BaseEstimator):
         """Set every fitted attribute, at the very end of a fit."""
         self.coef_ = state.shaped(state.coef.astype(state.dtype))
         self.support_ = state.shaped(state.support)
-        self.intercept_ = state.shaped(state.model.intercept.astype(state.dtype))
-        solutions = [p.solution for p in state.model.passes]
-        self.space_ = solutions[0].space
-        self.solver_ = _common([s.solver for s in solutions])
-        self.rcond_ = _common([s.fit.rcond for s in solutions])
-        self.dof_ = _common([s.dof for s in solutions])
-        self.n_iter_ = _common([s.fit.n_iter for s in solutions])
-        self.residual_ = _common([s.fit.residual for s in solutions])
-        self.dual_gap_ = _common([s.fit.gap for s in solutions])
+        self.intercept_ = state.shaped(state.intercept.astype(state.dtype))
+        for name, value in state.facts().items():
+            setattr(self, name, value)
         self._state = state
 
     @property

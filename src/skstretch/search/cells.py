@@ -6,7 +6,7 @@ fold. Dual and primal forms give the same `Outcome`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -101,12 +101,13 @@ def folds_from_splits(splits: Iterable[tuple[Any, Any]], used: Index, n_samples:
 
 @dataclass(frozen=True)
 class Problem:
-    """Targets, weights, intercept and folds: what all cells share."""
+    """Targets, weights, intercept and folds: what all cells share; `classes` where Y is +-1."""
 
     Y: Array
     weights: Array
     intercept: Intercept
     folds: Folds
+    classes: bool = False
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,16 @@ class Outcome:
     @property
     def usable(self) -> bool:
         return self.reason == ""
+
+    def of(self, targets: Index) -> "Outcome":
+        """The residuals of some targets alone."""
+        return replace(self, residuals=self.residuals[:, targets])
+
+    def moved(self, tested: Index, order: Index) -> "Outcome":
+        """The outcome of folds that test every sample once, as `tested` says, in another order."""
+        place = np.empty(tested.size, dtype=np.intp)
+        place[tested] = np.arange(tested.size)
+        return replace(self, residuals=self.residuals[place[order]])
 
     def exactly(self) -> "Outcome":
         """The outcome with exact residuals."""

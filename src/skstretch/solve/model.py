@@ -413,7 +413,7 @@ def _plus(model: FittedModel, new: Design, coverage: float) -> tuple[Array, Arra
     lower, upper = np.empty(shape), np.empty(shape)
     for p, jackknife in zip(model.passes, model.jackknives, strict=True):
         kept = new.take(p.columns)
-        for rows in _chunks(new.shape[0], model.weights.size):
+        for rows in row_chunks(new.shape[0], model.weights.size):
             part = kept.take_rows(rows)
             for i, target in enumerate(p.targets):
                 bounds = jackknife_plus(
@@ -429,7 +429,8 @@ def _residual(model: FittedModel, new: Design, coverage: float) -> tuple[Array, 
     return centre - width, centre + width
 
 
-def _chunks(n_rows: int, n_models: int) -> Iterator[Index]:
+def row_chunks(n_rows: int, n_models: int) -> Iterator[Index]:
+    """Rows whose predictions by so many models fit in memory."""
     size = max(1, CHUNK_BYTES // (8 * max(1, n_models)))
     for start in range(0, n_rows, size):
         yield np.arange(start, min(n_rows, start + size))

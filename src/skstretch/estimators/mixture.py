@@ -1,0 +1,290 @@
+"""One model mixed from several cells: a weighted mean of their predictions.
+
+Cells of one a share their features, so that their coefficients merge into one vector:
+
+``f(x) = level + sum_a P_a(x) (sum_m w_m alpha_m)``.
+
+Cells of a = 0 alone make a linear model; with others it is additive, one curve a feature.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.crossfit import jackknife_plus, residual_width
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.types import Array, Index, Mask
+from skstretch.designs.protocol import Design
+from skstretch.estimators.state import State
+from skstretch.solve.jackknife import Jackknife, make_jackknife
+from skstretch.solve.model import fit_model, row_chunks
+from skstretch.solve.spec import Spec
+
+
+@dataclass(frozen=True)
+class Term:
+    """The merged coefficients (t, D') of all cells of one a, of features in their unit."""
+
+    quadrant: Quadrant
+    design: Design
+    coef: Array
+
+
+@dataclass(frozen=True)
+class Member:
+    """One cell of a mixture.
+
+    Attributes
+    ----------
+    term : int
+        The place of its a among the terms.
+    spec : Spec
+    weight : array of shape (t,)
+        What it counts for every target.
+    kept : tuple of index arrays
+        The columns of the design that it keeps: one entry, or one for each target.
+    row : int
+        The row of the cell in ``cv_results_``.
+    density : float or int
+    dof, rcond : float
+    gap : float or None
+        The certificate of an exact minimiser.
+    """
+
+    term: int
+    spec: Spec
+    weight: Array
+    kept: tuple[Index, ...]
+    row: int
+    density: Any
+    dof: float
+    rcond: float
+    gap: float | None = None
+
+    def targets(self, number: int) -> Index:
+        """The targets of one pass over kept columns."""
+        return np.arange(self.weight.size) if len(self.kept) == 1 else np.array([number])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixture(State):
+    """A state of several cells; `model` is that of the heaviest one.
+
+    `quadrant` is the transform that all cells share. Where they differ it is that of z-scores, and
+    coefficients are effects of one standard deviation at the mean. `held_out` are residuals (M, t)
+    of the search by models that have not seen the sample, where each was left out on its own:
+    there members that select features have selected without it.
+    """
+
+    terms: tuple[Term, ...]
+    members: tuple[Member, ...]
+    mixed_level: Array
+    mixed_intercept: Array
+    mixed_support: Mask
+    held_out: Array | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # inverses can be made again: they stay out of pickles
+        return {name: v for name, v in self.__dict__.items() if name != "jackknives"}
+
+    @property
+    def level(self) -> Array:
+        return self.mixed_level
+
+    @property
+    def intercept(self) -> Array:
+        return self.mixed_intercept
+
+    @property
+    def support(self) -> Mask:
+        """The columns that some member of the target keeps, shape (t, D)."""
+        return self.mixed_support
+
+    @property
+    def quadrants(self) -> list[Quadrant]:
+        return [term.quadrant for term in self.terms]
+
+    def coefs(self, coef: Array) -> list[Array]:
+        return [self.spread(term.coef) for term in self.terms]
+
+    @property
+    def coef(self) -> Array:
+        return np.asarray(
+            sum(self._shown(place, self.spread(term.coef)) for place, term in enumerate(self.terms))
+        )
+
+    def _shown(self, place: int, coef: Array) -> Array:
+        """Coefficients (.., D) of one term in the user's scale."""
+        quadrant = self.terms[place].quadrant
+        if len(self.terms) == 1:
+            return quadrant.outer(coef)
+        return quadrant.slope(coef) * quadrant.moments.scale
+
+    @property
+    def dual(self) -> Array:
+        raise AttributeError(
+            "a mixture has no dual coefficients of its own: each of its cells has. Use "
+            'rule="guarded", "best" or "1se" for a model of one cell.'
+        )
+
+    def facts(self) -> dict[str, Any]:
+        weights = np.array([m.weight.mean() for m in self.members])
+        gaps = [m.gap for m in self.members if m.gap is not None]
+        return {
+            "space_": self.model.passes[0].solution.space,
+            "solver_": "mix",
+            "rcond_": min(m.rcond for m in self.members),
+            "dof_": float(weights @ [m.dof for m in self.members]),
+            "n_iter_": None,
+            "residual_": None,
+            "dual_gap_": max(gaps) if gaps else None,
+        }
+
+    def std(self, noise: Array | None) -> Array:
+        """A bound from above: the deviations of all members, added up with their weights."""
+        total = np.zeros((self.n_targets, self.n_features))
+        for member in self.members:
+            design, count = self.terms[member.term].design, member.kept[0].size
+            fitted = fit_model(design, self.model.Y, self.model.weights, member.spec, count)
+            own = self.spread(np.sqrt(fitted.variance(noise)))
+            total += member.weight[:, None] * np.abs(self._shown(member.term, own))
+        return total
+
+    @cached_property
+    def jackknives(self) -> list[list[Jackknife]]:
+        """The leave-one-out models of every pass of every member."""
+        Y, weights = self.model.Y, self.model.weights
+        found = []
+        for member in self.members:
+            design = self.terms[member.term].design
+            found.append(
+                [
+                    make_jackknife(
+                        _columns(design, kept), Y[:, member.targets(number)], weights, member.spec
+                    )
+                    for number, kept in enumerate(member.kept)
+                ]
+            )
+        return found
+
+    @cached_property
+    def loo_residuals(self) -> Array:
+        """Residuals of every sample by the mixture of the models fitted without it, (M, t)."""
+        if self.held_out is not None:
+            return self.held_out
+        residuals = np.zeros_like(self.model.Y)
+        for member, passes in zip(self.members, self.jackknives, strict=True):
+            for number, jackknife in enumerate(passes):
+                own = member.targets(number)
+                residuals[:, own] += member.weight[own] * jackknife.residuals
+        return residuals
+
+    def bounds(self, new: Sequence[Design], coverage: float, method: str) -> tuple[Array, Array]:
+        """``(lower, upper)`` of shape (N, t); `new` are the new rows as each term sees them.
+
+        The model without a sample is the mixture of the members without it, with the weights of
+        all samples.
+        """
+        if self.model.weights.size < 2:
+            raise ValueError("intervals need at least two samples of positive weight.")
+        if method == "residual":
+            parts = (d.dot(term.coef.T) for d, term in zip(new, self.terms, strict=True))
+            centre = self.level + sum(parts)
+            width = np.array([residual_width(r, coverage) for r in self.loo_residuals.T])
+            return centre - width, centre + width
+        N, t = new[0].shape[0], self.n_targets
+        lower, upper = np.empty((N, t)), np.empty((N, t))
+        for rows in row_chunks(N, self.model.weights.size * t):
+            predictions = self._without_each([design.take_rows(rows) for design in new])
+            for target, predicted in enumerate(predictions):
+                found = jackknife_plus(predicted, self.loo_residuals[:, target], coverage)
+                lower[rows, target], upper[rows, target] = found
+        return lower, upper
+
+    def _without_each(self, new: Sequence[Design]) -> Array:
+        """Predictions of new rows by the model without each sample, (t, N, M)."""
+        out = np.zeros((self.n_targets, new[0].shape[0], self.model.weights.size))
+        for member, passes in zip(self.members, self.jackknives, strict=True):
+            for number, (kept, jackknife) in enumerate(zip(member.kept, passes, strict=True)):
+                part = _columns(new[member.term], kept)
+                for place, target in enumerate(member.targets(number)):
+                    if member.weight[target]:
+                        out[target] += member.weight[target] * jackknife.predictions(part, place)
+        return out
+
+
+def _columns(design: Design, kept: Index) -> Design:
+    return design if kept.size == design.shape[1] else design.take(kept)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted cell on its way into a mixture: its weight (t,), and where it comes from."""
+
+    state: State
+    weight: Array
+    row: int
+    density: Any
+
+
+def mixed(cells: Sequence[Fitted], linear: Quadrant, held_out: Array | None) -> Mixture:
+    """The mixture of fitted cells whose weights add up to one for every target.
+
+    `linear` is the transform to z-scores, for coefficients of cells that do not share theirs;
+    `held_out` are residuals as a `Mixture` has them.
+    """
+    heaviest = max(cells, key=lambda cell: float(cell.weight.sum())).state
+    places: dict[float, int] = {}
+    terms: list[Term] = []
+    members = []
+    t, columns = heaviest.n_targets, heaviest.columns
+    level, intercept = np.zeros(t), np.zeros(t)
+    support = np.zeros((t, heaviest.n_features), dtype=bool)
+    for cell in cells:
+        state, quadrant = cell.state, cell.state.quadrant
+        coef = cell.weight[:, None] * state.model.coef
+        place = places.setdefault(quadrant.a, len(terms))
+        if place == len(terms):
+            terms.append(Term(quadrant, state.model.design, coef))
+        else:
+            terms[place] = Term(quadrant, terms[place].design, terms[place].coef + coef)
+        members.append(_member(cell, place))
+        level += cell.weight * state.level
+        intercept += cell.weight * state.intercept
+        support |= state.support & (cell.weight > 0)[:, None]
+    return Mixture(
+        heaviest.model,
+        terms[0].quadrant if len(terms) == 1 else linear,
+        columns,
+        heaviest.used,
+        heaviest.dtype,
+        heaviest.single,
+        heaviest.decision,
+        terms=tuple(terms),
+        members=tuple(members),
+        mixed_level=level,
+        mixed_intercept=intercept,
+        mixed_support=support,
+        held_out=held_out,
+    )
+
+
+def _member(cell: Fitted, place: int) -> Member:
+    passes = cell.state.model.passes
+    kept = [p.columns for p in passes]
+    same = all(np.array_equal(columns, kept[0]) for columns in kept)
+    gaps = [p.solution.fit.gap for p in passes if p.solution.fit.gap is not None]
+    return Member(
+        place,
+        cell.state.model.spec,
+        cell.weight,
+        tuple(kept[:1] if same else kept),
+        cell.row,
+        cell.density,
+        float(np.mean([p.solution.dof for p in passes])),
+        float(min(p.solution.fit.rcond for p in passes)),
+        max(gaps) if gaps else None,
+    )

@@ -1,0 +1,178 @@
+"""The contest of all cells: scores, the verdict of a rule, and what is told of it.
+
+A verdict names one cell; a mixture has the best cells of all families.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.crossfit import paired_error
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array
+from skstretch.search.cells import Cell, Outcome, Problem
+from skstretch.search.mix import (
+    Mix,
+    best_of_families,
+    class_weights,
+    regression_weights,
+    residual_moments,
+)
+from skstretch.search.rule import (
+    Verdict,
+    compared,
+    helpful_edge,
+    judge,
+    results_table,
+    standard_error,
+)
+from skstretch.search.scoring import Scored, Scoring, SquaredError, scored
+
+
+@dataclass
+class Contest:
+    """The cells of a search with their outcomes and scores, and the samples that compare them.
+
+    Attributes
+    ----------
+    scoring : Scoring
+        What is told of every cell.
+    loss : Scoring
+        What the best cells of families are chosen by: that of the scoring, or one that is made for
+        classes.
+    weights, units : arrays of shape (M,)
+        Of the samples of the problem; units that errors share, or None.
+    scores, paired : list of Scored
+        By test of a sample, and by sample that was tested.
+    """
+
+    problem: Problem
+    scoring: Scoring
+    loss: Scoring
+    weights: Array
+    units: Any
+    cells: list[Cell] = field(default_factory=list)
+    results: list[Outcome] = field(default_factory=list)
+    scores: list[Scored] = field(default_factory=list)
+    paired: list[Scored] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.seen = np.isin(np.arange(len(self.weights)), self.problem.folds.tested)
+
+    @property
+    def true(self) -> Array:
+        """Targets of the tested samples, fold after fold, (n_tested, t)."""
+        return self.problem.Y[self.problem.folds.tested]
+
+    def enter(self, cell: Cell, outcome: Outcome) -> None:
+        """One more cell."""
+        score = scored(self.scoring, outcome, self.true)
+        self.cells.append(cell)
+        self.results.append(outcome)
+        self.scores.append(score)
+        self.paired.append(self.by_sample(score))
+
+    def heaviest(self, mix: Mix) -> Verdict:
+        """The verdict that names the cell of the largest weight."""
+        return replace(self._judge("best"), chosen=max(mix, key=lambda row: float(mix[row].sum())))
+
+    def judged(self, rule: str) -> Verdict:
+        """The verdict of a rule, once every value that is told of it is exact."""
+        verdict = self._judge(rule)
+        leaders = best_of_families(self.cells, self.results, self.scores)
+        while self._refine([verdict.chosen, verdict.best, *leaders]):
+            verdict = self._judge(rule)
+            leaders = best_of_families(self.cells, self.results, self.scores)
+        return verdict
+
+    def mixed(self) -> Mix:
+        """The mixture of the best cells of all families, from their exact values.
+
+        Targets of a regression choose and mix on their own; classes, and any other scoring, do so
+        together.
+        """
+        t = self.problem.Y.shape[1]
+        alone = isinstance(self.loss, SquaredError)
+        parts = [np.array([j]) for j in range(t)] if alone else [np.arange(t)]
+        leaders = [self._leaders(part) for part in parts]
+        while self._refine([row for rows in leaders for row in rows]):
+            leaders = [self._leaders(part) for part in parts]
+        mix: Mix = {}
+        for part, rows in zip(parts, leaders, strict=True):
+            for row, weight in zip(rows, self._shares(rows, part), strict=True):
+                if weight > 0.0:
+                    mix.setdefault(row, np.zeros(t))[part] = weight
+        return dict(sorted(mix.items()))
+
+    def _leaders(self, part: Array) -> list[int]:
+        """The best cells of all families for some targets."""
+        true, loss = self.true[:, part], self.loss
+        if isinstance(loss, SquaredError):
+            loss = SquaredError(true, self._tested)
+        scores = [scored(loss, outcome.of(part), true) for outcome in self.results]
+        return best_of_families(self.cells, self.results, scores)
+
+    def _shares(self, rows: Sequence[int], part: Array) -> Array:
+        """Weights of cells for some targets."""
+        n, residuals = float(self._tested.sum()), [self.results[i].residuals for i in rows]
+        if self.problem.classes:
+            losses = np.array([-self.loss(self.true - r).score for r in residuals])
+            return class_weights(losses, n)
+        bent = np.array([float(self.cells[i].a != 0.0) for i in rows])
+        own = np.stack(residuals)[:, :, part]
+        return regression_weights(residual_moments(own, self._tested, bent), n)
+
+    def outputs(self, mix: Mix) -> Array:
+        """Out-of-fold outputs of a mixture, (n_tested, t)."""
+        parts = (weight * self.results[row].residuals for row, weight in mix.items())
+        return np.asarray(self.true - sum(parts))
+
+    def table(self, verdict: Verdict, own: Scored | None = None) -> dict[str, Any]:
+        """Everything about every cell, beside the chosen one or the losses of a mixture."""
+        table = results_table(self.cells, self.results, self.scores, verdict)
+        beside = self.paired[verdict.chosen] if own is None else own
+        return table | compared(self.paired, beside, *self._units)
+
+    def error(self, paired: Scored) -> float:
+        """The standard error of a score."""
+        return standard_error(self.scores, paired, self._tested, *self._units)
+
+    def edge(self, verdict: Verdict, table: dict[str, Any], n_columns: int) -> str | None:
+        """Which way the grid of c may end too early for the chosen model, of so many columns."""
+        free = float(self.problem.intercept is Intercept.FREE)
+        limits = free, float(min(len(self.weights), n_columns + free))
+        return helpful_edge(self.cells, self.results, table, verdict, limits)
+
+    def above(self, first: Scored, second: Scored) -> tuple[float, float]:
+        """How much more the first loses than the second, and the standard error of that."""
+        return paired_error(first.losses - second.losses, *self._units)
+
+    def by_sample(self, score: Scored) -> Scored:
+        """Losses averaged over the folds of each sample that was tested."""
+        mean, n, seen = self.problem.folds.mean, self.seen.size, self.seen
+        smooth = None if score.smooth is None else mean(score.smooth, n)[seen]
+        return replace(score, losses=mean(score.losses, n)[seen], smooth=smooth)
+
+    @property
+    def _tested(self) -> Array:
+        """Weights of the tested samples, fold after fold."""
+        return self.weights[self.problem.folds.tested]
+
+    @property
+    def _units(self) -> tuple[Array, Any]:
+        """Weights and units of the samples that were tested."""
+        return self.weights[self.seen], None if self.units is None else self.units[self.seen]
+
+    def _judge(self, rule: str) -> Verdict:
+        return judge(self.cells, self.results, self.paired, *self._units, rule)
+
+    def _refine(self, rows: Iterable[int]) -> bool:
+        """Make some cells exact; whether any was not."""
+        inexact = sorted({row for row in rows if self.results[row].refine is not None})
+        for row in inexact:
+            self.results[row] = self.results[row].exactly()
+            self.scores[row] = scored(self.scoring, self.results[row], self.true)
+            self.paired[row] = self.by_sample(self.scores[row])
+        return bool(inexact)

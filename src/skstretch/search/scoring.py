@@ -1,0 +1,261 @@
+"""Scores of out-of-fold outputs.
+
+A score judges a cell; the losses of single samples behind it tell how sure a difference is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+
+from skstretch.core.classes import balanced_weights, decided, margins, temperature
+from skstretch.core.types import Array, Index, Mask
+from skstretch.search.cells import Outcome
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Greater is better; `losses` of shape (n_tested,) are weighted by the sample weights.
+
+    `smooth` are losses that tell cells apart where error counts are too coarse; None where the
+    losses do so themselves. `tie`, minus a mean square, decides between equal scores. Rounding
+    leaves score and tie uncertain by `error` and `tie_error`.
+    """
+
+    score: float
+    losses: Array
+    tie: float
+    smooth: Array | None = None
+    error: float = 0.0
+    tie_error: float = 0.0
+
+
+def unscored(n_tested: int) -> Scored:
+    """What stands for the score of a cell that is not usable."""
+    return Scored(np.nan, np.full(n_tested, np.nan), np.nan)
+
+
+class Scoring(Protocol):
+    """From out-of-fold outputs (n_tested, t) to a score."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def loss_name(self) -> str: ...
+
+    def __call__(self, outputs: Array) -> Scored: ...
+
+    def blur(self, outputs: Array, error: float) -> float:
+        """How far the score may be off where every output may be off by `error`."""
+        ...
+
+
+def scored(scoring: Scoring, outcome: Outcome, true: Array) -> Scored:
+    """The score of a cell and what rounding leaves open of it; `true` are the tested targets."""
+    if not outcome.usable:
+        return unscored(len(true))
+    outputs = true - outcome.residuals
+    found = scoring(outputs)
+    return replace(
+        found,
+        error=scoring.blur(outputs, outcome.error),
+        tie_error=_square_blur(-found.tie, outcome.error),
+    )
+
+
+def _square_blur(mean_square: float, error: float) -> float:
+    """``2 e sqrt(m) + e^2``: how far a mean of squares m may be off where each root is off by e."""
+    return 2.0 * error * float(np.sqrt(max(0.0, mean_square))) + error**2
+
+
+def _undecided(outputs: Array, error: float) -> Mask:
+    """Samples whose class may change where every output may be off by `error`."""
+    if outputs.shape[1] == 1:
+        return np.asarray(np.abs(outputs[:, 0]) <= error)
+    second, first = np.partition(outputs, -2, axis=1)[:, -2:].T
+    return np.asarray(first - second <= 2.0 * error)
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """Minus the weighted mean squared error, averaged over targets."""
+
+    Y: Array
+    weights: Array
+    name: str = "neg_mean_squared_error"
+    loss_name: str = "squared error"
+
+    def __call__(self, outputs: Array) -> Scored:
+        with np.errstate(over="ignore"):
+            losses = np.square(self.Y - outputs).mean(axis=1)
+        error = float(self.weights @ losses / self.weights.sum())
+        return Scored(-error, losses, -error)
+
+    def blur(self, outputs: Array, error: float) -> float:
+        return _square_blur(-self(outputs).score, error)
+
+
+@dataclass(frozen=True)
+class BalancedError:
+    """Minus the balanced error rate; ties are broken by the squared error of the scores."""
+
+    codes: Index
+    n_classes: int
+    Y: Array
+    weights: Array
+    name: str = "neg_balanced_error_rate"
+    loss_name: str = "balanced 0/1 loss"
+
+    def __call__(self, outputs: Array) -> Scored:
+        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
+        losses = (decided(outputs) != self.codes) * balance
+        squared = np.square(self.Y - outputs).mean(axis=1) * balance
+        error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
+        return Scored(-error, losses, -tie, squared)
+
+    def blur(self, outputs: Array, error: float) -> float:
+        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
+        open_ = _undecided(outputs, error) * balance
+        return float(self.weights @ open_ / self.weights.sum())
+
+
+@dataclass(frozen=True)
+class LogLoss:
+    """Minus the balanced log loss of the probabilities that the scores give.
+
+    ``softmax(A outputs)`` with the factor A of greatest likelihood: what calibration makes of them.
+    """
+
+    codes: Index
+    n_classes: int
+    Y: Array
+    weights: Array
+    name: str = "neg_log_loss"
+    loss_name: str = "log loss"
+
+    def __call__(self, outputs: Array) -> Scored:
+        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
+        factor = temperature(outputs, self.codes, self.weights * balance)
+        M = factor * margins(outputs)
+        losses = (logsumexp(M, axis=1) - M[np.arange(len(M)), self.codes]) * balance
+        squared = np.square(self.Y - outputs).mean(axis=1) * balance
+        error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
+        return Scored(-error, losses, -tie)
+
+    def blur(self, outputs: Array, error: float) -> float:
+        factor = temperature(outputs, self.codes, self.weights)
+        return 2.0 * factor * error
+
+
+@dataclass(frozen=True)
+class ScorerScore:
+    """Any scikit-learn scorer, shown the out-of-fold outputs as if a model had predicted them."""
+
+    scorer: Callable[..., float]
+    foretold: Callable[[Array], BaseEstimator]
+    y: Any
+    weights: Array | None
+    inner: Scoring
+    name: str
+
+    @property
+    def loss_name(self) -> str:
+        return "0/1 loss" if isinstance(self.inner, ZeroOne) else self.inner.loss_name
+
+    def __call__(self, outputs: Array) -> Scored:
+        inner = self.inner(outputs)
+        return Scored(self._ask(outputs), inner.losses, inner.tie)
+
+    def blur(self, outputs: Array, error: float) -> float:
+        """The largest change over three patterns of signs: an estimate, scorers being any."""
+        score, sides = self._ask(outputs), np.where(np.arange(outputs.size) % 2, 1.0, -1.0)
+        patterns = (1.0, -1.0, sides.reshape(outputs.shape))
+        return max(abs(self._ask(outputs + error * signs) - score) for signs in patterns)
+
+    def _ask(self, outputs: Array) -> float:
+        foretold, X = self.foretold(outputs), np.zeros((outputs.shape[0], 1))
+        keywords = {} if self.weights is None else {"sample_weight": self.weights}
+        try:
+            return float(self.scorer(foretold, X, self.y, **keywords))
+        except AttributeError as error:
+            known = [m for m in ("predict", "decision_function") if hasattr(foretold, m)]
+            raise ValueError(
+                f"scoring={self.name!r} asks for more than {' and '.join(known)}, which is what is "
+                "known of out-of-fold samples (probabilities are fitted after the search). Use a "
+                "scorer of those."
+            ) from error
+        except TypeError as error:
+            if not keywords or "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                f"scoring={self.name!r} takes no sample_weight ({error}), and fit was given one. "
+                "Use a scorer that does, or fit without weights."
+            ) from error
+
+
+@dataclass(frozen=True)
+class ZeroOne:
+    """Minus the weighted error rate."""
+
+    codes: Index
+    Y: Array
+    weights: Array
+    name: str = "accuracy"
+    loss_name: str = "0/1 loss"
+
+    def __call__(self, outputs: Array) -> Scored:
+        losses = (decided(outputs) != self.codes).astype(float)
+        squared = np.square(self.Y - outputs).mean(axis=1)
+        total = self.weights.sum()
+        return Scored(
+            -float(self.weights @ losses / total), losses, -float(self.weights @ squared / total)
+        )
+
+    def blur(self, outputs: Array, error: float) -> float:
+        return float(self.weights @ _undecided(outputs, error) / self.weights.sum())
+
+
+class ForetoldRegressor(RegressorMixin, BaseEstimator):
+    """A regressor whose predictions are already known."""
+
+    def __init__(self, outputs: Any = None):
+        self.outputs = outputs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        return self.outputs[:, 0] if self.outputs.shape[1] == 1 else self.outputs
+
+
+class ForetoldClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose scores are already known."""
+
+    def __init__(self, outputs: Any = None, classes: Any = None):
+        self.outputs = outputs
+        self.classes = classes
+
+    @property
+    def classes_(self) -> Any:
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Any) -> Any:
+        return self.outputs[:, 0] if self.outputs.shape[1] == 1 else self.outputs
+
+    def predict(self, X: Any) -> Any:
+        return self.classes[decided(self.outputs)]
+
+
+def scorer_named(scoring: Any) -> tuple[Callable[..., float], str]:
+    """A scorer and its name from what users pass as ``scoring``."""
+    if callable(scoring):
+        return scoring, getattr(scoring, "__name__", repr(scoring))
+    return get_scorer(scoring), str(scoring)
