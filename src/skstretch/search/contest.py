@@ -11,7 +11,7 @@ import numpy as np
 
 from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 from skstretch.search.cells import Cell, Outcome, Problem
 from skstretch.search.mix import (
     Mix,
@@ -106,7 +106,7 @@ class Contest:
                     mix.setdefault(row, np.zeros(t))[part] = weight
         return dict(sorted(mix.items()))
 
-    def _leaders(self, part: Array) -> list[int]:
+    def _leaders(self, part: Index) -> list[int]:
         """The best cells of all families for some targets."""
         true, loss = self.true[:, part], self.loss
         if isinstance(loss, SquaredError):
@@ -114,7 +114,7 @@ class Contest:
         scores = [scored(loss, outcome.of(part), true) for outcome in self.results]
         return best_of_families(self.cells, self.results, scores)
 
-    def _shares(self, rows: Sequence[int], part: Array) -> Array:
+    def _shares(self, rows: Sequence[int], part: Index) -> Array:
         """Weights of cells for some targets."""
         n, residuals = float(self._tested.sum()), [self.results[i].residuals for i in rows]
         if self.problem.classes:
