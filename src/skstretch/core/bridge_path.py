@@ -27,7 +27,7 @@ from skstretch.core.bridge import (
     stretch,
 )  # fmt: skip
 from skstretch.core.bridge_walks import DenseWalks, Trial, Walks, phi
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 
 Intercept = Literal["free", "column", "none"]
 
@@ -107,6 +107,17 @@ class Space:
         if self.Q is None:
             return np.diag(point.B) + self.outside()
         return np.asarray(np.einsum("ij,ij->i", self.Q, self.Q @ point.B) + self.outside())
+
+    def rows(self, point: Point, some: Index) -> Array:
+        """Rows of B_c (m×M): the identity less the derivative of the weighted fit by u∘y."""
+        if self.Q is None:
+            B = point.B[some]
+            return B if self.null is None else B + self.null[some] @ self.null.T
+        out = self.Q[some] @ (point.B @ self.Q.T - self.Q.T)
+        out[np.arange(some.size), some] += 1.0
+        if self.intercept == "free":
+            out -= np.multiply.outer(self.u[some], self.u / (self.u @ self.u))
+        return np.asarray(out)
 
     def residual_norm(self, point: Point) -> float:
         """‖B_c‖² + Σw − M: tr((I − H)ᵀ(I − H)) for the linearised fit, weights as repetitions.

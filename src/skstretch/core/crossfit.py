@@ -76,6 +76,21 @@ def changed_residuals(inverse: Inverse, solution: DualSolution, fold: Fold) -> t
     return np.asarray(np.linalg.solve(A, solution.beta[S])), A
 
 
+def pair_residuals(rows: Array, columns: Array, diagonal: Array, e: Array, some: Index) -> Array:
+    """Residuals of every sample j when it and sample i are left out, (m, n, t), for i in `some`.
+
+    ``T_SS r = e_S`` with ``S = {i, j}``: ``r_j = (T_ii e_j - T_ji e_i) / (T_ii T_jj - T_ij T_ji)``,
+    for ``T = G, e = beta`` of a dual form or ``T = I - H`` and the residuals e of a primal one.
+    `rows` are T[some] (m, n), `columns` T[:, some]' (m, n). At j = i it is the residual of i alone.
+    """
+    own = diagonal[some][:, None]
+    numerator = own[:, :, None] * e - columns[:, :, None] * e[some][:, None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = numerator / (own * diagonal - rows * columns)[:, :, None]
+        found[np.arange(some.size), some] = e[some] / own
+    return np.asarray(found)
+
+
 def without(inverse: Inverse, solution: DualSolution, fold: Fold) -> Array:
     """Dual coefficients of the model fitted to a fold: zero on the held-out samples, (M, t)."""
     residuals, _ = changed_residuals(inverse, solution, fold)

@@ -90,6 +90,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         cv: Any = None,
         scoring: Any = None,
         rule: str = "mix",
+        nested: bool = True,
         class_weight: Any = "balanced",
         threshold: str = "auto",
         calibration: str = "sigmoid",
@@ -106,6 +107,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
+        self.nested = nested
         self.class_weight = class_weight
         self.threshold = threshold
         self.calibration = calibration

@@ -113,6 +113,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
         cv: Any = None,
         scoring: Any = None,
         rule: str = "mix",
+        nested: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -126,5 +127,6 @@ class StretchyRegressorCV(Regression, StretchySearch):
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
+        self.nested = nested
         self.n_jobs = n_jobs
         self.verbose = verbose

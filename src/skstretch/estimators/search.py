@@ -54,6 +54,7 @@ from skstretch.search import (
     light_design,
     outcomes,
 )
+from skstretch.search.nested import Nested, outer_samples
 from skstretch.search.scoring import (
     BalancedError,
     ForetoldClassifier,
@@ -97,6 +98,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
     quadrant: Any
     fit_intercept: Any
     rule: Any
+    nested: Any
     cv: Any
     scoring: Any
     n_jobs: Any
@@ -182,7 +184,14 @@ class StretchySearch(CallbackSupport, StretchyModel):
         problem = Problem(Y, prepared.weights, prepared.intercept, folds, classes)
         weights = targets.sample_weights[prepared.rows]
         units = None if groups is None else np.asarray(groups)[prepared.rows]
-        return Contest(problem, *scorings, weights, units)
+        X = prepared.X
+        alone = folds.folds is None and len(Y) > 2 and not (is_source(X) or is_dask(X))
+        if not (self.nested and self.rule == "mix" and self.scoring is None and alone):
+            return Contest(problem, *scorings, weights, units)
+        problem = replace(problem, outer=outer_samples(len(Y)))
+        codes = None if targets.codes is None else targets.codes[prepared.rows]
+        nested = Nested(problem, weights, codes)
+        return Contest(problem, *scorings, weights, units, nested=nested)
 
     def _search(
         self,
@@ -285,6 +294,8 @@ class StretchySearch(CallbackSupport, StretchyModel):
         self.best_index_ = at
         self.rule_loss_ = (contest.loss if self.rule == "mix" else contest.scoring).loss_name
         self.best_score_, self.best_score_se_ = score.score, contest.error(paired)
+        if self.nested:
+            self.nested_score_, self.nested_score_se_ = contest.nested_score()
         n_columns = int(min(contest.results[at].n_features, self.n_features_in_))
         way = contest.edge(verdict, self.cv_results_, n_columns)
         if way is not None:

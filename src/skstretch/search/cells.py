@@ -6,14 +6,14 @@ fold. Dual and primal forms give the same `Outcome`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skstretch.core.bridge_path import finish, solve, split
-from skstretch.core.crossfit import Fold, RowSystem, out_of_fold, without
+from skstretch.core.crossfit import Fold, RowSystem, out_of_fold, pair_residuals, without
 from skstretch.core.dual import DualSolution, Inverse, lu_inverse, spectrum
 from skstretch.core.dual_gram import DualGram, Frame
 from skstretch.core.primal import PrimalSystem, primal_system
@@ -108,6 +108,8 @@ class Problem:
     intercept: Intercept
     folds: Folds
     classes: bool = False
+    # samples that a search is repeated without
+    outer: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,9 @@ class Outcome:
         Makes the coefficients from which a second pass selects.
     unknowns : tuple of Unknowns
         What the coefficients of all samples are made of, pass by pass.
+    pairs : callable or None
+        For leave one out: given some samples (m,), the residuals (m, M, t) of all samples when one
+        of these is left out too. It holds on to an inverse: ask it soon.
     """
 
     residuals: Array
@@ -222,6 +227,7 @@ class Outcome:
     error: float = 0.0
     loo: str = "exact"
     refine: "Callable[[], Outcome] | None" = None
+    pairs: Callable[[Index], Array] | None = None
 
     @property
     def usable(self) -> bool:
@@ -308,7 +314,16 @@ def dual_outcomes(
             partial(_dual_first_pass, design, inverse, solution, weights, folds),
             (Unknowns(solution, frame),),
             float(errors.max(initial=0.0)),
+            pairs=None if folds.folds is not None else partial(_dual_pairs, inverse, solution),
         )
+
+
+def _dual_pairs(inverse: Inverse, solution: DualSolution, some: Index) -> Array:
+    """Residuals of pairs of samples, (m, M, t)."""
+    M, log_rows = len(solution.beta), inverse.frame.log_rows
+    G = inverse.block(np.arange(M))
+    found = pair_residuals(G[some], G[:, some].T, inverse.diagonal(), solution.beta, some)
+    return found if log_rows is None else found * np.exp(log_rows)[:, None]
 
 
 def _dual_first_pass(
@@ -387,7 +402,32 @@ def primal_outcomes(
         reason, dof = judged(out, cell.rcond), cell.system.dof
         first_pass = partial(_primal_first_pass, design, cell, Y, weights, folds)
         known, error = (Unknowns(cell.coef),), relative_error(cell.rcond) * size
-        yield Outcome(out, cell.rcond, dof, n_features, reason, finish, first_pass, known, error)
+        pairs = partial(_primal_pairs, design, cell, Y, weights) if folds.folds is None else None
+        yield Outcome(
+            out,
+            cell.rcond,
+            dof,
+            n_features,
+            reason,
+            finish,
+            first_pass,
+            known,
+            error,
+            pairs=pairs,
+        )
+
+
+def _primal_pairs(design: Design, cell: PrimalCell, Y: Array, weights: Array, some: Index) -> Array:
+    """Residuals of pairs of samples, (m, M, t)."""
+    P, Q = cell.system.gram.pair(design.row_features(np.arange(len(Y))))
+    left, right = cell.system.left(P), cell.system.right(Q)
+    through = cell.rows.inverse @ (right.T * weights)
+    rows, columns = -(left[some] @ through), -(left @ through[:, some]).T
+    place = np.arange(some.size)
+    rows[place, some] += 1.0
+    columns[place, some] += 1.0
+    diagonal = 1.0 - np.einsum("ij,ji->i", left, through)
+    return pair_residuals(rows, columns, diagonal, cell.residuals(left, Y), some)
 
 
 def _primal_first_pass(

@@ -20,6 +20,7 @@ from skstretch.search.mix import (
     regression_weights,
     residual_moments,
 )
+from skstretch.search.nested import Nested
 from skstretch.search.rule import (
     Verdict,
     compared,
@@ -46,6 +47,8 @@ class Contest:
         Of the samples of the problem; units that errors share, or None.
     scores, paired : list of Scored
         By test of a sample, and by sample that was tested.
+    losses : list of Scored
+        By the loss.
     """
 
     problem: Problem
@@ -57,6 +60,8 @@ class Contest:
     results: list[Outcome] = field(default_factory=list)
     scores: list[Scored] = field(default_factory=list)
     paired: list[Scored] = field(default_factory=list)
+    losses: list[Scored] = field(default_factory=list)
+    nested: Nested | None = None
 
     def __post_init__(self) -> None:
         self.seen = np.isin(np.arange(len(self.weights)), self.problem.folds.tested)
@@ -68,11 +73,18 @@ class Contest:
 
     def enter(self, cell: Cell, outcome: Outcome) -> None:
         """One more cell."""
+        if self.nested is not None:
+            self.nested.enter(cell, outcome)
+        outcome = replace(outcome, pairs=None)  # an inverse is as large as K: let it go
         score = scored(self.scoring, outcome, self.true)
         self.cells.append(cell)
         self.results.append(outcome)
         self.scores.append(score)
         self.paired.append(self.by_sample(score))
+        self.losses.append(self._lost(outcome, score))
+
+    def _lost(self, outcome: Outcome, score: Scored) -> Scored:
+        return score if self.loss is self.scoring else scored(self.loss, outcome, self.true)
 
     def heaviest(self, mix: Mix) -> Verdict:
         """The verdict that names the cell of the largest weight."""
@@ -108,26 +120,46 @@ class Contest:
 
     def _leaders(self, part: Index) -> list[int]:
         """The best cells of all families for some targets."""
-        true, loss = self.true[:, part], self.loss
-        if isinstance(loss, SquaredError):
+        losses = self.losses
+        if part.size < self.problem.Y.shape[1]:
+            true = self.true[:, part]
             loss = SquaredError(true, self._tested)
-        scores = [scored(loss, outcome.of(part), true) for outcome in self.results]
-        return best_of_families(self.cells, self.results, scores)
+            losses = [scored(loss, outcome.of(part), true) for outcome in self.results]
+        return best_of_families(self.cells, self.results, losses)
 
     def _shares(self, rows: Sequence[int], part: Index) -> Array:
         """Weights of cells for some targets."""
-        n, residuals = float(self._tested.sum()), [self.results[i].residuals for i in rows]
+        n = float(self._tested.sum())
         if self.problem.classes:
-            losses = np.array([-self.loss(self.true - r).score for r in residuals])
-            return class_weights(losses, n)
+            return class_weights(np.array([-self.losses[i].score for i in rows]), n)
         bent = np.array([float(self.cells[i].a != 0.0) for i in rows])
-        own = np.stack(residuals)[:, :, part]
+        own = np.stack([self.results[i].residuals[:, part] for i in rows])
         return regression_weights(residual_moments(own, self._tested, bent), n)
 
     def outputs(self, mix: Mix) -> Array:
         """Out-of-fold outputs of a mixture, (n_tested, t)."""
         parts = (weight * self.results[row].residuals for row, weight in mix.items())
         return np.asarray(self.true - sum(parts))
+
+    def nested_score(self) -> tuple[float, float]:
+        """The score of samples predicted by searches without them, and its standard error."""
+        if self.nested is None:
+            return np.nan, np.nan
+        score = self._of_some(self.nested.outer)(self.nested.outputs(self.results))
+        units = None if self.units is None else self.units[self.nested.outer]
+        _, error = paired_error(score.losses, self.weights[self.nested.outer], units)
+        return score.score, error
+
+    def _of_some(self, rows: Index) -> Scoring:
+        """The scoring of some of the samples alone."""
+        return replace(
+            self.scoring,  # type: ignore[type-var]
+            **{
+                name: getattr(self.scoring, name)[rows]
+                for name in ("Y", "codes", "weights")
+                if hasattr(self.scoring, name)
+            },
+        )
 
     def table(self, verdict: Verdict, own: Scored | None = None) -> dict[str, Any]:
         """Everything about every cell, beside the chosen one or the losses of a mixture."""
@@ -175,4 +207,5 @@ class Contest:
             self.results[row] = self.results[row].exactly()
             self.scores[row] = scored(self.scoring, self.results[row], self.true)
             self.paired[row] = self.by_sample(self.scores[row])
+            self.losses[row] = self._lost(self.results[row], self.scores[row])
         return bool(inexact)

@@ -4,7 +4,7 @@ Leave one out is approximate on the way (one Newton step from each fit) and exac
 for it; folds are solved, each from the fit of all samples.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,7 +14,7 @@ from skstretch.core import bridge_path
 from skstretch.core.bridge import Point
 from skstretch.core.bridge_loo import leave_one_out, left_out_coef, refits, refitted
 from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, paths, solve, split
-from skstretch.core.crossfit import Fold
+from skstretch.core.crossfit import Fold, pair_residuals
 from skstretch.core.stretch import Intercept, strongest
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
@@ -102,6 +102,25 @@ class Second:
     unknowns: Unknowns
 
 
+@dataclass(frozen=True)
+class Near:
+    """What tells the residuals of pairs of samples to first order, of one target.
+
+    `rows` of B_c (m, M) need no more digits than the approximation has.
+    """
+
+    rows: Array
+    diagonal: Array
+    e: Array
+    u: Array
+
+    def pairs(self, some: Index) -> Array:
+        """Residuals of all samples without one of these, (m, M)."""
+        rows = self.rows.astype(np.float64)
+        found = pair_residuals(rows, rows, self.diagonal, self.e[:, None], some)
+        return np.asarray(found[:, :, 0] / self.u)
+
+
 @dataclass
 class Visit:
     """What a search keeps of each solved point, on its way along the paths.
@@ -115,11 +134,16 @@ class Visit:
     counts: Sequence[int]
     kept: dict[tuple[float, float, int, int], Second] = field(default_factory=dict)
     solved: dict[tuple[float, float, int], tuple[float, float]] = field(default_factory=dict)
+    near: dict[tuple[float, float, int], Near] = field(default_factory=dict)
 
     def __call__(self, s: Space, point: Point, y: Array, target: int) -> Array:
         """Out-of-fold residuals of a point (n_tested,)."""
         folds = self.problem.folds.folds
         if folds is None:
+            if self.problem.outer.size:
+                rows = s.rows(point, self.problem.outer).astype(np.float32)
+                p, e = point.problem, s.residual(point, y)
+                self.near[p.k, p.c, target] = Near(rows, s.diagonal(point), e, s.u)
             return approximate_loo(s, point, y)
         held, p = [fold.held for fold in folds], point.problem
         s, point = solve(s, p.k, p.c, y, point.e)
@@ -186,7 +210,15 @@ class Visit:
         )
         if self.problem.folds.folds is not None:
             return out
-        return replace(out, loo="approximate", refine=partial(self.refined, where, group, out))
+        out = replace(out, loo="approximate", pairs=self._pairs(group))
+        return replace(out, refine=partial(self.refined, where, group, out))
+
+    def _pairs(self, group: Sequence[bridge_path.Cell]) -> Callable[[Index], Array] | None:
+        """Residuals of pairs, to first order."""
+        if not self.problem.outer.size:
+            return None
+        near = [self.near.pop((one.k, one.c, one.target)) for one in group]
+        return lambda some: np.stack([one.pairs(some) for one in near], axis=2)
 
     def refined(self, where: Space, group: Sequence[bridge_path.Cell], outcome: Outcome) -> Outcome:
         """The same cell with exact leave-one-out residuals."""
@@ -199,7 +231,8 @@ class Visit:
         residuals = np.column_stack(columns)
         reason = outcome.reason if np.isfinite(residuals).all() else NOISE
         dof, rcond = float(np.mean(dofs)), min(rconds)
-        return replace(outcome, residuals=residuals, reason=reason, dof=dof, rcond=rcond)
+        exact = replace(outcome, loo="exact", refine=None, pairs=None)
+        return replace(exact, residuals=residuals, reason=reason, dof=dof, rcond=rcond)
 
     def second(self, whole: Outcome, k: float, c: float, count: int) -> Outcome:
         """The outcome of the second passes of all targets."""

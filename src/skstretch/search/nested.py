@@ -1,0 +1,199 @@
+"""An honest score: every sample is predicted by a search that has never seen it.
+
+The residuals of all samples without sample i follow from 2 x 2 blocks of an inverse that is known
+(`pair_residuals`). From these the search without i chooses the best cell of every family and their
+weights, and predicts i by the models that have not seen it. Exact for closed forms, given the
+z-scores of all samples; to first order for exact minimisers. Cells that select features are judged
+by residuals of their folds, whose models may have seen i.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skstretch.core.classes import margins
+from skstretch.core.types import Array, Index
+from skstretch.search.cells import Cell, Outcome, Problem
+from skstretch.search.mix import (
+    HANDICAP,
+    class_weights,
+    family_of,
+    regression_weights,
+)
+
+# samples that a search is repeated without, at most: more are drawn by lot
+MOST = 300
+# steps of Newton's method for the temperature of probabilities
+STEPS = 30
+
+
+def outer_samples(n_samples: int) -> Index:
+    """The samples that are predicted: all, or a fixed draw where there are many."""
+    if n_samples <= MOST:
+        return np.arange(n_samples)
+    drawn = np.random.default_rng(0).choice(n_samples, MOST, replace=False)
+    return np.sort(drawn).astype(np.intp)
+
+
+@dataclass
+class Leader:
+    """The best cell of one family for every outer sample and target.
+
+    `losses` (m, s), with s = t for a regression and 1 for classes; `residuals` (m, n, t) of all
+    samples without each; `rows` (m, s), the cells.
+    """
+
+    losses: Array
+    residuals: Array
+    rows: Index
+
+
+@dataclass
+class Nested:
+    """Collects what searches without single samples need to know of every cell."""
+
+    problem: Problem
+    weights: Array
+    codes: Index | None
+    leaders: dict[Any, Leader] = field(default_factory=dict)
+    n_cells: int = 0
+
+    @property
+    def outer(self) -> Index:
+        return self.problem.outer
+
+    def enter(self, cell: Cell, outcome: Outcome) -> None:
+        """One more cell of the search, in the order of its table."""
+        row, self.n_cells = self.n_cells, self.n_cells + 1
+        if not outcome.usable:
+            return
+        some = self.outer
+        if outcome.pairs is None:
+            residuals = np.broadcast_to(outcome.residuals, (some.size, *outcome.residuals.shape))
+        else:
+            residuals = outcome.pairs(some)
+        losses = self._losses(residuals)
+        losses = np.where(np.isfinite(losses), losses, np.inf)
+        family, rows = family_of(cell), np.full(losses.shape, row)
+        if family not in self.leaders:
+            self.leaders[family] = Leader(losses, residuals.copy(), rows)
+            return
+        leader = self.leaders[family]
+        better = losses < leader.losses
+        leader.losses = np.where(better, losses, leader.losses)
+        leader.rows = np.where(better, rows, leader.rows)
+        mask = np.broadcast_to(better[:, None, :], residuals.shape)
+        np.copyto(leader.residuals, residuals, where=mask)
+
+    def _losses(self, residuals: Array) -> Array:
+        """The loss of a cell over all samples but one, (m, s)."""
+        weights = self._others()
+        if self.codes is None:
+            squared = np.einsum("mn,mnt->mt", weights, np.square(residuals))
+            return np.asarray(squared / weights.sum(axis=1, keepdims=True))
+        return log_losses(self.problem.Y - residuals, self.codes, weights)[:, None]
+
+    def _others(self) -> Array:
+        """The weights (m, n) of all samples but one."""
+        weights = np.tile(self.weights, (self.outer.size, 1))
+        weights[np.arange(self.outer.size), self.outer] = 0.0
+        return weights
+
+    def outputs(self, results: Sequence[Outcome]) -> Array:
+        """Predictions of the outer samples by searches without them, (m, t).
+
+        `results` may know more exactly by now what single cells predict.
+        """
+        leaders = list(self.leaders.values())
+        bent = np.array([float(family[0] != 0.0) for family in self.leaders])
+        out = np.empty((self.outer.size, self.problem.Y.shape[1]))
+        others = self._others()
+        for i, sample in enumerate(self.outer.tolist()):
+            shares = self._shares(i, others[i], leaders, bent)
+            own = np.array([self._own(leader, i, sample, results) for leader in leaders])
+            out[i] = self.problem.Y[sample] - (shares * own).sum(axis=0)
+        return out
+
+    def _own(self, leader: Leader, i: int, sample: int, results: Sequence[Outcome]) -> Array:
+        """Residuals (t,) of the sample by the cells that the search without it prefers."""
+        rows = np.broadcast_to(leader.rows[i], self.problem.Y.shape[1:])
+        return np.array([results[row].residuals[sample, j] for j, row in enumerate(rows)])
+
+    def _shares(self, i: int, weights: Array, leaders: list[Leader], bent: Array) -> Array:
+        """Weights (F, t) of the families without one sample."""
+        n, t = float(weights.sum()), self.problem.Y.shape[1]
+        if self.codes is not None:
+            losses = np.array([leader.losses[i, 0] for leader in leaders])
+            return np.repeat(class_weights(losses, n)[:, None], t, axis=1)
+        factor = np.sqrt(1.0 + HANDICAP * bent / n)
+        out = np.empty((len(leaders), t))
+        for j in range(t):
+            R = np.array([leader.residuals[i, :, j] for leader in leaders]) * factor[:, None]
+            out[:, j] = regression_weights((R * weights) @ R.T / n, n)
+        return out
+
+
+def log_losses(outputs: Array, codes: Index, weights: Array) -> Array:
+    """Balanced log losses (m,) of outputs (m, n, t) with weights (m, n), each at its temperature.
+
+    As `LogLoss`: labels smoothed by one pseudo-observation a class, ``softmax(A margins)`` with A
+    of greatest likelihood, found by Newton's method in log A for all at once.
+    """
+    M = margins(outputs.reshape(-1, outputs.shape[2])).reshape(*outputs.shape[:2], -1)
+    C = M.shape[2]
+    counts = np.stack([weights[:, codes == c].sum(axis=1) for c in range(C)], axis=1)
+    present = np.maximum((counts > 0).sum(axis=1), 1)[:, None]
+    total = weights.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        balance = np.where(counts > 0, total / (present * counts), 0.0)
+    V = weights * balance[:, codes]
+    own = np.stack([V[:, codes == c].sum(axis=1) for c in range(C)], axis=1)
+    targets = np.ones(M.shape)
+    targets[:, np.arange(codes.size), codes] += own[:, codes]
+    targets /= targets.sum(axis=2, keepdims=True)
+    logs = _log_temperatures(M, targets, V)
+    scaled = np.exp(logs)[:, None, None] * M
+    found = logsumexp(scaled, axis=2) - scaled[:, np.arange(codes.size), codes]
+    return np.asarray((V * found).sum(axis=1) / total[:, 0])
+
+
+def _log_temperatures(M: Array, targets: Array, V: Array) -> Array:
+    """``log A`` (m,) of greatest likelihood by Newton's method, within bounds that close in.
+
+    Scores that are worse than none have the least A that `temperature` knows.
+    """
+    size = np.abs(M - M.mean(axis=2, keepdims=True)).max(axis=(1, 2))
+    size = np.maximum(size, np.finfo(float).tiny)
+    wanted = (V * (targets * M).sum(axis=2)).sum(axis=1)
+    low, high = np.log(1e-6 / size), np.log(1e9 / size)
+    useless = _gradients(M, V, low)[0] >= wanted
+    x = np.where(useless, low, np.log(3.0 / size))
+    open_ = np.flatnonzero(~useless)
+    for _ in range(STEPS):
+        if not open_.size:
+            break
+        slope, curvature = _gradients(M[open_], V[open_], x[open_])
+        slope, at = slope - wanted[open_], x[open_]
+        low[open_] = np.where(slope < 0, at, low[open_])
+        high[open_] = np.where(slope < 0, high[open_], at)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            new = at - slope / curvature
+        inside = (new > low[open_]) & (new < high[open_])
+        x[open_] = np.where(inside, new, 0.5 * (low[open_] + high[open_]))
+        open_ = open_[np.abs(x[open_] - at) > 1e-9]
+    return np.asarray(x)
+
+
+def _gradients(M: Array, V: Array, x: Array) -> tuple[Array, Array]:
+    """``sum V E[M]`` (m,) under ``softmax(exp(x) M)``, and its derivative by x."""
+    A = np.exp(x)[:, None, None]
+    scaled = A * M
+    scaled -= scaled.max(axis=2, keepdims=True)
+    p = np.exp(scaled)
+    p /= p.sum(axis=2, keepdims=True)
+    mean = (p * M).sum(axis=2)
+    spread = (p * np.square(M - mean[:, :, None])).sum(axis=2)
+    return (V * mean).sum(axis=1), (V * spread).sum(axis=1) * A[:, 0, 0]
