@@ -1,5 +1,6 @@
 """What the two search estimators share."""
 
+import numbers
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -9,12 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
     process_routing,
 )
+from sklearn.utils.validation import check_is_fitted
 
+from skstretch.core.classes import decided
 from skstretch.core.stretch import keep_count, selects
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_dask, is_source, rows_in_memory
@@ -51,10 +55,12 @@ from skstretch.search import (
     Verdict,
     finished_model,
     kept_outcomes,
+    leave_one_out,
     light_design,
     outcomes,
 )
 from skstretch.search.nested import Nested, outer_samples
+from skstretch.search.permutation import PermutationTest, Tested, permutation_test
 from skstretch.search.scoring import (
     BalancedError,
     ForetoldClassifier,
@@ -231,6 +237,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
         alone = contest.problem.Y - held_out if contest.problem.folds.folds is None else None
         self._store(cells[0].state if len(cells) == 1 else mixed(cells, linear, alone))
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
+        self._sample_weights = contest.weights
         light = {a: replace(seen, design=light_design(seen.design)) for a, seen in views.items()}
         grouped, found = contest.units is not None, (contest.cells, contest.results)
         self._outcomes = kept_outcomes(*found, contest.problem, light, grouped)
@@ -297,7 +304,8 @@ class StretchySearch(CallbackSupport, StretchyModel):
         if self.nested:
             self.nested_score_, self.nested_score_se_ = contest.nested_score()
         n_columns = int(min(contest.results[at].n_features, self.n_features_in_))
-        way = contest.edge(verdict, self.cv_results_, n_columns)
+        # the cells of a mixture make up for each other
+        way = contest.edge(verdict, self.cv_results_, n_columns) if len(mix) == 1 else None
         if way is not None:
             warn_at_edge(way, chosen.c, automatic=automatic)
 
@@ -338,6 +346,54 @@ class StretchySearch(CallbackSupport, StretchyModel):
                 "1 < k <= 2: add one, or leave 0 out of a_grid."
             )
         return Grid(a, k, c, densities, counts, linear_k=linear)
+
+    def permutation_test(
+        self, n_permutations: int = 1000, *, random_state: Any = 0
+    ) -> PermutationTest:
+        """Whether the search could have found this by chance.
+
+        The targets are put in random order and searched again. What is searched are the closed
+        forms of the grid (ridge, and a different from 0), each family's best c mixed as the model
+        is, with leave one out: their residuals are linear in y, so that all orders share one
+        inverse a cell. Exact minimisers of k < 2 and selected features take no part, nor do
+        weights of classes: the test has its level whatever it leaves out.
+
+        Parameters
+        ----------
+        n_permutations : int, default=1000
+        random_state : int, RandomState or None, default=0
+
+        Returns
+        -------
+        result : PermutationTest
+            ``pvalue``, ``statistic`` and ``null_distribution``; kept as ``permutation_``.
+        """
+        check_is_fitted(self)
+        if not isinstance(n_permutations, numbers.Integral) or n_permutations < 1:
+            raise ValueError(
+                f"n_permutations={n_permutations!r} must be a whole number from 1 on, say 1000."
+            )
+        known = getattr(self, "_outcomes", None)
+        if known is None:
+            raise ValueError(
+                "permutation_test needs what the search kept, and a model that was loaded, pickled "
+                "or searched on very large data has not kept it: fit it again."
+            )
+        if known.grouped:
+            raise ValueError("samples in groups cannot be put in any order: fit without groups.")
+        grids = self._checked_grids(known.views[next(iter(known.views))].design)
+        grid = replace(grids[0], linear_k=(2.0,), densities=(1.0,), counts=(self.n_features_in_,))
+        codes, classes = None, getattr(self, "classes_", None)
+        if classes is not None:
+            codes = decided(known.Y)
+        weights = self._sample_weights
+        tested = Tested(known.Y, weights, codes, 0 if classes is None else classes.size)
+        rng = check_random_state(random_state)
+        orders = np.array([rng.permutation(len(known.Y)) for _ in range(n_permutations)])
+        problem = Problem(known.Y, weights, known.intercept, leave_one_out(len(weights)))
+        found = permutation_test(grid, lambda a: known.views[a].design, problem, tested, orders)
+        self.permutation_ = found
+        return found
 
     def _of_all_samples(self, held_out: Array, prepared: Prepared) -> Array:
         """Out-of-fold outputs of all samples; those of weight zero get the model's own."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skstretch.core.classes import margins
 from skstretch.core.types import Array, Index
@@ -140,23 +139,24 @@ def log_losses(outputs: Array, codes: Index, weights: Array) -> Array:
     """Balanced log losses (m,) of outputs (m, n, t) with weights (m, n), each at its temperature.
 
     As `LogLoss`: labels smoothed by one pseudo-observation a class, ``softmax(A margins)`` with A
-    of greatest likelihood, found by Newton's method in log A for all at once.
+    of greatest likelihood. `codes` are those of all (n,), or of each (m, n).
     """
     M = margins(outputs.reshape(-1, outputs.shape[2])).reshape(*outputs.shape[:2], -1)
     C = M.shape[2]
-    counts = np.stack([weights[:, codes == c].sum(axis=1) for c in range(C)], axis=1)
+    codes = np.broadcast_to(codes, weights.shape)
+    own = codes[:, :, None] == np.arange(C)
+    counts = np.einsum("mn,mnc->mc", weights, own)
     present = np.maximum((counts > 0).sum(axis=1), 1)[:, None]
     total = weights.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         balance = np.where(counts > 0, total / (present * counts), 0.0)
-    V = weights * balance[:, codes]
-    own = np.stack([V[:, codes == c].sum(axis=1) for c in range(C)], axis=1)
-    targets = np.ones(M.shape)
-    targets[:, np.arange(codes.size), codes] += own[:, codes]
+    V = weights * np.take_along_axis(balance, codes, axis=1)
+    sums = np.einsum("mn,mnc->mc", V, own)
+    targets = 1.0 + own * np.take_along_axis(sums, codes, axis=1)[:, :, None]
     targets /= targets.sum(axis=2, keepdims=True)
-    logs = _log_temperatures(M, targets, V)
-    scaled = np.exp(logs)[:, None, None] * M
-    found = logsumexp(scaled, axis=2) - scaled[:, np.arange(codes.size), codes]
+    scaled = np.exp(_log_temperatures(M, targets, V))[:, None, None] * M
+    scaled -= scaled.max(axis=2, keepdims=True)
+    found = np.log(np.exp(scaled).sum(axis=2)) - (own * scaled).sum(axis=2)
     return np.asarray((V * found).sum(axis=1) / total[:, 0])
 
 

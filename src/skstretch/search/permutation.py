@@ -1,0 +1,132 @@
+"""Could the search have found this by chance? The same search on targets in random order.
+
+Out-of-fold residuals of the closed forms are linear in y: one inverse a cell serves all orders of
+y, which stand side by side as if they were so many targets.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from skstretch.core.classes import signed_targets
+from skstretch.core.types import Array, Index
+from skstretch.designs.protocol import Design
+from skstretch.search.cells import Cell, Outcome, Problem, leave_one_out
+from skstretch.search.grid import Grid, outcomes
+from skstretch.search.mix import class_weights, regression_weights, residual_moments
+from skstretch.search.nested import log_losses
+
+# bytes of residuals of one cell that are held at a time
+CHUNK_BYTES = 1 << 25
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """What a search gives on targets in random order.
+
+    Attributes
+    ----------
+    statistic : float
+        The score of the mixture of closed forms on the data as they are, greater is better: minus
+        the mean squared error, or minus the balanced log loss for classes.
+    null_distribution : array of shape (n_permutations,)
+        The same on targets in random order.
+    pvalue : float
+        ``(1 + number of null scores at least as good) / (1 + n_permutations)``.
+    """
+
+    statistic: float
+    null_distribution: Array
+    pvalue: float
+
+    def __str__(self) -> str:
+        n = self.null_distribution.size
+        return (
+            f"p = {self.pvalue:.3g}: of {n:,} random orders of the targets "
+            f"{int(np.sum(self.null_distribution >= self.statistic)):,} did as well."
+        )
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What is put in random order: targets Y (M, t), or the classes `codes` behind them."""
+
+    Y: Array
+    weights: Array
+    codes: Index | None = None
+    n_classes: int = 0
+
+    def orders(self, permutations: Array) -> tuple[Array, Array | None]:
+        """Targets (M, q, t) and codes (q, M) of some orders (q, M)."""
+        if self.codes is None:
+            return np.moveaxis(self.Y[permutations], 0, 1), None
+        codes = self.codes[permutations]
+        flat = signed_targets(codes.T.ravel(), self.n_classes)
+        return flat.reshape(len(self.weights), len(permutations), -1), codes
+
+
+def permutation_test(
+    grid: Grid,
+    design_at: Callable[[float], Design],
+    problem: Problem,
+    tested: Tested,
+    permutations: Array,
+) -> PermutationTest:
+    """Scores of the closed forms of a grid, mixed, for every order (P, M) of the targets."""
+    M = len(tested.weights)
+    whole = np.vstack([np.arange(M), permutations])
+    t = tested.Y.shape[1]
+    size = max(1, CHUNK_BYTES // (8 * M * t))
+    scores = []
+    for start in range(0, len(whole), size):
+        Y, codes = tested.orders(whole[start : start + size])
+        flat = Problem(Y.reshape(M, -1), tested.weights, problem.intercept, leave_one_out(M))
+        cells = outcomes(grid, design_at, flat)
+        scores.append(_mixture_scores(cells, Y, codes, tested))
+    found = np.concatenate(scores)
+    statistic, null = float(found[0]), found[1:]
+    pvalue = (1.0 + float(np.sum(null >= statistic))) / (1.0 + null.size)
+    return PermutationTest(statistic, null, pvalue)
+
+
+def _mixture_scores(
+    cells: Iterator[tuple[Cell, Outcome]], Y: Array, codes: Array | None, tested: Tested
+) -> Array:
+    """The scores (q,) of the mixtures of all families, by order."""
+    best: dict[tuple[float, float], tuple[Array, Array]] = {}
+    M, q, t = Y.shape
+    for cell, outcome in cells:
+        if not outcome.usable:
+            continue
+        residuals = outcome.residuals.reshape(M, q, t).swapaxes(0, 1)
+        losses = _losses(residuals, Y, codes, tested.weights)
+        if (cell.a, cell.k) not in best:
+            best[cell.a, cell.k] = losses, residuals.copy()
+            continue
+        least, kept = best[cell.a, cell.k]
+        better = losses < least
+        kept[better] = residuals[better]
+        best[cell.a, cell.k] = np.minimum(least, losses), kept
+    bent = np.array([float(a != 0.0) for a, _ in best])
+    losses = np.array([least for least, _ in best.values()])
+    residuals = np.stack([kept for _, kept in best.values()])
+    n = float(tested.weights.sum())
+    mixed = np.empty((q, M, t))
+    for i in range(q):
+        own = residuals[:, i]
+        shares = (
+            class_weights(losses[:, i], n)
+            if codes is not None
+            else regression_weights(residual_moments(own, tested.weights, bent), n)
+        )
+        mixed[i] = np.tensordot(shares, own, 1)
+    return -_losses(mixed, Y, codes, tested.weights)
+
+
+def _losses(residuals: Array, Y: Array, codes: Array | None, weights: Array) -> Array:
+    """Squared errors, or log losses, (q,) of residuals (q, M, t)."""
+    if codes is None:
+        return np.asarray(np.square(residuals).mean(axis=2) @ weights / weights.sum())
+    outputs = Y.swapaxes(0, 1) - residuals
+    return log_losses(outputs, codes, np.tile(weights, (len(outputs), 1)))
