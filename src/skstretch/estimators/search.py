@@ -194,7 +194,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
         alone = folds.folds is None and len(Y) > 2 and not (is_source(X) or is_dask(X))
         if not (self.nested and self.rule == "mix" and self.scoring is None and alone):
             return Contest(problem, *scorings, weights, units)
-        problem = replace(problem, outer=outer_samples(len(Y)))
+        problem = replace(problem, outer=outer_samples(len(Y), classes))
         codes = None if targets.codes is None else targets.codes[prepared.rows]
         nested = Nested(problem, weights, codes)
         return Contest(problem, *scorings, weights, units, nested=nested)

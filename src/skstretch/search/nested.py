@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
-from skstretch.core.classes import margins
 from skstretch.core.types import Array, Index
 from skstretch.search.cells import Cell, Outcome, Problem
 from skstretch.search.mix import (
@@ -23,17 +23,18 @@ from skstretch.search.mix import (
     regression_weights,
 )
 
-# samples that a search is repeated without, at most: more are drawn by lot
-MOST = 300
+# samples that a search is repeated without, at most, of numbers and of classes: more are drawn
+MOST, MOST_OF_CLASSES = 300, 100
 # steps of Newton's method for the temperature of probabilities
 STEPS = 30
 
 
-def outer_samples(n_samples: int) -> Index:
+def outer_samples(n_samples: int, classes: bool) -> Index:
     """The samples that are predicted: all, or a fixed draw where there are many."""
-    if n_samples <= MOST:
+    most = MOST_OF_CLASSES if classes else MOST
+    if n_samples <= most:
         return np.arange(n_samples)
-    drawn = np.random.default_rng(0).choice(n_samples, MOST, replace=False)
+    drawn = np.random.default_rng(0).choice(n_samples, most, replace=False)
     return np.sort(drawn).astype(np.intp)
 
 
@@ -141,59 +142,101 @@ def log_losses(outputs: Array, codes: Index, weights: Array) -> Array:
     As `LogLoss`: labels smoothed by one pseudo-observation a class, ``softmax(A margins)`` with A
     of greatest likelihood. `codes` are those of all (n,), or of each (m, n).
     """
-    M = margins(outputs.reshape(-1, outputs.shape[2])).reshape(*outputs.shape[:2], -1)
-    C = M.shape[2]
+    C = max(2, outputs.shape[2])
     codes = np.broadcast_to(codes, weights.shape)
-    own = codes[:, :, None] == np.arange(C)
-    counts = np.einsum("mn,mnc->mc", weights, own)
+    counts = _class_sums(weights, codes, C)
     present = np.maximum((counts > 0).sum(axis=1), 1)[:, None]
     total = weights.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         balance = np.where(counts > 0, total / (present * counts), 0.0)
     V = weights * np.take_along_axis(balance, codes, axis=1)
-    sums = np.einsum("mn,mnc->mc", V, own)
-    targets = 1.0 + own * np.take_along_axis(sums, codes, axis=1)[:, :, None]
-    targets /= targets.sum(axis=2, keepdims=True)
-    scaled = np.exp(_log_temperatures(M, targets, V))[:, None, None] * M
-    scaled -= scaled.max(axis=2, keepdims=True)
-    found = np.log(np.exp(scaled).sum(axis=2)) - (own * scaled).sum(axis=2)
+    # a label counts (1 + s) / (C + s) for its own class, s the weight of that class, the rest alike
+    sure = np.take_along_axis(_class_sums(V, codes, C), codes, axis=1)
+    own, other = (1.0 + sure) / (C + sure), 1.0 / (C + sure)
+    at_own, everywhere = _margins(outputs, codes)
+    wanted = (V * ((own - other) * at_own + other * everywhere)).sum(axis=1)
+    A = np.exp(_log_temperatures(outputs, wanted, V))[:, None]
+    found = _log_partition(outputs, A) - A * at_own
     return np.asarray((V * found).sum(axis=1) / total[:, 0])
 
 
-def _log_temperatures(M: Array, targets: Array, V: Array) -> Array:
+def _class_sums(weights: Array, codes: Index, n_classes: int) -> Array:
+    """Total weights (m, C) of the classes."""
+    return np.stack([(weights * (codes == c)).sum(axis=1) for c in range(n_classes)], axis=1)
+
+
+def _margins(outputs: Array, codes: Index) -> tuple[Array, Array]:
+    """The margin of the own class of every sample, and the sum over all classes, both (m, n).
+
+    One column of outputs is the margin of the second class, and that of the first is zero.
+    """
+    if outputs.shape[2] == 1:
+        only = outputs[:, :, 0]
+        return only * codes, only
+    return np.take_along_axis(outputs, codes[:, :, None], 2)[:, :, 0], outputs.sum(axis=2)
+
+
+def _log_partition(outputs: Array, A: Array) -> Array:
+    """``log sum_c exp(A margin_c)`` (m, n)."""
+    if outputs.shape[2] == 1:
+        return np.asarray(np.logaddexp(0.0, A * outputs[:, :, 0]))
+    scaled = A[:, :, None] * outputs
+    peak = scaled.max(axis=2)
+    return np.asarray(peak + np.log(np.exp(scaled - peak[:, :, None]).sum(axis=2)))
+
+
+def _log_temperatures(outputs: Array, wanted: Array, V: Array) -> Array:
     """``log A`` (m,) of greatest likelihood by Newton's method, within bounds that close in.
 
-    Scores that are worse than none have the least A that `temperature` knows.
+    Scores that are worse than none have the least A that `temperature` knows. One sample more or
+    less changes little: all start from the first, which starts anywhere.
     """
+    M = outputs if outputs.shape[2] > 1 else np.dstack([np.zeros_like(outputs), outputs])
     size = np.abs(M - M.mean(axis=2, keepdims=True)).max(axis=(1, 2))
     size = np.maximum(size, np.finfo(float).tiny)
-    wanted = (V * (targets * M).sum(axis=2)).sum(axis=1)
     low, high = np.log(1e-6 / size), np.log(1e9 / size)
-    useless = _gradients(M, V, low)[0] >= wanted
+    useless = _gradients(outputs, V, low)[0] >= wanted
     x = np.where(useless, low, np.log(3.0 / size))
     open_ = np.flatnonzero(~useless)
-    for _ in range(STEPS):
-        if not open_.size:
-            break
-        slope, curvature = _gradients(M[open_], V[open_], x[open_])
-        slope, at = slope - wanted[open_], x[open_]
-        low[open_] = np.where(slope < 0, at, low[open_])
-        high[open_] = np.where(slope < 0, high[open_], at)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            new = at - slope / curvature
-        inside = (new > low[open_]) & (new < high[open_])
-        x[open_] = np.where(inside, new, 0.5 * (low[open_] + high[open_]))
-        open_ = open_[np.abs(x[open_] - at) > 1e-9]
+    first, others = open_[:1], open_[1:]
+    _newton(outputs, wanted, V, x, (low, high), first)
+    if others.size:
+        x[others] = np.clip(x[first[0]], low[others] + 1e-9, high[others] - 1e-9)
+        _newton(outputs, wanted, V, x, (low, high), others)
     return np.asarray(x)
 
 
-def _gradients(M: Array, V: Array, x: Array) -> tuple[Array, Array]:
-    """``sum V E[M]`` (m,) under ``softmax(exp(x) M)``, and its derivative by x."""
-    A = np.exp(x)[:, None, None]
-    scaled = A * M
-    scaled -= scaled.max(axis=2, keepdims=True)
-    p = np.exp(scaled)
-    p /= p.sum(axis=2, keepdims=True)
-    mean = (p * M).sum(axis=2)
-    spread = (p * np.square(M - mean[:, :, None])).sum(axis=2)
-    return (V * mean).sum(axis=1), (V * spread).sum(axis=1) * A[:, 0, 0]
+def _newton(
+    outputs: Array, wanted: Array, V: Array, x: Array, bounds: tuple[Array, Array], some: Index
+) -> None:
+    """Solve for some of the x, in place."""
+    low, high = bounds
+    for _ in range(STEPS):
+        if not some.size:
+            return
+        slope, curvature = _gradients(outputs[some], V[some], x[some])
+        slope, at = slope - wanted[some], x[some]
+        low[some] = np.where(slope < 0, at, low[some])
+        high[some] = np.where(slope < 0, high[some], at)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            new = at - slope / curvature
+        inside = (new > low[some]) & (new < high[some])
+        x[some] = np.where(inside, new, 0.5 * (low[some] + high[some]))
+        some = some[np.abs(x[some] - at) > 1e-9]
+
+
+def _gradients(outputs: Array, V: Array, x: Array) -> tuple[Array, Array]:
+    """``sum V E[margin]`` (m,) under ``softmax(exp(x) margins)``, and its derivative by x."""
+    A = np.exp(x)[:, None]
+    if outputs.shape[2] == 1:
+        only = outputs[:, :, 0]
+        p = expit(A * only)
+        mean, spread = p * only, p * (1.0 - p) * np.square(only)
+    else:
+        scaled = A[:, :, None] * outputs
+        scaled -= scaled.max(axis=2, keepdims=True)
+        p = np.exp(scaled)
+        p /= p.sum(axis=2, keepdims=True)
+        mean = (p * outputs).sum(axis=2)
+        spread = (p * np.square(outputs - mean[:, :, None])).sum(axis=2)
+    return (V * mean).sum(axis=1), (V * spread).sum(axis=1) * A[:, 0]
