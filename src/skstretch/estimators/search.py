@@ -2,7 +2,7 @@
 
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -297,7 +297,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
         shares = np.zeros(len(contest.cells))
         shares[list(mix)] = [weight.mean() for weight in mix.values()]
         self.cv_results_["weight"] = shares
-        self.weights_ = weights_table(contest, mix)
+        self.weights_ = weights_table(self.cv_results_, mix)
         self.best_index_ = at
         self.rule_loss_ = (contest.loss if self.rule == "mix" else contest.scoring).loss_name
         self.best_score_, self.best_score_se_ = score.score, contest.error(paired)
@@ -432,22 +432,20 @@ def warn_at_edge(way: str, c: float, automatic: bool) -> None:
     )
 
 
-def weights_table(contest: Contest, mix: Mix) -> dict[str, Any]:
-    """The cells of a model with their weights, the heaviest first.
+def weights_table(results: dict[str, Any], mix: Mapping[int, Array]) -> dict[str, Any]:
+    """The cells of a model with their weights, the heaviest first; `results` is ``cv_results_``.
 
     Several targets have a column of weights each.
     """
     rows = sorted(mix, key=lambda row: -float(mix[row].sum()))
-    cells = [contest.cells[row] for row in rows]
     shares = np.array([mix[row] for row in rows])
     single = shares.shape[1] == 1 or (shares == shares[:, :1]).all()
     return {
-        "a": np.array([cell.a for cell in cells]),
-        "k": np.array([cell.k for cell in cells]),
-        "c": np.array([cell.c for cell in cells]),
-        "density": np.array([cell.density for cell in cells], dtype=object),
+        **{name: results[f"param_{name}"][rows] for name in ("a", "k", "c")},
+        # counts and shares, each as it was asked for
+        "density": np.array(results["param_density"][rows].tolist(), dtype=object),
         "weight": shares[:, 0] if single else shares,
-        "score": np.array([contest.scores[row].score for row in rows]),
+        "score": results["mean_test_score"][rows],
         "row": np.array(rows),
     }
 

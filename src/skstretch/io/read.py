@@ -10,10 +10,11 @@ from sklearn.isotonic import IsotonicRegression
 from skstretch.core.moments import Moments
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
-from skstretch.designs import Design, as_design
+from skstretch.designs import Design
 from skstretch.designs.absent import AbsentDesign
 from skstretch.estimators.state import Decision, State
 from skstretch.exceptions import ModelFileError
+from skstretch.io import mixtures
 from skstretch.io.archive import Archive, Arrays, Rule, read_array, read_entry, refusing, unsound
 from skstretch.io.header import (
     NAME,
@@ -24,16 +25,12 @@ from skstretch.io.header import (
     stored_facts,
     text_list,
 )
+from skstretch.io.mixtures import MixtureParts, read_mixture
 from skstretch.io.parts import Parts, put_together
-from skstretch.io.write import CHOSEN, CLASSES, task_of
+from skstretch.io.results import set_search, set_weights
+from skstretch.io.training import NOT_STORED, read_training, stored_design
+from skstretch.io.write import CLASSES, task_of
 from skstretch.solve.spec import SOLVERS
-
-NOT_STORED = (
-    "this needs the training features, and the model was loaded from a file that does not hold all "
-    "of them. Save it with skstretch.save(model, path, intervals=True), which stores those of the "
-    'kept columns; predict_interval(X, method="residual") works without; anything else needs a new '
-    "fit."
-)
 
 
 def load(path: Any) -> Any:
@@ -107,7 +104,9 @@ def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
     absent = _not_stored(header)
     if absent:
         model.not_stored_ = absent
-    parts = _parts(header, arrays)
+    quadrant = _quadrant(header, arrays)
+    mixed = "terms" in header
+    parts = read_mixture(header, arrays, quadrant) if mixed else _parts(header, arrays, quadrant)
     t, n = parts.level.size, parts.used.size
     single = field(header, "single", bool)
     if single and t != 1:
@@ -120,12 +119,17 @@ def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
             raise ModelFileError(f"it has {model.classes_.size} classes and {t} scores.")
         decision = _decision(header, arrays, t)
     if name.endswith("CV"):
-        _set_search(model, header, arrays, (n,) if single else (n, t))
-    model.n_features_in_ = parts.quadrant.b.size
-    model._store(_state(header, arrays, parts, single, decision))
+        set_search(model, header, arrays, (n,) if single else (n, t))
+    elif mixed:
+        raise ModelFileError(f"it mixes cells, which a {name} does not.")
+    model.n_features_in_ = quadrant.b.size
+    model._store(_state(model, header, arrays, parts, decision))
     if "n_samples_seen" in header:
         model.n_samples_seen_ = _rows(header, parts.used)
     arrays.check_all_taken()
+    if name.endswith("CV"):
+        members = getattr(model._state, "members", ())
+        set_weights(model, {member.row: member.weight for member in members}, t)
     return model
 
 
@@ -164,8 +168,8 @@ def _not_stored(header: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _parts(header: dict[str, Any], arrays: Arrays) -> Parts:
-    quadrant, used = _quadrant(header, arrays), arrays.take("used", Rule(kinds="b", ndim=1))
+def _parts(header: dict[str, Any], arrays: Arrays, quadrant: Quadrant) -> Parts:
+    used = arrays.take("used", Rule(kinds="b", ndim=1))
     level = arrays.take("level", Rule(ndim=1, finite=True))
     D, M, t = quadrant.b.size, int(used.sum()), level.size
     spaces, solvers = field_list(header, "spaces", str), field_list(header, "solvers", str)
@@ -336,101 +340,43 @@ def _isotonic(x: Array, y: Array) -> IsotonicRegression:
     return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(x, y)
 
 
-def _set_search(model: Any, header: dict[str, Any], arrays: Arrays, shape: tuple[int, ...]) -> None:
-    chosen = field(header, "chosen", dict)
-    if set(chosen) != set(CHOSEN):
-        raise ModelFileError("its header does not say which cell was chosen.")
-    for name in CHOSEN:
-        value = decode(chosen[name])
-        if type(value) not in (int, float) or (np.isnan(value) and name != "best_score_"):
-            raise ModelFileError(f"its header has no number {name}.")
-        setattr(model, name, value)
-    _set_later_fields(model, header)
-    model.cv_predictions_ = arrays.take("cv_predictions", Rule(shape, itemsize=None))
-    model.cv_results_ = _table(field(header, "results", list), arrays)
-
-
-def _set_later_fields(model: Any, header: dict[str, Any]) -> None:
-    """What the first files of this schema do not have."""
-    error = decode(header.get("best_score_se", {"$float": "nan"}))
-    if type(error) is not float or error < 0:
-        raise ModelFileError("its header has no sound field 'best_score_se'.")
-    model.best_score_se_ = error
-    if header.get("rule_loss") is not None:
-        model.rule_loss_ = field(header, "rule_loss", str)
-
-
-def _table(columns: list[Any], arrays: Arrays) -> dict[str, Any]:
-    """``cv_results_`` from its named columns."""
-    table: dict[str, Any] = {}
-    for name, kind in columns:
-        if kind == "params":
-            table[name] = []
-            continue
-        values = arrays.take(f"result_{name}", Rule(kinds="biufU", ndim=1))
-        if kind == "mixed":
-            whole = arrays.take(f"result_{name}_whole", Rule(values.shape, kinds="b"))
-            pairs = zip(values.tolist(), whole.tolist(), strict=True)
-            values = np.array([int(v) if w else v for v, w in pairs], dtype=object)
-        table[name] = values
-    sizes = {len(values) for values in table.values() if isinstance(values, np.ndarray)}
-    if len(sizes) > 1:
-        raise ModelFileError("the columns of its search results differ in length.")
-    if "params" in table:
-        table["params"] = _params(table)
-    return table
-
-
-def _params(table: dict[str, Any]) -> list[dict[str, Any]]:
-    names = ("a", "k", "c", "density")
-    if any(f"param_{name}" not in table for name in names):
-        raise ModelFileError("its search results do not say which cells they are of.")
-    columns = [table[f"param_{name}"].tolist() for name in names]
-    return [dict(zip(names, cell, strict=True)) for cell in zip(*columns, strict=True)]
-
-
 def _state(
+    model: Any,
     header: dict[str, Any],
     arrays: Arrays,
-    parts: Parts,
-    single: bool,
+    parts: Parts | MixtureParts,
     decision: Decision | None,
 ) -> State:
-    (D,), M, U = parts.columns.shape, _rows(header, parts.used), parts.kept.size
-    t, offset = parts.level.size, 1.0 if parts.quadrant.kind == "exp" else 0.0
-    whole: Design = AbsentDesign((M, D), offset, NOT_STORED)
-    kept: Design = AbsentDesign((M, U), offset, NOT_STORED)
-    Y, weights = np.broadcast_to(np.nan, (M, t)), np.broadcast_to(np.nan, (M,))
-    if field(header, "intervals", bool):
-        features = arrays.take("features", Rule((M, U), finite=True))
-        Y = arrays.take("targets", Rule((M, t), finite=True))
-        weights = arrays.take("weights", Rule((M,), finite=True))
-        if not (weights > 0).all():
-            raise ModelFileError("its weights are not positive.")
-        if _is_of_old(header, parts.quadrant):
-            features = features - parts.quadrant.b[parts.kept]
-        kept = stored_design(features, parts)
-        whole = kept if D == U else whole
-    state = put_together(parts, whole, kept, Y, weights, single, decision)
+    """What was learned, with the training data as far as they are stored."""
+    M, t, single = _rows(header, parts.used), parts.level.size, field(header, "single", bool)
+    state: State
+    if isinstance(parts, MixtureParts):
+        shape = len(parts.quadrants), M, parts.stored.size
+        training = read_training(header, arrays, shape, M, t)
+        state = mixtures.put_together(parts, model.cv_results_, training, single, decision)
+    else:
+        training = read_training(header, arrays, (M, parts.kept.size), M, t)
+        whole, kept = _designs(header, parts, training.features, M)
+        state = put_together(parts, whole, kept, training.Y, training.weights, single, decision)
     if "residuals" in arrays:
         # where the cached property would put it
-        vars(state.model)["loo_residuals"] = arrays.take("residuals", Rule((M, t), known=True))
+        owner = state if isinstance(parts, MixtureParts) else state.model
+        vars(owner)["loo_residuals"] = arrays.take("residuals", Rule((M, t), known=True))
     return state
 
 
-def stored_design(features: Array, parts: Parts) -> Design:
-    """A design whose features are exactly those that were stored.
-
-    It names its columns and rows where the design of the fit did: the memory layout then is the
-    same, and with it the rounding of every product.
-    """
-    ones, zeros = np.ones(features.shape[1]), np.zeros(features.shape[1])
-    low, high = features.min(axis=0, initial=np.inf), features.max(axis=0, initial=-np.inf)
-    moments = Moments(zeros, ones, low, low, high, low == high)
-    b = parts.quadrant.b[parts.kept]
-    design = as_design(features, Quadrant(parts.quadrant.kind, moments, 1.0, b))
-    if not parts.used.all():
-        design = design.take_rows(np.arange(features.shape[0]))
-    if features.shape[1] < parts.quadrant.b.size:
-        design = design.take(np.arange(features.shape[1]))
-    return design
+def _designs(
+    header: dict[str, Any], parts: Parts, features: Array | None, M: int
+) -> tuple[Design, Design]:
+    """The training features of the columns that take part, and of those that are kept."""
+    quadrant, D, U = parts.quadrant, parts.columns.size, parts.kept.size
+    offset = 1.0 if quadrant.kind == "exp" else 0.0
+    absent = AbsentDesign((M, D), offset, NOT_STORED)
+    if features is None:
+        return absent, AbsentDesign((M, U), offset, NOT_STORED)
+    own = quadrant.take(parts.kept)
+    if _is_of_old(header, quadrant):
+        features = features - own.b
+    named = {"rows_named": not parts.used.all(), "columns_named": quadrant.b.size > U}
+    kept = stored_design(features, own, **named)
+    return (kept if D == U else absent), kept

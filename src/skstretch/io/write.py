@@ -10,10 +10,12 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import estimators
-from skstretch.core.features import ExpFeatures, Features, PlainFeatures
 from skstretch.core.moments import Moments
+from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
+from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import Decision, State
+from skstretch.io import mixtures
 from skstretch.io.archive import write_array
 from skstretch.io.files import replacing
 from skstretch.io.header import (
@@ -28,13 +30,17 @@ from skstretch.io.header import (
     text_arrays,
     versions,
 )
+from skstretch.io.mixtures import MixtureParts
 from skstretch.io.parts import Parts, take_apart
+from skstretch.io.training import write_features
 
 # beyond this, names of features are stored as arrays and values of parameters as their repr
 MAX_TEXT = 1 << 18
 
 # what a search says of the cell that it chose
 CHOSEN = ("a_", "k_", "c_", "density_", "best_score_", "best_index_")
+# what folds around the whole search say of it, where they were run
+NESTED = ("nested_score", "nested_score_se")
 
 CLASSES = {
     cls.__name__: cls
@@ -70,8 +76,9 @@ def save(
     intervals : bool, default=False
         Also store what jackknife+ intervals (``predict_interval(X, method="plus")``) and
         `coef_std` need: the transformed training features of the kept columns, the targets and
-        the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes. From these the training
-        data can be worked out; leave it off where that must stay private.
+        the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes; of a mixture the
+        features are stored once for every a. From these the training data can be worked out;
+        leave it off where that must stay private.
     about : dict of str to str, int, float or bool, optional
         Facts of the origin to keep with the model, such as the name of the target;
         `skstretch.io.about` reads them back, and reports show ``target`` and ``seconds``.
@@ -124,7 +131,7 @@ def write_contents(file: BinaryIO, contents: Contents) -> None:
         }
         # other models can be read by those who know the first schema alone
         newer = bool(contents.header.keys() & {"unit", "shifted"}) or "rest" in contents.arrays
-        schema = SCHEMA if newer else 1
+        schema = SCHEMA if "terms" in contents.header else 2 if newer else 1
         header = {"format": FORMAT, "schema": schema, "versions": versions()}
         header |= {**contents.header, "arrays": entries}
         archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))
@@ -133,7 +140,7 @@ def write_contents(file: BinaryIO, contents: Contents) -> None:
 def contents_of(model: Any, intervals: bool) -> Contents:
     """Everything that a file holds of a fitted estimator."""
     state: State = model._state
-    parts, out = take_apart(state), Contents()
+    parts, out = parts_of(state), Contents()
     classifier = is_classifier(model)
     out.header["class"] = type(model).__name__
     out.header["task"] = task_of(type(model).__name__)
@@ -141,22 +148,32 @@ def contents_of(model: Any, intervals: bool) -> Contents:
     out.header["notes"] = []
     _add_parameters(out, model)
     _add_names(out, getattr(model, "feature_names_in_", None))
-    _add_parts(out, parts)
+    _add_quadrant(out, parts.quadrant)
+    if isinstance(parts, Parts):
+        _add_parts(out, parts)
+    else:
+        header, arrays = mixtures.mixture_fields(parts)
+        out.header |= header
+        out.arrays |= arrays
     out.header["single"] = state.single
     if classifier:
         _add_classes(out, model.classes_, cast(Decision, state.decision))
     if hasattr(model, "cv_results_"):
         _add_search(out, model)
     if not classifier:
-        _add_residuals(out, state.model)
+        _add_residuals(out, state)
     # where no column is kept, intervals need no features, and the rest is small
-    out.header["intervals"] = intervals or (
-        not classifier and parts.kept.size == 0 and parts.used.size > 0
-    )
+    nothing = isinstance(parts, Parts) and parts.kept.size == 0 and parts.used.size > 0
+    out.header["intervals"] = intervals or (not classifier and nothing)
     if out.header["intervals"]:
-        out.arrays["features"] = training_features(state.model, parts)
+        out.arrays["features"] = training_features(state, parts)
         out.arrays["targets"], out.arrays["weights"] = state.model.Y, state.model.weights
     return out
+
+
+def parts_of(state: State) -> Parts | MixtureParts:
+    """A state in plain arrays."""
+    return mixtures.take_apart(state) if isinstance(state, Mixture) else take_apart(state)
 
 
 def task_of(name: str) -> str:
@@ -164,7 +181,7 @@ def task_of(name: str) -> str:
     return "classification" if "Classifier" in name else "regression"
 
 
-def _add_summary(out: Contents, model: Any, parts: Parts) -> None:
+def _add_summary(out: Contents, model: Any, parts: Parts | MixtureParts) -> None:
     """What a person looks for in the header; `load` reads the parameters and parts instead."""
     for name in ("a", "k", "c", "density"):
         value = getattr(model, f"{name}_", getattr(model, name, None))
@@ -211,11 +228,23 @@ def _add_names(out: Contents, names: Any) -> None:
     out.header["feature_names"] = listed
 
 
+def _add_quadrant(out: Contents, quadrant: Quadrant) -> None:
+    out.header["quadrant"] = [quadrant.kind, encode(float(quadrant.a))]
+    out.arrays["b"] = quadrant.b
+    if quadrant.unit:  # the first schema has none
+        out.header["unit"] = encode(float(quadrant.unit))
+    if quadrant.kind == "exp" and quadrant.b.any():
+        # level and stored features are those without b; in the first schema they had it
+        out.header["shifted"] = True
+    for name in Moments.__dataclass_fields__:
+        values = getattr(quadrant.moments, name)
+        if name != "rest" or values.any():  # the first schema has no rest of the means
+            out.arrays[name] = values
+
+
 def _add_parts(out: Contents, parts: Parts) -> None:
-    quadrant = parts.quadrant
     out.header |= {
         "dtype": parts.dtype,
-        "quadrant": [quadrant.kind, encode(float(quadrant.a))],
         "spec": [encode(parts.k), encode(parts.c), parts.intercept_kind, parts.solver],
         "spaces": parts.spaces,
         "solvers": parts.solvers,
@@ -230,16 +259,6 @@ def _add_parts(out: Contents, parts: Parts) -> None:
         out.header["gaps"] = [encode(gap) for gap in parts.gaps]
     for name in ("used", "coef", "support", "level", "intercept", "rcond", "dof"):
         out.arrays[name] = getattr(parts, name)
-    out.arrays["b"] = quadrant.b
-    if quadrant.unit:  # the first schema has none
-        out.header["unit"] = encode(float(quadrant.unit))
-    if quadrant.kind == "exp" and quadrant.b.any():
-        # level and stored features are those without b; in the first schema they had it
-        out.header["shifted"] = True
-    for name in Moments.__dataclass_fields__:
-        values = getattr(quadrant.moments, name)
-        if name != "rest" or values.any():  # the first schema has no rest of the means
-            out.arrays[name] = values
     if any(parts.has_dual):
         out.arrays["beta"], out.arrays["log_beta"] = parts.beta, parts.log_beta
 
@@ -265,6 +284,11 @@ def _add_search(out: Contents, model: Any) -> None:
     # beside `chosen`, whose fields the first readers of this schema count
     out.header["best_score_se"] = encode(float(model.best_score_se_))
     out.header["rule_loss"] = getattr(model, "rule_loss_", None)
+    out.header |= {
+        name: encode(float(getattr(model, f"{name}_")))
+        for name in NESTED
+        if hasattr(model, f"{name}_")
+    }
     out.arrays["cv_predictions"] = model.cv_predictions_
     columns = []
     for name, values in model.cv_results_.items():
@@ -283,11 +307,11 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _add_residuals(out: Contents, fitted: Any) -> None:
-    if fitted.weights.size < 2:
+def _add_residuals(out: Contents, state: State) -> None:
+    if state.model.weights.size < 2:
         return
     try:
-        residuals = fitted.loo_residuals
+        residuals = state.loo_residuals
         if np.isnan(residuals).any():
             raise ArithmeticError("some of them are 0/0")
         out.arrays["residuals"] = residuals
@@ -295,21 +319,15 @@ def _add_residuals(out: Contents, fitted: Any) -> None:
         out.header["notes"].append(f"there are no leave-one-out residuals: {error}")
 
 
-def training_features(model: Any, parts: Parts) -> Array:
-    """``a z + b`` (or z, or x) of every sample in the kept columns, shape (M, U)."""
-    out = np.empty((model.weights.size, parts.kept.size))
-    for number, p in enumerate(model.passes):
-        positions = np.searchsorted(parts.kept, parts.own(number))
-        for rows in p.design.row_slices():
-            index = np.arange(rows.start, rows.stop)
-            out[np.ix_(index, positions)] = _values(p.design.row_features(index))
+def training_features(state: State, parts: Parts | MixtureParts) -> Array:
+    """``a z`` (or z, or x) of every sample in the kept columns, shape (M, U).
+
+    Of a mixture those of every a, (T, M, U).
+    """
+    if isinstance(state, Mixture):
+        return mixtures.mixture_features(state, cast(MixtureParts, parts))
+    parts = cast(Parts, parts)
+    out = np.empty((state.model.weights.size, parts.kept.size))
+    for number, p in enumerate(state.model.passes):
+        write_features(p.design, out, np.searchsorted(parts.kept, parts.own(number)))
     return out
-
-
-def _values(features: Features) -> Array:
-    if isinstance(features, ExpFeatures):
-        return features.L
-    if isinstance(features, PlainFeatures):
-        return features.P
-    excess = features.excess(1.0)
-    return np.log1p(excess / features.offset) if np.any(features.offset) else excess
