@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 import skstretch
-from tests.io.samples import CLASSIFIERS, NEW, REGRESSORS, X, Y, fitted
+from tests.io.samples import CLASSIFIERS, MIXTURES, NEW, REGRESSORS, X, Y, fitted
 
 
 def run(graph, data):
@@ -51,6 +51,32 @@ def test_classifier(name):
         assert "probabilities" not in out
     else:
         np.testing.assert_allclose(out["probabilities"], model.predict_proba(new), atol=1e-10)
+
+
+# name -> how many transforms the graph adds up
+MIXED = {"linear": 1, "exponential": 1, "identity": 1, "one": 2, "some selected": 2, "weights": 2}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_mixture(name):
+    model, new = fitted(MIXTURES[name])
+    assert len(model._terms()) == MIXED[name]
+    graph, expected = skstretch.to_onnx(model), model.predict(new)
+    got = run(graph, new)["prediction"]
+    assert got.shape == expected.shape
+    np.testing.assert_allclose(got, expected, rtol=1e-9)
+    assert [node.op_type for node in graph.graph.node].count("MatMul") == MIXED[name]
+
+
+@pytest.mark.parametrize("name", ["search", "search two"])
+def test_loaded_mixture_of_classes(name, tmp_path):
+    model, _ = fitted(CLASSIFIERS[name])
+    assert len(model._terms()) == 2
+    skstretch.save(model, tmp_path / "model.stretchy")
+    again = skstretch.load(tmp_path / "model.stretchy")
+    assert skstretch.to_onnx(again).SerializeToString() == (
+        skstretch.to_onnx(model).SerializeToString()
+    )
 
 
 @pytest.mark.parametrize("name", ["tall", "wide", "dense", "linear", "identity", "single"])

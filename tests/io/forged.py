@@ -41,7 +41,7 @@ def headers(good):
         for kind, value in BOMBS.items():
             changed = {**header["parameters"], name: value}
             yield f"parameter {name}: {kind}", with_header(good, parameters=changed)
-    for name in ("classes", "spec", "quadrant", "chosen", "results"):
+    for name in ("classes", "spec", "quadrant", "chosen", "results", "terms"):
         if isinstance(header.get(name), list):
             for kind, value in BOMBS.items():
                 first = [value, *header[name][1:]]

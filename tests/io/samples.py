@@ -50,6 +50,47 @@ REGRESSORS = {
         NEW,
     ),
 }
+# curves of the first features, beside straight lines: cells of several a have a share in it
+Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+BENT = np.exp(-0.5 * Z[:, :2]) + 0.6 * np.exp(0.4 * Z[:, 2:3]) + Z[:, 5:7]
+BENT += 0.15 * RNG.standard_normal((36, 2))
+CURVES = {**GRID, "a_grid": (-0.5, 0.0, 0.5)}
+MIXTURES = {
+    "one": ("StretchyRegressorCV", CURVES, X, BENT[:, 0], None, NEW),
+    "two": ("StretchyRegressorCV", CURVES, X, BENT, None, NEW),
+    "column": ("StretchyRegressorCV", CURVES, X, BENT[:, :1], None, NEW),
+    "weights": ("StretchyRegressorCV", {**CURVES, "b": np.arange(9) / 9}, X, BENT, WEIGHTS, NEW),
+    "single": ("StretchyRegressorCV", CURVES, X.astype("f4"), BENT, None, NEW.astype("f4")),
+    "linear": ("StretchyRegressorCV", {**GRID, "a_grid": (0,)}, X, BENT[:, 0], None, NEW),
+    "exponential": (
+        "StretchyRegressorCV",
+        {**GRID, "a_grid": (-0.5,), "b": 0.3},
+        X,
+        BENT,
+        None,
+        NEW,
+    ),
+    "identity": (
+        "StretchyRegressorCV",
+        {**GRID, "quadrant": "identity", "fit_intercept": False},
+        abs(X),
+        BENT,
+        None,
+        abs(NEW),
+    ),
+    "ones": ("StretchyRegressorCV", {**CURVES, "fit_intercept": "column"}, X, BENT, None, NEW),
+    "folds": ("StretchyRegressorCV", {**CURVES, "cv": 4}, X, BENT, None, NEW),
+    "wide": ("StretchyRegressorCV", CURVES, WIDE, BENT, None, WIDE_NEW),
+    "selected": ("StretchyRegressorCV", {**CURVES, "density_grid": (3,)}, X, BENT, None, NEW),
+    "some selected": (
+        "StretchyRegressorCV",
+        {**GRID, "a_grid": (-0.5, 0.5), "density_grid": (1.0, 3)},
+        X,
+        BENT,
+        WEIGHTS,
+        NEW,
+    ),
+}
 WORDS = np.array(["ärger", "bö", "日本"])
 CLASSIFIERS = {
     "words": ("StretchyClassifier", {}, X, WORDS[CODES], None, NEW),

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 import skstretch
 from skstretch.io import ModelFileError
-from tests.io.samples import CLASSIFIERS, REGRESSORS, fitted, saved_bytes, with_header
+from tests.io.samples import CLASSIFIERS, MIXTURES, REGRESSORS, fitted, saved_bytes, with_header
 
 CASES = {
     "regressor": (REGRESSORS["dense"], {"intervals": True}),
     "classifier": (CLASSIFIERS["search two"], {}),
+    "mixture": (MIXTURES["some selected"], {"intervals": True}),
 }
 
 
@@ -112,7 +113,7 @@ JSON = st.recursive(
 FIELDS = (
     "class", "dtype", "quadrant", "spec", "spaces", "solvers", "has_dual", "single", "intervals",
     "feature_names", "parameters", "versions", "schema", "classes", "factor", "isotonic", "chosen",
-    "results", "arrays",
+    "results", "arrays", "terms", "intercept", "space",
 )  # fmt: skip
 
 

@@ -14,7 +14,15 @@ import pytest
 import skstretch
 from skstretch.io import ModelFileError
 from tests.io import forged, hostile
-from tests.io.samples import CLASSIFIERS, REGRESSORS, fitted, saved_bytes, with_array, with_header
+from tests.io.samples import (
+    CLASSIFIERS,
+    MIXTURES,
+    REGRESSORS,
+    fitted,
+    saved_bytes,
+    with_array,
+    with_header,
+)
 
 LIMIT = 100 * 2**20
 FORGED_LIMIT = 150 * 2**20
@@ -110,6 +118,7 @@ def test_memory_of_the_process(tmp_path):
 FORGED = {
     "search": (REGRESSORS["search two"], {"intervals": True}),
     "classes": (CLASSIFIERS["isotonic"], {}),
+    "mixture": (MIXTURES["some selected"], {"intervals": True}),
 }
 
 

@@ -31,6 +31,8 @@ def test_version_1_regressor():
     lower, _ = model.predict_interval(new, 0.8)
     np.testing.assert_allclose(lower, LOWER_PLUS, rtol=1e-12)
     assert model.cv_results_["param_k"].tolist() == [1.5, 2.0]
+    assert model.weights_["weight"].tolist() == [1.0]
+    assert model.weights_["k"].tolist() == [model.k_]
     assert np.isnan(model.best_score_se_)
     assert about(FIXTURES / "version1.stretchy") == {}
 
@@ -45,7 +47,7 @@ def test_version_1_is_saved_again(tmp_path):
 
 def test_the_first_readers_of_version_1_read_what_is_written_now(tmp_path):
     """They count the fields of `chosen`, and look past fields of the header that came later."""
-    model = skstretch.StretchyRegressorCV().fit(X, Y[:, 0])
+    model = skstretch.StretchyRegressorCV(rule="guarded").fit(X, Y[:, 0])
     data = saved_bytes(model, tmp_path, about={"target": "y"})
     header = json.loads(members(data)["header.json"])
     assert header["schema"] == 1
@@ -87,12 +89,12 @@ def newer(tmp_path, **changes):
 
 
 def test_newer_schema(tmp_path):
-    path = newer(tmp_path, schema=3, versions={"skstretch": "3.1.4"})
+    path = newer(tmp_path, schema=4, versions={"skstretch": "3.1.4"})
     with pytest.raises(ModelFileError) as caught:
         skstretch.load(path)
     assert str(caught.value) == (
-        f"{str(path)!r} is not a sound model file: it has schema version 3 and was written by "
-        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 2. "
+        f"{str(path)!r} is not a sound model file: it has schema version 4 and was written by "
+        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 3. "
         "Upgrade to skstretch 3.1.4 or later."
     )
 

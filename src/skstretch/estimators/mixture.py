@@ -20,7 +20,7 @@ from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
 from skstretch.estimators.state import State
 from skstretch.solve.jackknife import Jackknife, make_jackknife
-from skstretch.solve.model import fit_model, row_chunks
+from skstretch.solve.model import FittedModel, Pass, fit_stretchy, row_chunks
 from skstretch.solve.spec import Spec
 
 
@@ -147,11 +147,23 @@ class Mixture(State):
         """A bound from above: the deviations of all members, added up with their weights."""
         total = np.zeros((self.n_targets, self.n_features))
         for member in self.members:
-            design, count = self.terms[member.term].design, member.kept[0].size
-            fitted = fit_model(design, self.model.Y, self.model.weights, member.spec, count)
-            own = self.spread(np.sqrt(fitted.variance(noise)))
+            own = self.spread(np.sqrt(self._alone(member).variance(noise)))
             total += member.weight[:, None] * np.abs(self._shown(member.term, own))
         return total
+
+    def _alone(self, member: Member) -> FittedModel:
+        """One member on the columns that it keeps, fitted to the targets that it counts for."""
+        design, spec = self.terms[member.term].design, member.spec
+        Y, weights, passes = self.model.Y, self.model.weights, []
+        for number, kept in enumerate(member.kept):
+            part, targets = _columns(design, kept), member.targets(number)
+            targets = targets[member.weight[targets] > 0]
+            # a minimiser has a pass for every target
+            for own in np.split(targets, targets.size) if spec.exact else [targets]:
+                if own.size:
+                    solution = fit_stretchy(part, Y[:, own], weights, spec)
+                    passes.append(Pass(own, kept, part, solution))
+        return FittedModel(design, Y, weights, spec, passes)
 
     @cached_property
     def jackknives(self) -> list[list[Jackknife]]:
