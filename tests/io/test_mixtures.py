@@ -2,6 +2,7 @@
 
 import functools
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -148,17 +149,23 @@ def test_scores_around_the_search_are_kept(tmp_path):
     assert not hasattr(reloaded(model, tmp_path), "nested_score_")
 
 
-def test_size_on_the_disk(tmp_path):
+def test_size_on_the_disk_and_in_memory(tmp_path):
     """Moments are there once, coefficients once for every a, features once for every a."""
-    model = skstretch.StretchyRegressorCV(**CURVES).fit(np.tile(WIDE, 40), BENT)
-    state, D = model._state, 40 * 59
+    data = np.tile(WIDE, 200)
+    model = skstretch.StretchyRegressorCV(**CURVES, nested=False).fit(data, BENT)
+    state, D = model._state, data.shape[1]
     T = len(state.terms)
     assert T > 1
     size = len(saved_bytes(model, tmp_path))
     moments = 5 * 8 + 1 + 8 * bool(state.quadrant.moments.rest.any())
     arrays = (8 * T * 2 + moments + 8) * D
     # one more array of all features would be beyond the names, sizes and results beside them
-    assert 0 < size - arrays < 30_000 < size - arrays + 8 * D
+    assert 0 < size - arrays < 30_000 < 8 * D
+    tracemalloc.start()
+    skstretch.load(tmp_path / "good.stretchy")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * size
     more = len(saved_bytes(model, tmp_path, intervals=True))
     assert 0 <= more - size - 8 * 36 * (T * state.columns.size + 3) < 2000
 
