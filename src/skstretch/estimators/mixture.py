@@ -131,13 +131,12 @@ class Mixture(State):
         )
 
     def facts(self) -> dict[str, Any]:
-        weights = np.array([m.weight.mean() for m in self.members])
         gaps = [m.gap for m in self.members if m.gap is not None]
         return {
             "space_": self.model.passes[0].solution.space,
             "solver_": "mix",
             "rcond_": min(m.rcond for m in self.members),
-            "dof_": float(weights @ [m.dof for m in self.members]),
+            "dof_": float(sum(m.weight.mean() * m.dof for m in self.members)),
             "n_iter_": None,
             "residual_": None,
             "dual_gap_": max(gaps) if gaps else None,
