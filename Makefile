@@ -29,7 +29,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house docs docs-serve wheel clean
+.PHONY: help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -113,6 +113,9 @@ docs: $(VENV)/.docs ## build the documentation into build/site, and run the gall
 
 docs-serve: docs ## build the documentation and show it at http://localhost:8000
 	$(PY) -m http.server --directory $(SITE) --bind 127.0.0.1 8000
+
+picture: $(VENV)/.dev ## draw the picture of the front page, docs/images/overview.png
+	$(PY) tools/picture.py
 
 wheel: $(VENV)/.created ## build the wheel and the source archive into dist/
 	$(PY) -m pip install --quiet 'build>=1.2'
