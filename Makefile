@@ -29,7 +29,8 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house docs docs-serve wheel clean
+.PHONY: help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
+.PHONY: exact approximation compression sparse-truth
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -98,6 +99,17 @@ scaling: $(VENV)/.dev ## measure Dask on two workers, rewrite the figures of doc
 coverage: $(VENV)/.dev ## measure how often intervals cover, write docs/coverage.md
 	$(PY) -m benchmarks.coverage
 
+exact: approximation compression sparse-truth ## measure the exact minimiser, rewrite the tables of docs/exact.md
+
+approximation: $(VENV)/.dev ## approximate beside exact leave one out, a table of docs/exact.md
+	$(PY) -m benchmarks.approximation
+
+compression: $(VENV)/.dev ## how few features carry the effect, a table and a figure of docs/exact.md
+	$(PY) -m benchmarks.compression
+
+sparse-truth: $(VENV)/.dev ## risk where few or many features are true, a table of docs/exact.md
+	$(PY) -m benchmarks.sparse_truth
+
 accuracy: $(VENV)/.dev ## measure correct digits, write docs/accuracy.md
 	$(PY) -m benchmarks.accuracy
 
@@ -113,6 +125,9 @@ docs: $(VENV)/.docs ## build the documentation into build/site, and run the gall
 
 docs-serve: docs ## build the documentation and show it at http://localhost:8000
 	$(PY) -m http.server --directory $(SITE) --bind 127.0.0.1 8000
+
+picture: $(VENV)/.dev ## draw the picture of the front page, docs/images/overview.png
+	$(PY) tools/picture.py
 
 wheel: $(VENV)/.created ## build the wheel and the source archive into dist/
 	$(PY) -m pip install --quiet 'build>=1.2'

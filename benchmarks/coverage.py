@@ -1,7 +1,8 @@
 """``make coverage``: how often do intervals cover? Writes docs/coverage.md.
 
 Run from the root of the repository: ``python -m benchmarks.coverage``. Real sets are read from the
-folder that SKSTRETCH_DATA names.
+folder that SKSTRETCH_DATA names. ``python -m benchmarks.coverage exact`` measures one group of
+models only and replaces its part of the page.
 """
 
 import os
@@ -10,11 +11,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import RepeatedKFold
 
-from benchmarks.page import write_page
+from benchmarks.page import write_page, write_part
 from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
 
@@ -25,7 +27,23 @@ NEW_SAMPLES = 400
 REPEATS = 10
 SEED = 2024
 REAL = ("prostate", "diabetes", "triazines", "corn_m5", "riboflavin")
-ESTIMATORS = {"fixed": lambda: StretchyRegressor(k=1.5, c=1.0), "searched": StretchyRegressorCV}
+Estimators = dict[str, Callable[[], Any]]
+ESTIMATORS: Estimators = {
+    "fixed": lambda: StretchyRegressor(k=1.5, c=1.0),
+    "searched": StretchyRegressorCV,
+}
+EXACT: Estimators = {
+    "exact": lambda: StretchyRegressor(k=1.25, c=0.02, a=0.0),
+    "exact, searched": lambda: StretchyRegressorCV(a_grid=(0.0,), rule="best"),
+}
+GROUPS = {"default": ESTIMATORS, "exact": EXACT}
+TITLES = {"default": "Closed form and default search", "exact": "The exact minimiser"}
+MODELS = {
+    "default": '"fixed" is `StretchyRegressor(k=1.5, c=1)`, "searched" is `StretchyRegressorCV()`.',
+    "exact": '"exact" is `StretchyRegressor(k=1.25, c=0.02, a=0)`, "exact, searched" is '
+    '`StretchyRegressorCV(a_grid=(0.0,), rule="best")`. The intervals rest on exact leave one out '
+    "([how](exact.md)).",
+}
 METHODS = ("plus", "residual")
 
 
@@ -80,10 +98,10 @@ class Trial:
         return float(self.covered.mean())
 
 
-def trials(data: str, train: tuple, test: tuple) -> Iterator[Trial]:
-    """Both estimators and methods on one training and one test set."""
+def trials(data: str, train: tuple, test: tuple, estimators: Estimators) -> Iterator[Trial]:
+    """All estimators and methods on one training and one test set."""
     (X, y), (new, true) = train, test
-    for estimator, make in ESTIMATORS.items():
+    for estimator, make in estimators.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GridEdgeWarning)
             model = make().fit(X, y)
@@ -93,14 +111,16 @@ def trials(data: str, train: tuple, test: tuple) -> Iterator[Trial]:
             yield Trial(data, estimator, method, covered, float(np.median(upper - lower) / y.std()))
 
 
-def simulated(kinds: tuple[str, ...] = tuple(KINDS)) -> list[Trial]:
+def simulated(
+    kinds: tuple[str, ...] = tuple(KINDS), estimators: Estimators = ESTIMATORS
+) -> list[Trial]:
     """Forty data sets of each kind."""
     found = []
     for name in kinds:
         for i in range(SETS_OF_A_KIND):
             rng = np.random.default_rng([SEED, list(KINDS).index(name), i])
             train = KINDS[name].draw(rng, KINDS[name].n_samples)
-            found += trials(name, train, KINDS[name].draw(rng, NEW_SAMPLES))
+            found += trials(name, train, KINDS[name].draw(rng, NEW_SAMPLES), estimators)
         print(f"{name}: done", file=sys.stderr)
     return found
 
@@ -113,14 +133,19 @@ def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     return X[np.isfinite(y)], y[np.isfinite(y)]
 
 
-def real(folder: Path, names: tuple[str, ...] = REAL, repeats: int = REPEATS) -> list[Trial]:
+def real(
+    folder: Path,
+    names: tuple[str, ...] = REAL,
+    repeats: int = REPEATS,
+    estimators: Estimators = ESTIMATORS,
+) -> list[Trial]:
     """Repeated two-fold: train on one half, cover the other."""
     found = []
     for name in names:
         X, y = read(folder, name)
         folds = RepeatedKFold(n_splits=2, n_repeats=repeats, random_state=SEED)
         for train, test in folds.split(X):
-            found += trials(name, (X[train], y[train]), (X[test], y[test]))
+            found += trials(name, (X[train], y[train]), (X[test], y[test]), estimators)
         print(f"{name}: done", file=sys.stderr)
     return found
 
@@ -133,8 +158,9 @@ def of(found: list[Trial], data: str, estimator: str, method: str) -> list[Trial
 
 def table(found: list[Trial]) -> list[str]:
     """Coverage in per cent with its range over sets or splits, and the width of plus."""
-    columns = [(e, m) for e in ESTIMATORS for m in METHODS]
-    head = ["data", *(f"{e}, {m}" for e, m in columns), "width: fixed", "width: searched"]
+    estimators = list(dict.fromkeys(trial.estimator for trial in found))
+    columns = [(e, m) for e in estimators for m in METHODS]
+    head = ["data", *(f"{e}, {m}" for e, m in columns), *(f"width: {e}" for e in estimators)]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     for data in dict.fromkeys(trial.data for trial in found):
         cells = []
@@ -142,12 +168,30 @@ def table(found: list[Trial]) -> list[str]:
             shares = 100 * np.array([t.share for t in of(found, data, estimator, method)])
             low, high = np.quantile(shares, [0.05, 0.95])
             cells.append(f"{shares.mean():.1f} ({low:.0f} to {high:.0f})")
-        widths = [np.median([t.width for t in of(found, data, e, "plus")]) for e in ESTIMATORS]
+        widths = [np.median([t.width for t in of(found, data, e, "plus")]) for e in estimators]
         lines.append([data, *cells, *(f"{width:.2f}" for width in widths)])
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def page(on_simulated: list[Trial], on_real: list[Trial]) -> list[str]:
+def part(group: str, on_simulated: list[Trial], on_real: list[Trial]) -> list[str]:
+    """The tables of one group of models."""
+    absent = ["Not measured: the environment variable SKSTRETCH_DATA names no folder."]
+    return [
+        f"## {TITLES[group]}",
+        "",
+        MODELS[group],
+        "",
+        "Simulated:",
+        "",
+        *table(on_simulated),
+        "",
+        "Real:",
+        "",
+        *(table(on_real) if on_real else absent),
+    ]
+
+
+def page(parts: dict[str, list[str]]) -> list[str]:
     """The whole page."""
     sizes = "; ".join(f"{n}: {k.n_samples} × {k.n_features}" for n, k in KINDS.items())
     return [
@@ -157,9 +201,10 @@ def page(on_simulated: list[Trial], on_real: list[Trial]) -> list[str]:
         "",
         f"Shares of new samples, in per cent, that `predict_interval(X, coverage={COVERAGE})` "
         'covers. "plus" is jackknife+, "residual" the quantile of the leave-one-out residuals '
-        'around the prediction. "fixed" is `StretchyRegressor(k=1.5, c=1)`, "searched" is '
-        "`StretchyRegressorCV()`. In brackets the 5 % and 95 % quantiles over training sets. "
-        "Widths are medians of jackknife+ intervals, in standard deviations of y.",
+        "around the prediction. In brackets the 5 % and 95 % quantiles over training sets. "
+        "Widths are medians of jackknife+ intervals, in standard deviations of y. Simulated: "
+        f"{SETS_OF_A_KIND} training sets of each kind, {NEW_SAMPLES} new samples each ({sizes}). "
+        f"Real: {REPEATS} × two-fold, trained on one half, tried on the other; the first target.",
         "",
         "**Guaranteed** (Barber, Candès, Ramdas and Tibshirani, 2021): jackknife+ of one fixed "
         "(a, k, c, density) with z-scores fixed beforehand covers a new sample, exchangeable with "
@@ -171,30 +216,31 @@ def page(on_simulated: list[Trial], on_real: list[Trial]) -> list[str]:
         "come from elsewhere. A search has seen the residuals that it is judged by, z-scores and "
         "(with a density below one) the kept features are those of all training samples: each "
         'loosens the guarantee. "residual" has none.',
-        "",
-        "## Simulated",
-        "",
-        f"{SETS_OF_A_KIND} training sets of each kind, {NEW_SAMPLES} new samples each ({sizes}).",
-        "",
-        *table(on_simulated),
-        "",
-        "## Real",
-        "",
-        f"{REPEATS} × two-fold: trained on one half, tried on the other; the first target.",
-        "",
         *(
-            table(on_real)
-            if on_real
-            else ["Not measured: the environment variable SKSTRETCH_DATA names no folder."]
+            line
+            for group, lines in parts.items()
+            for line in ("", f"<!-- begin: {group} -->", "", *lines, "", f"<!-- end: {group} -->")
         ),
     ]
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure all groups of models, or those that are named, and write."""
+    names = sys.argv[1:] or list(GROUPS)
+    unknown = [name for name in names if name not in GROUPS]
+    if unknown:
+        sys.exit(f"no group {unknown[0]!r}: there are {', '.join(GROUPS)}.")
     folder = os.environ.get("SKSTRETCH_DATA", "")
-    on_real = real(Path(folder)) if folder else []
-    write_page(PAGE, page(simulated(), on_real))
+    parts = {}
+    for name in names:
+        models = GROUPS[name]
+        on_real = real(Path(folder), estimators=models) if folder else []
+        parts[name] = part(name, simulated(estimators=models), on_real)
+    if len(parts) == len(GROUPS):
+        write_page(PAGE, page(parts))
+    else:
+        for name, lines in parts.items():
+            write_part(PAGE, name, lines)
 
 
 if __name__ == "__main__":

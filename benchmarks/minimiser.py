@@ -1,102 +1,182 @@
-"""The exact minimiser on pixels that are read in blocks: walks, memory, time, and growth with D.
+"""Speed of the exact minimiser: its search beside glmnet's, one fit beside the bare product.
 
-Run as ``python -m benchmarks.minimiser [rows columns]``; a small version of the gaze images' shape
-unless told otherwise.
+``make bench`` measures all of it; ``python -m benchmarks.minimiser`` tries fits on a smaller shape
+of pixels that are read in blocks, of ``rows columns`` where these are given.
 """
 
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn
+from scipy import sparse
 from scipy.linalg import blas
 
-from benchmarks.blocked import open_pixels, write_pixels
+from benchmarks import search, sparse_search
+from benchmarks.blocked import GAZE, open_pixels, write_pixels
+from benchmarks.compression import read
+from benchmarks.limits import goals
 from benchmarks.peak import with_peak
-from skstretch.core.bridge_path import finish, solve
-from skstretch.core.quadrant import Quadrant
-from skstretch.designs import as_design, dual_space, measure, tidy
+from benchmarks.timing import best_time
+from skstretch import StretchyRegressor, StretchyRegressorCV
 
-SHAPE = (300, 100_000)
-GROWTH = (12_500, 25_000, 50_000, 100_000)
-K, C = 1.25, 1.0
+K_GRID = (1.05, 1.1, 1.25, 1.5, 1.75, 2.0)
+# how many times faster than glmnet the whole search is to be
+FASTER = {"arcene": 2.0, "riboflavin": 3.0, "dexter": 2.0}
+FIT_K = 1.25
+MOST_PRODUCTS, MOST_WALKS, MOST_BYTES, MOST_EXPONENT = 6.0, 10, 1e9, 1.05
+SMALL = (300, 100_000)
+GROWTH_ROWS, GROWTH_COLUMNS = 300, (25_000, 50_000, 100_000, 200_000, 400_000)
 # MiB: less than twice the z-scores of the smallest shape, so that all are read at every step
-WORKING_MEMORY = 40
+WORKING_MEMORY = 80
 
 
-class Counted:
-    """Walks that are counted."""
-
-    def __init__(self, walks: Any) -> None:
-        self.walks, self.n_steps = walks, 0
-        self.coef, self.transposed = walks.coef, walks.transposed
-
-    def step(self, trials: Sequence[Any]) -> Any:
-        self.n_steps += 1
-        return self.walks.step(trials)
+def data(name: str) -> tuple[Any, np.ndarray]:
+    """X, sparse for Dexter, and y."""
+    if name != "dexter":
+        return read(name)
+    bunch = sparse_search.LOADERS[name]()
+    return bunch.data, np.where(bunch.target > 0, 1.0, -1.0)
 
 
-def fit(path: str, n_rows: int, n_columns: int) -> dict[str, Any]:
-    """One fit from a cold start, moments included."""
-    X, y = open_pixels(path, n_rows, n_columns)
-    start, cpu = time.perf_counter(), time.process_time()
-    with sklearn.config_context(working_memory=WORKING_MEMORY):
-        data = tidy(X)
-        moments = measure(data, np.ones(n_rows))
-        used = np.flatnonzero(~moments.constant)
-        quadrant = Quadrant("linear", moments, 0.0, np.zeros(n_columns))
-        space = dual_space(as_design(data, quadrant, columns=used), np.ones(n_rows))
-        walks = Counted(space.walks)
-        solved, point = solve(replace(space, walks=walks), K, C, y)
-        found = finish(solved, point, y)
+def measure_search(name: str) -> dict[str, Any]:
+    """Seconds of the whole search, of glmnet's, and of one fit at its best c of k = 1.25."""
+    X, y = data(name)
+    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=K_GRID, rule="best")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = best_time(lambda: model.fit(X, y), 3)
+        if sparse.issparse(X):
+            glmnet = sparse_search.glmnet_time(X.tocsc(), y, full=False)
+        else:
+            glmnet = search.glmnet_time(X, y, full=False)
+    table = model.cv_results_
+    scores = np.where(table["param_k"] == FIT_K, table["mean_test_score"], -np.inf)
+    one = StretchyRegressor(FIT_K, float(table["param_c"][np.nanargmax(scores)]), a=0.0)
+    fit = best_time(lambda: one.fit(X, y), 5)
+    n_columns = int(np.count_nonzero(one.slope_))
     return {
-        "seconds": time.perf_counter() - start,
-        "cpu": time.process_time() - cpu,
-        "walks": walks.n_steps,
-        "gap": found.gap,
-        "kind": type(walks.walks).__name__,
-    }
+        "data": name, "shape": list(X.shape), "sparse": bool(sparse.issparse(X)), "ours": ours,
+        "cells": len(scores), "exact": int((table["loo"] == "exact").sum()), "glmnet": glmnet,
+        "fit": fit, "walks": int(one.n_iter_), "bare": bare_product(len(y), n_columns),
+    }  # fmt: skip
 
 
 def bare_product(n_rows: int, n_columns: int) -> float:
-    """Processor seconds of one product Z Z' of this size by BLAS alone, from a slice of it."""
+    """Seconds of one symmetric product Z Z' of this size by BLAS alone, from a slice of it."""
     width = min(n_columns, 20_000)
     Z = np.random.default_rng(0).standard_normal((width, n_rows))
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        blas.dsyrk(1.0, Z.T, lower=1)
-        times.append(time.process_time() - start)
-    return min(times) * n_columns / width
+    return best_time(lambda: blas.dsyrk(1.0, Z.T, lower=1), 3) * n_columns / width
 
 
-def main(shape: tuple[int, int] = SHAPE) -> None:
-    """Print one line for every number of features, and the exponent of time in D."""
-    print("| samples x features | walks | s | cpu s | cpu / bare product | peak MB | gap |")
-    print("|---|---|---|---|---|---|---|")
-    rows = []
+def fit(path: str, n_rows: int, n_columns: int, working_memory: float = 1024) -> dict[str, Any]:
+    """One fit on a map of pixels, from a cold start; its walks, the one for moments included."""
+    X, y = open_pixels(path, n_rows, n_columns)
+    model = StretchyRegressor(FIT_K, 1.0, a=0.0)
+    start = time.perf_counter()
+    with sklearn.config_context(working_memory=working_memory):
+        model.fit(X, y)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "walks": int(model.n_iter_) + 1, "gap": float(model.dual_gap_)}
+
+
+def measure_pixels(n_rows: int, n_columns: int, working_memory: float = 1024) -> dict[str, Any]:
+    """One fit on pixels that are never in memory at once, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "pixels")
-        for D in sorted({*(d for d in GROWTH if d < shape[1]), shape[1]}):
-            write_pixels(path, shape[0], D)
-            found: Any
-            found, peak = with_peak("benchmarks.minimiser", "fit", path, shape[0], D)
-            rows.append((D, found["cpu"]))
-            ratio = found["cpu"] / bare_product(shape[0], D)
-            print(
-                f"| {shape[0]} x {D:,} ({found['kind']}) | {found['walks']} | "
-                f"{found['seconds']:.2f} | {found['cpu']:.2f} | {ratio:.1f} | {peak / 1e6:.0f} | "
-                f"{found['gap']:.1e} |",
-                flush=True,
-            )
-    logs = np.log(rows)
-    print(f"\nTime grows as D to the power {np.polyfit(logs[:, 0], logs[:, 1], 1)[0]:.2f}.")
+        write_pixels(path, n_rows, n_columns)
+        found: Any
+        found, peak = with_peak(
+            "benchmarks.minimiser", "fit", path, n_rows, n_columns, working_memory
+        )
+    bare = bare_product(n_rows, n_columns)
+    return {**found, "peak": peak, "bare": bare, "shape": [n_rows, n_columns]}
+
+
+def measure_growth(columns: tuple[int, ...] = GROWTH_COLUMNS) -> dict[str, Any]:
+    """One fit at every number of features, and the exponent of time in D."""
+    rows = [measure_pixels(GROWTH_ROWS, D, WORKING_MEMORY) for D in columns]
+    logs = np.log([[row["shape"][1], row["seconds"]] for row in rows])
+    return {"rows": rows, "exponent": float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])}
+
+
+def measure() -> dict[str, Any]:
+    """All that `make bench` asks for."""
+    return {
+        "search": [measure_search(name) for name in FASTER],
+        "gaze": measure_pixels(*GAZE),
+        "growth": measure_growth(),
+    }
+
+
+def pixel_line(t: dict[str, Any]) -> str:
+    """One fit from a map."""
+    M, D = t["shape"]
+    return (
+        f"| {M} x {D:,} | {t['walks']} | {t['seconds']:.2f} | {t['bare']:.2f} | "
+        f"**{t['seconds'] / t['bare']:.1f}** | {t['peak'] / 1e6:.0f} | {t['gap']:.0e} |"
+    )
+
+
+PIXELS = [
+    "| samples x pixels | walks | one fit, s | bare product, s | ratio "
+    "| peak anonymous memory, MB | relative gap |",
+    "|---|---|---|---|---|---|---|",
+]
+
+
+def table(t: dict[str, Any]) -> list[str]:
+    """Markdown."""
+    lines = [
+        "| data | rows x features | cells (exact leave one out) | whole search, s "
+        "| glmnet, own path, s | glmnet / ours | one fit at k = 1.25, s (walks) "
+        "| bare product, s | fit / product |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for s in t["search"]:
+        kind = ", sparse" if s["sparse"] else ""
+        lines.append(
+            f"| {s['data']} | {s['shape'][0]} x {s['shape'][1]:,}{kind} | {s['cells']} "
+            f"({s['exact']}) | {s['ours']:.2f} | {s['glmnet']:.2f} | "
+            f"**{s['glmnet'] / s['ours']:.1f}** | {s['fit']:.3f} ({s['walks']}) | "
+            f"{s['bare']:.4f} | **{s['fit'] / s['bare']:.1f}** |"
+        )
+    lines += ["", "From memory maps, one byte a pixel, never in memory at once:", "", *PIXELS]
+    lines += [pixel_line(row) for row in (t["gaze"], *t["growth"]["rows"])]
+    exponent = t["growth"]["exponent"]
+    return [*lines, "", f"Time grows as D to the power **{exponent:.2f}** (least squares on logs)."]
+
+
+def said_goals(t: dict[str, Any]) -> str:
+    """Targets beside results."""
+    said = []
+    for s in t["search"]:
+        wanted, faster = FASTER[s["data"]], s["glmnet"] / s["ours"]
+        what = f"{s['data']}, {wanted:g} times faster than glmnet"
+        said.append((what, f"{faster:.1f}", faster >= wanted))
+    fits = [(s["data"], s["fit"] / s["bare"]) for s in t["search"] if not s["sparse"]]
+    gaze, exponent = t["gaze"], t["growth"]["exponent"]
+    for name, ratio in [*fits, ("pixels", gaze["seconds"] / gaze["bare"])]:
+        what = f"{name}, one fit within {MOST_PRODUCTS:g} products"
+        said.append((what, f"{ratio:.1f}", ratio <= MOST_PRODUCTS))
+    return goals(
+        *said,
+        (f"at most {MOST_WALKS} walks", f"{gaze['walks']}", gaze["walks"] <= MOST_WALKS),
+        ("at most 1 GB", f"{gaze['peak'] / 1e9:.2f} GB", gaze["peak"] <= MOST_BYTES),
+        (f"an exponent of at most {MOST_EXPONENT}", f"{exponent:.2f}", exponent <= MOST_EXPONENT),
+    )
+
+
+def main(shape: tuple[int, int] = SMALL) -> None:
+    """Print a line for each of a few numbers of features up to that of the shape."""
+    print("\n".join(PIXELS))
+    for D in (shape[1] // 4, shape[1] // 2, shape[1]):
+        print(pixel_line(measure_pixels(shape[0], D, WORKING_MEMORY)), flush=True)
 
 
 if __name__ == "__main__":
-    main((int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) == 3 else SHAPE)
+    main((int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) == 3 else SMALL)

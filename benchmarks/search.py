@@ -40,12 +40,12 @@ def measure(name: str, repeats: int = 5) -> SearchTimes:
         warnings.simplefilter("ignore")
         ours = best_time(lambda: model.fit(X, y), repeats)
         ridge = best_time(lambda: RidgeCV(np.logspace(-6, 6, 100)).fit(X, y), 2)
-        glmnet, glmnet_short = (_glmnet_time(X, y, full=full) for full in (True, False))
+        glmnet, glmnet_short = (glmnet_time(X, y, full=full) for full in (True, False))
     bare = bare_search_time(*model._state.model.design.shape, len(K_GRID), len(C_GRID))
     return SearchTimes(name, X.shape, ours, glmnet, glmnet_short, ridge, bare)
 
 
-def _glmnet_time(X: np.ndarray, y: np.ndarray, *, full: bool) -> float:
+def glmnet_time(X: np.ndarray, y: np.ndarray, *, full: bool) -> float:
     """10-fold search over five mixing values, two processes.
 
     `full` gives glmnet all 100 penalties, from the largest that matters down to 1e-4 of it;

@@ -33,11 +33,14 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     "commands",
+    "standings",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_ext", "gallery/**/GALLERY_HEADER.rst"]
+exclude_patterns = ["_ext", "gallery/**/GALLERY_HEADER.rst", "api/generated/standings.md"]
 templates_path = ["_templates"]
-nitpicky = False
+default_role = "py:obj"  # a name in backticks leads to its page where it has one
+smartquotes = False
+toc_object_entries_show_parents = "hide"
 today_fmt = "%Y-%m-%d"
 
 # Markdown: the pages are read on the site and as they lie in the repository.
@@ -121,6 +124,7 @@ html_theme_options = {
     "show_nav_level": 2,
 }
 html_sidebars = {"index": []}
+html_context = {"default_mode": "auto"}
 
 
 def copy_mathjax(app):

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GUIDES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+]
 PAGES = [*GUIDES, ROOT / "CONTRIBUTING.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # what is installed, in the words of a shell: `pip install '.[cli,report]'`
@@ -33,10 +37,19 @@ def test_example_runs(name, code, capsys):
     assert capsys.readouterr().out, "an example shows something"
 
 
+def source_of(path: Path) -> Path:
+    """What a page of the site is made from: those of the gallery are made from examples."""
+    inside = path.resolve().relative_to(ROOT)
+    if inside.parts[:2] != ("docs", "gallery"):
+        return path
+    made_from = ROOT / "examples" / Path(*inside.parts[2:])
+    return made_from.parent if inside.name == "index.rst" else made_from.with_suffix(".py")
+
+
 def test_pages_are_linked_and_exist():
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            assert source_of(page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_named_files_exist():

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from sklearn.exceptions import NotFittedError
 
 import skstretch.solve.model
-from benchmarks.coverage import KINDS, REAL, of, real, simulated
+from benchmarks.coverage import ESTIMATORS, EXACT, KINDS, REAL, of, real, simulated
 from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.exceptions import IllConditionedWarning
@@ -351,7 +351,7 @@ def near(coverage, n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", ["fixed", "searched"])
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *EXACT])
 @pytest.mark.parametrize("method", ["plus", "residual"])
 def test_coverage_of_simulated_sets(simulated_trials, estimator, method):
     """One new sample of each of 200 data sets is a fair coin that falls well nine times in ten."""
@@ -366,18 +366,19 @@ def test_coverage_of_simulated_sets(simulated_trials, estimator, method):
     assert len(covered) == 200
     low, high = near(0.9, 200)
     assert low <= sum(covered) <= high
-    # 400 new samples each, of 40 training sets: the spread is that of training sets, about 0.006
-    assert min(shares) > 0.88
+    # 400 new samples each, of 40 training sets: the spread is that of training sets, about 0.006;
+    # a search that chooses k as well has seen more of the residuals that it is judged by
+    assert min(shares) > (0.87 if estimator == "exact, searched" else 0.88)
     assert max(shares) < 0.92
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_coverage_of_real_sets(data_dir, name):
-    found = real(data_dir, (name,))
+    found = real(data_dir, (name,), estimators={**ESTIMATORS, **EXACT})
     halves = of(found, name, "fixed", "plus")[:2]
     n = sum(trial.covered.size for trial in halves)
-    for estimator in ("fixed", "searched"):
+    for estimator in (*ESTIMATORS, *EXACT):
         share = np.mean([trial.share for trial in of(found, name, estimator, "plus")])
         low, high = near(0.9, n)
         assert low <= share * n <= high
@@ -386,7 +387,7 @@ def test_coverage_of_real_sets(data_dir, name):
 
 @pytest.fixture(scope="module")
 def simulated_trials():
-    return simulated()
+    return simulated(estimators={**ESTIMATORS, **EXACT})
 
 
 @pytest.mark.parametrize("coverage", [1e-12, 1e-300])

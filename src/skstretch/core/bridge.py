@@ -22,6 +22,8 @@ from skstretch.core.types import Array
 
 # Above this mean diagonal, single precision no longer resolves the 1 in H = I + A.
 COARSE_LIMIT = 1e4
+# What a point keeps of the one before it as long as its Newton matrix is the same.
+KEPT = ("L", "extra", "rcond", "B")
 
 
 @dataclass(frozen=True)
@@ -119,16 +121,20 @@ class Point:
             while info:
                 H = np.array(self.A, order="F")
                 H[np.diag_indices_from(H)] += extra
-                norm = np.abs(H).sum(0).max()
                 L, info = lapack.dpotrf(H, lower=1, overwrite_a=1)
-                extra = max(10.0 * extra, 1e-14 * norm)
-            self.cache.update(L=L, rcond=float(lapack.dpocon(L, norm, uplo="L")[0]))
+                if info:
+                    extra = max(10.0 * extra, 1e-14 * np.abs(self.A).sum(0).max())
+            self.cache.update(L=L, extra=extra)
         return cast(Array, self.cache["L"])
 
     @property
     def rcond(self) -> float:
-        """Reciprocal condition number of H in the 1-norm."""
-        assert self.L.size
+        """Reciprocal condition number of H in the 1-norm, estimated when it is asked for."""
+        if "rcond" not in self.cache:
+            L, diagonal = self.L, np.diag(self.A)
+            outside = np.abs(self.A).sum(0) - np.abs(diagonal)
+            norm = float(np.max(outside + np.abs(diagonal + self.cache["extra"])))
+            self.cache["rcond"] = float(lapack.dpocon(L, norm, uplo="L")[0])
         return float(self.cache["rcond"])
 
     @property
@@ -198,8 +204,8 @@ def sandwich(A: Array, N: Array) -> Array:
     if not N.shape[1]:
         return A
     AN = A @ N
-    half = AN - 0.5 * N @ (N.T @ AN)
-    return A - half @ N.T - N @ half.T
+    both = (AN - 0.5 * N @ (N.T @ AN)) @ N.T
+    return A - (both + both.T)
 
 
 def evaluate(problem: Problem, e: Array, walk: Walk, old: Point | None, how: Gram) -> Point:
@@ -216,10 +222,10 @@ def evaluate(problem: Problem, e: Array, walk: Walk, old: Point | None, how: Gra
     done = (old.n_iter if old else 0) + 1
     f = p.project(p.u * fitted)
     if S is not None:
-        A = sandwich(S * p.u * p.u[:, None], p.null)
+        A = sandwich(S if np.all(p.u == 1.0) else S * p.u * p.u[:, None], p.null)
         return Point(p, e, walk.v, fitted, f, energy, A, done, 0.0, how)
     assert old is not None, "a first walk brings its Gram matrix"
-    keep: dict[str, Any] = {x: old.cache[x] for x in ("L", "rcond", "B") if x in old.cache}
+    keep: dict[str, Any] = {x: old.cache[x] for x in KEPT if x in old.cache}
     stale = old.stale + p.r * float(np.linalg.norm(e - old.e) / np.linalg.norm(e))
     change = e - old.e, e + f - old.e - old.f
     # Rounding can spoil the last pairs: those of no curvature are left out.

@@ -18,7 +18,7 @@ from skstretch.core.bridge_walks import DenseWalks, Trial, phi
 from skstretch.core.types import Array, Index, Mask
 
 # What a left-out problem may still be off by when it counts as solved.
-CLOSE = 2e-11
+CLOSE = 2e-10
 # A step of this many times its own length leads nowhere.
 WILD = 1e3
 
@@ -70,7 +70,7 @@ class Chord:
     def fitted(self, E: Array) -> Array:
         """Zφ(ZᵀE) as the equations have it, all columns of E (T×n) in one walk."""
         p, s = self.point.problem, self.space
-        trials = [Trial(p.k, p.lam, p.u * e, keep=False) for e in E.T]
+        trials = [Trial(p.k, p.lam, x, keep=False, bare=True) for x in E.T * p.u]
         out = np.column_stack([w.fitted for w in s.walks.step(trials)])
         if p.column:
             out += phi(p.u @ E, p.k, p.lam)[0]

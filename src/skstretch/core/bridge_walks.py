@@ -27,7 +27,8 @@ PRUNE = {"coarse": 1e-4, "fine": 1e-15}
 @dataclass(frozen=True)
 class Trial:
     """What one problem asks of a walk: x = u∘e (M), how good a Gram matrix, the energy beyond
-    which the answer will be refused anyway, and whether v is wanted."""
+    which the answer will be refused anyway, whether v is wanted; `bare`: Zφ(v) and nothing else
+    (the energy is then told as zero)."""
 
     k: float
     lam: float
@@ -35,6 +36,7 @@ class Trial:
     gram: Gram = "none"
     ceiling: float = np.inf
     keep: bool = True
+    bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,13 @@ def power(x: Array, n: float) -> Array:
         if whole == 0 or whole > 128 or abs(n - whole) > 1e-12 * n:
             out: Array = np.power(x, n)
         else:
-            out, base, left = np.ones_like(x), x, whole
-            while left:
-                if left & 1:
+            while whole % 2 == 0:
+                x, whole = x * x, whole // 2
+            out, base = x.copy(), x
+            while whole := whole // 2:
+                base = base * base
+                if whole % 2:
                     out *= base
-                left >>= 1
-                if left:
-                    base = base * base
     if n > 1.0:
         out[out < NEGLIGIBLE] = 0.0
     return out
@@ -97,15 +99,32 @@ def phi(v: Array, k: float, lam: float) -> tuple[Array, Array, Array]:
     return np.copysign(size, v, out=size), p, x
 
 
+def phi_alone(v: Array, k: float, lam: float) -> Array:
+    """φ(v) without its slope and its energy; v's shape."""
+    x = np.abs(v)
+    x /= lam * k
+    size = power(x, 1.0 / (k - 1.0))
+    return np.copysign(size, v, out=size)
+
+
 def runs(trials: Sequence[Trial]) -> list[tuple[slice, float, float]]:
-    """Neighbouring trials with the same k and λ, whose φ is one call."""
+    """Neighbouring trials with the same k and λ that ask for the same, whose φ is one call."""
     out: list[tuple[slice, float, float]] = []
+    last = None
     for i, t in enumerate(trials):
-        if out and out[-1][1:] == (t.k, t.lam):
+        if last == (t.k, t.lam, t.bare):
             out[-1] = (slice(out[-1][0].start, i + 1), t.k, t.lam)
         else:
             out.append((slice(i, i + 1), t.k, t.lam))
+        last = t.k, t.lam, t.bare
     return out
+
+
+def mirrored(lower: Array, unit: float = 1.0) -> Array:
+    """unit·A (M×M) for the symmetric A whose lower triangle is given, above it zeros."""
+    out: Array = lower + lower.T
+    out[np.diag_indices_from(out)] *= 0.5
+    return out if unit == 1.0 else out * unit
 
 
 class DenseWalks:
@@ -125,13 +144,16 @@ class DenseWalks:
         V = {i: np.empty(D) for i, t in enumerate(trials) if t.keep}
         slope = {i: np.empty(D) for i, t in enumerate(trials) if t.gram != "none"}
         # Blocks that stay in the cache between the two products.
-        block = max(64, min(self.block, 2**17 // n))
+        block, groups = max(64, min(self.block, 2**17 // n)), runs(trials)
         for at in range(0, D, block):
             b = slice(at, at + block)
             v = X @ self.T[b].T
             for i, x in V.items():
                 x[b] = v[i]
-            for g, k, lam in runs(trials):
+            for g, k, lam in groups:
+                if trials[g.start].bare:
+                    v[g] = phi_alone(v[g], k, lam)
+                    continue
                 v[g], w, q = phi(v[g], k, lam)
                 energy[g] += q.sum(1)
                 for i in range(g.start, g.stop):
@@ -166,8 +188,7 @@ class DenseWalks:
             rows = self.T[j[0] : j[-1] + 1] if j[-1] - j[0] + 1 == j.size else self.T[j]
             np.multiply(rows, np.sqrt(slope[j] / unit)[:, None], out=A, casting="same_kind")
             out += syrk(1.0, A.T, lower=1)
-        lower = np.tril(out, -1)
-        return (lower + lower.T + np.diag(np.diag(out))) * unit
+        return mirrored(out, unit)
 
     def coef(self, trial: Trial, v: Array | None) -> Array:
         """φ(Zᵀx) (D)."""

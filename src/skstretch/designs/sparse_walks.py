@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.linalg import blas
 
-from skstretch.core.bridge_walks import PRUNE, Gram, Trial, Walk, phi, runs
+from skstretch.core.bridge_walks import PRUNE, Gram, Trial, Walk, phi, phi_alone, runs
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import (
     BLOCK_BYTES,
@@ -70,14 +71,17 @@ class SparseWalks:
         n_columns = self.design.shape[1]
         V = {i: np.empty(n_columns) for i in kept_by(trials, n_columns)}
         slopes = {i: np.empty(n_columns) for i, t in enumerate(trials) if t.gram != "none"}
-        XT = np.array([trial.x for trial in trials]).T
+        XT, groups = np.stack([trial.x for trial in trials], axis=1), runs(trials)
 
         def part(share: int) -> list[Walk]:
             fitted, energy = np.zeros(XT.shape), np.zeros(len(trials))
             for columns, S, t in self._tiles(share, len(trials)):
                 v = backward(S, t, XT)
                 alpha = np.empty_like(v)
-                for group, k, lam in runs(trials):
+                for group, k, lam in groups:
+                    if trials[group.start].bare:
+                        alpha[:, group] = phi_alone(v[:, group], k, lam)
+                        continue
                     alpha[:, group], slope, terms = phi(v[:, group], k, lam)
                     with np.errstate(over="ignore"):
                         energy[group] += terms.sum(axis=0)
@@ -138,10 +142,11 @@ class SparseWalks:
         for columns, block in self.design.blocks(index):
             S, t = block.excess(1.0)
             w = slope[index[columns]]
-            cross, square = S @ (w * t), float(t @ (w * t))
+            # half of the last term with each of the two before it
+            cross = S @ (w * t) + 0.5 * float(t @ (w * t))
             S.data *= np.repeat(np.sqrt(w), block.counts)
             add_product(gram, S.tocsr(), S.T)
-            gram += (cross[:, None] + cross) + square
+            gram += cross[:, None] + cross
 
     def _sizes(self) -> Array:
         """``|z_j|**2``: of the stored entries, and t**2 for each of the others."""
@@ -191,4 +196,6 @@ def some_columns(S: Any, start: int, stop: int) -> Any:
 
 def backward(S: Any, t: Array, X: Array) -> Array:
     """``Z'X = S'X + t (1'X)`` (b x n)."""
-    return np.asarray(S.T @ X + np.multiply.outer(t, X.sum(axis=0)))
+    out = np.ascontiguousarray(S.T @ X)
+    # in place: dger adds to the Fortran order that the transpose has
+    return np.asarray(blas.dger(1.0, X.sum(axis=0), t, a=out.T, overwrite_a=1).T)

@@ -11,7 +11,17 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import blas
 
-from skstretch.core.bridge_walks import PRUNE, DenseWalks, Gram, Trial, Walk, phi, runs
+from skstretch.core.bridge_walks import (
+    PRUNE,
+    DenseWalks,
+    Gram,
+    Trial,
+    Walk,
+    mirrored,
+    phi,
+    phi_alone,
+    runs,
+)
 from skstretch.core.features import PlainFeatures
 from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array
@@ -92,8 +102,7 @@ class GramSum:
     def matrix(self) -> Array:
         """The whole of it, both triangles."""
         self._flush()
-        lower = np.tril(self.total, -1)
-        return np.asarray(lower + lower.T + np.diag(np.diag(self.total)))
+        return mirrored(self.total)
 
 
 class WalkSums:
@@ -101,6 +110,7 @@ class WalkSums:
 
     def __init__(self, trials: Sequence[Trial], width: int) -> None:
         self.trials = trials
+        self.groups = runs(trials)
         self.X = np.array([trial.x for trial in trials])
         n_rows = self.X.shape[1]
         self.fitted, self.energy = np.zeros(self.X.shape), np.zeros(len(trials))
@@ -114,7 +124,10 @@ class WalkSums:
         """Columns Z (M x b) and their squared lengths; returns v (n x b)."""
         v = self.X @ Z
         alpha = np.empty_like(v)
-        for group, k, lam in runs(self.trials):
+        for group, k, lam in self.groups:
+            if self.trials[group.start].bare:
+                alpha[group] = phi_alone(v[group], k, lam)
+                continue
             alpha[group], slope, terms = phi(v[group], k, lam)
             with np.errstate(over="ignore"):
                 self.energy[group] += terms.sum(axis=1)

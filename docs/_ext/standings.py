@@ -1,0 +1,56 @@
+"""Tables of the front page, cut out of the page that `make arena` writes."""
+
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1]
+PAGE = DOCS / "api" / "generated" / "standings.md"
+KINDS = {"Regression": "Predicting numbers", "Classification": "Predicting classes"}
+# what is taken of a table of methods, by the beginning of its head; the rest is on the page
+COLUMNS = ("method", "mean rank", "ratio to the best peer", "families lost", "seconds")
+
+
+def cells(line):
+    """The cells of one row of a Markdown table."""
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def tables(text):
+    """All tables of a section: lists of rows, the head first."""
+    found = [[]]
+    for line in text.splitlines():
+        if line.startswith("|"):
+            found[-1].append(cells(line))
+        elif found[-1]:
+            found.append([])
+    return [[table[0], *table[2:]] for table in found if len(table) > 2]
+
+
+def standing(section):
+    """The table of methods with their ranks, its chosen columns alone; an error where none is."""
+    for head, *rows in tables(section):
+        if head[0] == "method" and head[1].startswith("mean rank"):
+            wanted = [
+                i
+                for i, name in enumerate(head)
+                if name.startswith(COLUMNS) and not name.endswith("all methods")
+            ]
+            ranked = sorted((row for row in rows if row[1] != "-"), key=lambda row: float(row[1]))
+            lines = [head, ["---"] * len(head), *ranked]
+            return "\n".join("| " + " | ".join(line[i] for i in wanted) + " |" for line in lines)
+    raise ValueError("docs/arena.md has no table of methods with mean ranks: run make arena.")
+
+
+def write_page(app):
+    """Write the tables for the front page to include."""
+    sections = (DOCS / "arena.md").read_text("utf-8").split("\n## ")
+    parts = []
+    for kind, title in KINDS.items():
+        section = next(part for part in sections if part.startswith(kind))
+        parts.append(f"**{title}**\n\n{standing(section)}\n")
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text("\n".join(parts), "utf-8")
+
+
+def setup(app):
+    app.connect("builder-inited", write_page)
+    return {"parallel_read_safe": True}
