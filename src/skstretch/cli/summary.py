@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from skstretch.cli.console import SHOWN, cell, counted, listed
-from skstretch.estimators.summary import reason
+from skstretch.estimators.choice import reason
 
 
 def facts(

@@ -14,116 +14,21 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skstretch.core.classes import decided
-from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Index
+from skstretch.estimators.choice import (
+    choice,
+    measured,
+    nested_in_words,
+    parts,
+    shuffles_in_words,
+)
 from skstretch.exceptions import IllConditionedWarning, NeedsInverseError
-from skstretch.search.rule import GUARD
-from skstretch.style import count, near_one, number, plain, share, thousands
+from skstretch.style import count, near_one, number, share
 
 # features that the text names
 NAMED = 5
 # the side of a system from which leaving samples out is too much work for a summary
 LARGE_SIDE = 3000
-
-
-# What was chosen, and why.
-
-
-def cell_name(a: float, k: float, c: float, identity: bool = False) -> str:
-    """A cell in a few words; at a = 0 there is no k."""
-    form = f"k = {plain(k)}" if identity else f"a = {plain(a)}, k = {plain(k)}"
-    return f"{'ridge' if a == 0 else form}, c = {number(c)}"
-
-
-def choice(model: Any) -> str:
-    """Which cell is in use, and why, in one sentence."""
-    searched = hasattr(model, "cv_results_")
-    a, k, c, density = (
-        getattr(model, f"{name}_" if searched else name) for name in ("a", "k", "c", "density")
-    )
-    identity, D = model.quadrant == "identity", int(model.n_features_in_)
-    if identity:
-        form, words = "Stretching", f"k = {plain(k)} on the features as they are"
-    elif a == 0:
-        form, words = "Ridge", "a = 0, the linear limit"
-    else:
-        form, words = "Stretching", f"a = {plain(a)}, k = {plain(k)}"
-    words += f", c = {number(c)}"
-    if selects([density], D):
-        kept = int(np.atleast_2d(model.support_).any(axis=0).sum())
-        words += f", {thousands(kept)} of {count(D, 'feature')}"
-    if not searched:
-        return f"{form} was asked for ({words}); nothing was searched."
-    return f"{form} was chosen ({words}): {reason(model)}."
-
-
-def reason(model: Any) -> str:
-    """Why the search chose its cell, by its rule."""
-    results, own = model.cv_results_, int(model.best_index_)
-    usable = np.asarray(results["usable"]) & np.isfinite(results["mean_test_score"])
-    n = int(usable.sum())
-    if n == 1:
-        return "it was the only cell to choose from"
-    if model.rule == "1se":
-        within = int(np.sum(results["within_1se"]))
-        return (
-            f"it is the simplest of {count(within, 'cell')} within one standard error of the best"
-        )
-    linear = np.asarray(results["param_a"]) == 0
-    if model.rule == "guarded" and (usable & linear).any() and (usable & ~linear).any():
-        return _guarded_reason(model, usable, linear)
-    nearest = _closest(results, usable & (np.arange(usable.size) != own))
-    return f"it is the best of {count(n, 'cell')}; {_beside(model, nearest, 'closest')}"
-
-
-def _guarded_reason(model: Any, usable: Any, linear: Any) -> str:
-    results = model.cv_results_
-    if linear[model.best_index_]:
-        rival = _closest(results, usable & ~linear)
-        return f"nothing else was better by two standard errors; {_beside(model, rival, 'closest')}"
-    rival = _closest(results, usable & linear)
-    margin = _margin(results, rival)
-    if np.isfinite(margin) and margin <= GUARD:
-        return (
-            "by the squared error of the scores it is better than ridge by more than two standard "
-            f"errors; {_beside(model, rival, 'the best ridge')}"
-        )
-    return (
-        "it is better than ridge by more than two standard errors; "
-        f"{_beside(model, rival, 'the best ridge')}"
-    )
-
-
-def _closest(results: Any, among: Any) -> int:
-    """The cell with the least loss; files of older versions know scores alone."""
-    badness = results.get("loss_above_chosen", -np.asarray(results["mean_test_score"]))
-    return int(np.argmin(np.where(among, badness, np.inf)))
-
-
-def _margin(results: Any, row: int) -> float:
-    """How many paired standard errors a cell is worse than the chosen one; NaN if not known."""
-    if "loss_above_chosen" not in results:
-        return np.nan
-    worse, error = (float(results[f"loss_above_chosen{end}"][row]) for end in ("", "_se"))
-    if error > 0:
-        return worse / error
-    return 0.0 if worse == 0 else np.nan
-
-
-def _beside(model: Any, row: int, what: str) -> str:
-    """Another cell beside the chosen one."""
-    results = model.cv_results_
-    a, k, c = (float(results[f"param_{name}"][row]) for name in ("a", "k", "c"))
-    name = cell_name(a, k, c, model.quadrant == "identity")
-    if what.endswith("ridge"):
-        name = name.removeprefix("ridge, ")
-    margin = _margin(results, row)
-    if not np.isfinite(margin):
-        return f"{what}: {name}"
-    if abs(margin) < 0.05:
-        return f"{what}: {name}, which does as well"
-    errors = f"{abs(margin):.1f} standard errors"
-    return f"{what}: {name}, {'worse' if margin > 0 else 'better'} by {errors}"
 
 
 # How well it does on samples that it has not seen, beside knowing nothing.
@@ -327,7 +232,7 @@ class Summary:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", IllConditionedWarning)
-                return np.asarray(state.model.Y - state.model.loo_residuals)
+                return np.asarray(state.model.Y - state.loo_residuals)
         except (ArithmeticError, NeedsInverseError, ValueError):
             return None  # rows that were not kept, or too many for an inverse
 
@@ -412,25 +317,22 @@ class Summary:
             f"<p style='margin:0 0 .4em'><strong>{_safe(self.title)}</strong></p>"
             f"<p style='margin:0 0 .4em'>{_safe(unbroken)}</p>"
             f"<p style='margin:0 0 .6em'>{_safe(self.error)}</p>"
+            f"{_html_mixture(self.model)}"
             "<table style='border-collapse:collapse;font:inherit;color:inherit'>"
             f"{table}</table></div>"
         )
 
 
 def _score_in_words(model: Any) -> str:
-    """The cross-validated score with its standard error, where there was a search."""
+    """The scores of a search, and what shuffled targets say of it, where there was one."""
     if not hasattr(model, "best_score_"):
         return ""
-    score, error = float(model.best_score_), float(getattr(model, "best_score_se_", np.nan))
-    if model.scoring is not None or score > 0:
-        name = model.scoring if isinstance(model.scoring, str) else "score"
-        return f"Cross-validated {name}: {number(score)}."
-    name = "mean squared error"
-    if is_classifier(model):
-        name = "balanced error rate, scores cut at zero"
-    write = share if is_classifier(model) else number
-    spread = f" ± {write(error)}" if np.isfinite(error) else ""
-    return f"Cross-validated {name}: {write(-score)}{spread}."
+    told, error = measured(model), float(getattr(model, "best_score_se_", np.nan))
+    cut = ", scores cut at zero" if is_classifier(model) and told.sign < 0 else ""
+    score = f"{told.name}{cut}: {told.write(float(model.best_score_), error)}"
+    nested = nested_in_words(model)
+    nested = f"; {nested}" if nested else ""
+    return f"Cross-validated {score}{nested}. {shuffles_in_words(model)}".strip()
 
 
 def _names(model: Any) -> list[str]:
@@ -440,6 +342,22 @@ def _names(model: Any) -> list[str]:
 
 def _signed(value: float) -> str:
     return ("+" if value > 0 else "") + number(value)
+
+
+def _html_mixture(model: Any) -> str:
+    """The cells of a mixture as a table that can be opened; nothing where there is one cell."""
+    found = parts(model)
+    if not found:
+        return ""
+    write = measured(model).write
+    head = _html_row(["cells of the mixture", "share", "c", "score alone"], "th")
+    rows = [[p.name, share(p.share), number(p.c), write(p.score)] for p in found]
+    table = head + "".join(_html_row(row, "td") for row in rows)
+    return (
+        "<details style='margin:0 0 .6em'><summary>The cells of the mixture</summary>"
+        f"<table style='border-collapse:collapse;font:inherit;color:inherit'>{table}</table>"
+        "</details>"
+    )
 
 
 def _html_row(values: list[Any], tag: str) -> str:

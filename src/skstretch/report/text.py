@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.stretch import keep_count
-from skstretch.estimators.summary import choice
+from skstretch.estimators.choice import choice
 from skstretch.report.cells import MOST_OUTPUTS
 from skstretch.report.quality import Contents, tiles
 from skstretch.report.subject import Subject, fingerprint, short
