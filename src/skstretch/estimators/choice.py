@@ -85,7 +85,7 @@ def shares_in_words(found: list[Part]) -> str:
     words = [f"{share(part.share, 0)} {part.name}" for part in shown]
     others = found[len(shown) :]
     if others:
-        words.append(f"{share(sum(p.share for p in others), 0)} {len(others)} others")
+        words.append(f"{share(sum(p.share for p in others), 0)} in {len(others)} others")
     return "; ".join(words)
 
 
@@ -156,7 +156,10 @@ def _guarded_reason(model: Any, usable: Any, linear: Any) -> str:
     results = model.cv_results_
     if linear[model.best_index_]:
         rival = _closest(results, usable & ~linear)
-        return f"nothing else was better by two standard errors; {_beside(model, rival, 'closest')}"
+        several = np.unique(results["param_k"][usable & linear]).size > 1
+        best = "it is the best at a = 0, and " if several else ""
+        closest = _beside(model, rival, "closest")
+        return f"{best}nothing else was better by two standard errors; {closest}"
     rival = _closest(results, usable & linear)
     what = "ridge" if results["param_k"][rival] == 2 else "every linear model"
     margin = _margin(results, rival)
@@ -310,6 +313,6 @@ def shuffles_in_words(model: Any) -> str:
         return ""
     null: Array = np.asarray(found.null_distribution)
     return (
-        f"With shuffled targets the whole search does as well with p = "
-        f"{number(float(found.pvalue), 2)} ({count(null.size, 'shuffle')})."
+        "With shuffled targets the whole search does as well with p = "
+        f"{plain(float(f'{found.pvalue:.2g}'))} ({count(null.size, 'shuffle')})."
     )

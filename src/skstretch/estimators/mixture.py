@@ -104,6 +104,10 @@ class Mixture(State):
         return self.mixed_support
 
     @property
+    def fitted(self) -> Array:
+        return np.asarray(self.level + sum(t.design.dot(t.coef.T) for t in self.terms))
+
+    @property
     def quadrants(self) -> list[Quadrant]:
         return [term.quadrant for term in self.terms]
 

@@ -96,6 +96,11 @@ class State:
         return self.model.intercept
 
     @property
+    def fitted(self) -> Array:
+        """Outputs of the model for the samples of positive weight, shape (M, t)."""
+        return np.asarray(self.model.design.dot(self.model.coef.T) + self.level)
+
+    @property
     def loo_residuals(self) -> Array:
         """Residuals of every sample by the model fitted without it, shape (M, t)."""
         return self.model.loo_residuals

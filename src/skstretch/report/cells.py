@@ -34,6 +34,8 @@ TOP = 50
 POINTS = 500
 # Beyond POINTS features: groups of neighbours, each with its mean and its range.
 GROUPS = 300
+# The place of a mixture, which is no cell of its search.
+MIXTURE = -1
 # Slopes of a model and of one more fit to its data differ by less, relative to the largest.
 MATCH = 1e-3
 
@@ -61,9 +63,13 @@ class Effort:
         m = min(self.n, self.D)
         return 40.0 * self.n * self.D + 2.0 * self.n * self.D * m + 4.0 * m**3
 
-    def search_fits(self, n_pairs: int, n_cells: int) -> bool:
-        """Whether a search over `n_pairs` of (a, k), for outcomes that are gone, is affordable."""
-        second = (self.folds * self.t if self.folds > 1 else 0) * n_cells * self.fit
+    def search_fits(self, n_pairs: int, n_cells: int, n_selecting: int | None = None) -> bool:
+        """Whether a search over `n_pairs` of (a, k), for outcomes that are gone, is affordable.
+
+        Cells that select features (all, where not said) make a second pass in every fold.
+        """
+        n_selecting = n_cells if n_selecting is None else n_selecting
+        second = (self.folds * self.t if self.folds > 1 else 0) * n_selecting * self.fit
         return n_pairs * self.fit + n_cells * 4.0 * min(self.n, self.D) ** 3 + second <= SEARCH_WORK
 
     def n_shown(self, n_pairs: int, n_cells: int) -> int:
@@ -89,13 +95,23 @@ class Effort:
 
 def effort_of(subject: Subject) -> Effort:
     n, D = subject.shape
-    compressed = selects([subject.cell["density"]], D)
+    compressed = selects([subject.cell["density"]], D) or _selecting(subject) > 0
     return Effort(n, D, subject.slope.shape[0], N_FOLDS if compressed else 1)
+
+
+def _selecting(subject: Subject) -> int:
+    """How many cells of a mixture's search select features."""
+    if not subject.mixture:
+        return 0
+    densities, D = subject.model.cv_results_["param_density"], subject.shape[1]
+    return sum(selects([density], D) for density in densities)
 
 
 @dataclass(frozen=True)
 class Known:
     """Outcomes of the search, of which the model is number `own`; None with a reason `why`.
+
+    Of a mixture `own` is the heaviest cell.
 
     `verified` says that X and y are those of the fit.
     """
@@ -124,39 +140,51 @@ def known_of(subject: Subject) -> Known:
 
 def _are_those_of_the_fit(subject: Subject) -> bool:
     """Whether y is that of the fit, and X gives its fitted values."""
-    fitted, used = subject.state.model, subject.state.used
-    if not np.array_equal(subject.Y[used], fitted.Y):
+    state, used = subject.state, subject.state.used
+    if not np.array_equal(subject.Y[used], state.model.Y):
         return False
     if hasattr(subject.X, "dask"):  # not walked for a check
         return True
-    own = fitted.design.dot(fitted.coef.T) + fitted.level
-    return _alike(subject.model._linear(subject.X)[used], own)
+    return _alike(subject.model._linear(subject.X)[used], state.fitted)
 
 
 def _searched_again(subject: Subject) -> Known:
     """One search over X and y; where the data are too large for it, of the model's own cell."""
     model, results = subject.model, subject.model.cv_results_
     pairs = {*zip(results["param_a"], results["param_k"], strict=True)}
-    whole = effort_of(subject).search_fits(len(pairs), len(results["param_a"]))
+    n_selecting = _selecting(subject) if subject.mixture else None
+    whole = effort_of(subject).search_fits(len(pairs), len(results["param_a"]), n_selecting)
+    if subject.mixture and not whole:
+        return Known(why=TOO_LONG)
     again = clone(model).set_params(verbose=0) if whole else _one_cell(subject)
     own = int(model.best_index_) if whole else 0
     try:
         outcomes = _outcomes(again, subject)
         if whole and outcomes is not None:
-            outcomes = _exact_at(own, outcomes, again, subject)
+            for row in subject.members:
+                outcomes = _exact_at(row, outcomes, again, subject)
     except (ValueError, TypeError) as error:
         return Known(why=f"the search could not be run again ({error})")
     if outcomes is None:
         return Known(why=TOO_MUCH)
-    if len(outcomes.cells) != (len(results["usable"]) if whole else 1) or not _alike(
-        scattered(outcomes, own, again._state.used), chosen_outputs(subject)
-    ):
+    if len(outcomes.cells) != (len(results["usable"]) if whole else 1):
+        return Known(why=OTHER)
+    if not _alike(_told(outcomes, own, subject, again._state.used), chosen_outputs(subject)):
         return Known(why=OTHER)
     return Known(outcomes, own, "" if whole else TOO_LONG, True)
 
 
+def _told(outcomes: Any, own: int, subject: Subject, used: Mask) -> Array:
+    """Out-of-fold outputs (n, t) of the model: of its cell, or of all cells of its mixture."""
+    if not subject.mixture:
+        return scattered(outcomes, own, used)
+    shares = subject.model.weights_["weight"]
+    members = zip(subject.members, shares, strict=True)
+    return np.asarray(sum(share * scattered(outcomes, row, used) for row, share in members))
+
+
 def _exact_at(own: int, outcomes: Any, again: Any, subject: Subject) -> Any:
-    """The outcomes with exact outputs of the model's own cell.
+    """The outcomes with exact outputs of one of the model's own cells.
 
     A search whose scoring was not stored may have chosen another cell, and have kept approximate
     leave-one-out outputs of this one.
@@ -164,7 +192,7 @@ def _exact_at(own: int, outcomes: Any, again: Any, subject: Subject) -> Any:
     found = again.cv_results_["loo"]
     if own >= len(found) or found[own] == "exact":
         return outcomes
-    alone = _outcomes(_one_cell(subject), subject)
+    alone = _outcomes(_one_cell(subject, subject.model.cv_results_["params"][own]), subject)
     outputs = outcomes.outputs.copy()
     outputs[own] = alone.outputs[0]
     return replace(outcomes, outputs=outputs)
@@ -182,23 +210,26 @@ def _fitted_again(subject: Subject) -> Known:
 def _outcomes(search: Any, subject: Subject) -> Any:
     if subject.classifies:
         search.set_params(threshold="zero")
+    if "nested" in search.get_params():
+        search.set_params(nested=False)
     with quiet():
         search.fit(subject.X, subject.y)
     return search._outcomes
 
 
-def _one_cell(subject: Subject) -> Any:
-    """The search estimator with the one cell of a model."""
+def _one_cell(subject: Subject, cell: dict[str, Any] | None = None) -> Any:
+    """The search estimator with one cell, by default that of the model."""
+    cell = subject.cell if cell is None else cell
     cls: Any = StretchyClassifierCV if subject.classifies else StretchyRegressorCV
     given, known = subject.model.get_params(), cls().get_params()
-    grids = {f"{name}_grid": [value] for name, value in subject.cell.items()}
+    grids = {f"{name}_grid": [value] for name, value in cell.items()}
     taken = {name: value for name, value in given.items() if name in known}
     alone = {"scoring": None, "rule": "best", "verbose": 0}
     return cls(**{**taken, **grids, **alone})
 
 
 def chosen_outputs(subject: Subject) -> Array | None:
-    """Out-of-fold outputs (n, t) that a search holds of its chosen cell."""
+    """Out-of-fold outputs (n, t) that a search holds of its chosen cell or mixture."""
     if not subject.searched:
         return None
     return np.asarray(subject.model.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
@@ -269,7 +300,10 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells by row of ``cv_results_`` (0 for a plain estimator), and what is known of all."""
+    """Cells by row of ``cv_results_`` (0 for a plain estimator), and what is known of all.
+
+    A mixture has the row MIXTURE.
+    """
 
     fitted: dict[int, Fitted]
     chosen: int
@@ -277,9 +311,10 @@ class Cells:
 
 
 def fitted_cells(subject: Subject, surface: Surface | None) -> Cells:
-    """The chosen cell, and as many of the best as effort and size allow."""
+    """The chosen cell or the mixture, and as many of the best as effort and size allow."""
     known = known_of(subject)
     chosen = int(subject.model.best_index_) if subject.searched else 0
+    chosen = MIXTURE if subject.mixture else chosen
     outputs = chosen_outputs(subject)
     if outputs is None and known.outcomes is not None:
         outputs = np.array(known.outcomes.outputs[known.own])
@@ -290,12 +325,14 @@ def fitted_cells(subject: Subject, surface: Surface | None) -> Cells:
 
 
 def _others(subject: Subject, surface: Surface, outcomes: Any) -> dict[int, Fitted]:
-    """Cells beside the chosen one, the best first."""
+    """Cells beside the chosen one, those of a mixture and then the best first."""
     model, effort = subject.model, effort_of(subject)
     ranked = [
-        c.index for c in surface.ranked(model.cv_results_["rank_test_score"], model.best_index_)
+        c.index for c in surface.ranked(model.cv_results_["rank_test_score"], subject.members)
     ]
-    pairs = {(outcomes.cells[row].a, outcomes.cells[row].k) for row in ranked}
+    if subject.mixture:
+        ranked.insert(0, MIXTURE)
+    pairs = {(outcomes.cells[row].a, outcomes.cells[row].k) for row in ranked if row >= 0}
     wanted = [
         row
         for row in ranked[: effort.n_shown(len(pairs), len(ranked))][1:]

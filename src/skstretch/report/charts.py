@@ -96,7 +96,7 @@ def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, 
         sort=rows,
         title=None,
         scale=alt.Scale(domain=rows),
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=110),
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=160),
     )
     fill = alt.Fill(
         "level:O", scale=alt.Scale(domain=[*range(-1, LEVELS)], range=SHADES), legend=None
@@ -140,6 +140,23 @@ def density_chart(title: str, wide: bool) -> dict[str, Any]:
     points = base.mark_circle(size=70, opacity=1, color=ACCENT)
     chosen = base.transform_filter("datum.chosen").mark_point(size=190, stroke=WARM, strokeWidth=2)
     return spec(alt.layer(line, points, chosen), 240)
+
+
+def null_chart(title: str) -> dict[str, Any]:
+    """Scores of searches with shuffled targets as bars, and the score of the model as a line."""
+    x = alt.X("from:Q", bin="binned", title=title, scale=alt.Scale(zero=False, padding=8))
+    bars = named("null").mark_bar(color=ACCENT, opacity=0.75, binSpacing=1)
+    own = named("own").mark_rule(color=WARM, strokeWidth=3)
+    tip = [
+        alt.Tooltip("from:Q", format=".4~g"),
+        alt.Tooltip("to:Q", format=".4~g"),
+        alt.Tooltip("n:Q", title="shuffles"),
+    ]
+    layers = [
+        bars.encode(x=x, x2="to:Q", y=alt.Y("n:Q", title="shuffles"), tooltip=tip),
+        own.encode(x=alt.X("at:Q"), tooltip=alt.Tooltip("at:Q", title="the model", format=".4~g")),
+    ]
+    return spec(alt.layer(*layers), 260)
 
 
 def calibration_chart(said: str, seen: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from skstretch.report.cells import MOST_OUTPUTS, TOP, Fitted, Picture, starts
 from skstretch.report.quality import Contents, calibration, class_quality, contents_of
 from skstretch.report.subject import checked_subject, distinct
 from skstretch.report.surface import LEVELS, density_curve
-from skstretch.report.text import page_context
+from skstretch.report.text import own_text, page_context
 from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, css, thousands
 
 # The data of the charts, as plain lists and dicts of few digits.
@@ -46,6 +46,8 @@ def chart_data(contents: Contents) -> Data:
     subject = contents.subject
     data: Data = {
         "chosen": contents.cells.chosen,
+        "framed": subject.members if subject.searched else [],
+        "own": ["The mixture" if subject.mixture else "Chosen cell", own_text(contents)],
         "outputs": subject.outputs[:MOST_OUTPUTS],
         "config": charts.CONFIG,
         "locale": charts.LOCALE,
@@ -56,7 +58,7 @@ def chart_data(contents: Contents) -> Data:
     data["fits"] = {str(row): _fit(contents, row, data) for row in contents.cells.fitted}
     curves = calibration(contents)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
-    data |= _surface(contents)
+    data |= _surface(contents) | _null(contents)
     data["specs"] = _specs(contents, data)
     return data
 
@@ -84,6 +86,19 @@ def _surface(contents: Contents) -> Data:
     ]
     points = density_curve(contents.subject)
     return {"cells": cells, "density": [_rounded(p) for p in points] if len(points) > 1 else []}
+
+
+def _null(contents: Contents) -> Data:
+    """Counts of the scores that searches of shuffled targets had; none where there was no test."""
+    found = getattr(contents.subject.model, "permutation_", None)
+    scores = np.zeros(0) if found is None else np.asarray(found.null_distribution, dtype=float)
+    scores = scores[np.isfinite(scores)]
+    if not scores.size:
+        return {"null": [], "statistic": []}
+    counts, edges = np.histogram(scores, bins=int(np.clip(scores.size // 10, 5, 40)))
+    ends = zip(rounded(edges[:-1]), rounded(edges[1:]), counts.tolist(), strict=True)
+    bars = [{"from": low, "to": high, "n": n} for low, high, n in ends]
+    return {"null": bars, "statistic": [{"at": rounded([found.statistic])[0]}]}
 
 
 def _features(contents: Contents) -> Data:
@@ -190,6 +205,8 @@ def _specs(contents: Contents, data: Data) -> Data:
         features = [point["features"] for point in data["density"]]
         wide = min(features) > 0 and max(features) > 20 * min(features)
         specs["density"] = charts.density_chart(contents.surface.measure.name, wide)  # type: ignore[union-attr]
+    if data["null"]:
+        specs["null"] = charts.null_chart("score of the whole search")
     data["bars"] = min(MOST_BARS, max(len(p["top"]) for p in _pictures(data)))
     specs["top"] = charts.top_chart(max(1, data["bars"]))
     if data["along"]:

@@ -1,6 +1,6 @@
 """How good a model is: out-of-fold outputs, intervals, and all that a page says of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from skstretch.estimators.summary import (
 )
 from skstretch.report.cells import Cells, Known, effort_of, fitted_cells, quiet
 from skstretch.report.subject import Subject
-from skstretch.report.surface import Surface, best_error, surface_of
+from skstretch.report.surface import Surface, best_error, measure_of, nested_error, surface_of
 from skstretch.style import count, near_one, number, share, thousands
 
 # Out-of-fold scores of a classifier: ROC, confusion, reliability.
@@ -145,8 +145,8 @@ N_FOLDS = 10
 class Bars:
     """Intervals at COVERAGE of shape (n, t), and the coverage seen at several levels, (t, L).
 
-    `method` is "plus" or "residual"; the second is a quantile of what it would be tested on, and
-    has no levels.
+    `method` is "plus" or "residual". The second is a quantile of what it would be tested on, and
+    has no levels; but for mixtures, whose quantiles are taken without the tenth that they test.
     """
 
     lower: Array
@@ -171,14 +171,18 @@ def bars_of(subject: Subject, outputs: Array | None, known: Known) -> Bars | Non
 
     Jackknife+ where the training data are at hand: ten times a tenth of the samples is bounded by
     the leave-one-out models of the others. Else, and where samples belong to groups, the quantile
-    of the out-of-fold residuals on either side of the out-of-fold prediction.
+    of the out-of-fold residuals on either side of the out-of-fold prediction. So too for mixtures,
+    whose cells would all have to be fitted ten times.
     """
     if subject.classifies or subject.y is None or outputs is None:
         return None
     n = subject.shape[0]
     affordable = effort_of(subject).intervals_fit(min(N_FOLDS, n), len(LEVELS))
     usable = known.verified and known.outcomes is not None and not known.outcomes.grouped
-    if usable and affordable and known.outcomes.weights.size >= N_FOLDS:
+    enough = usable and known.outcomes.weights.size >= N_FOLDS
+    if subject.mixture and enough:
+        return replace(_residual(subject, outputs), levels=LEVELS, seen=_held(subject, outputs))
+    if enough and affordable:
         return _plus(subject, known)
     return _residual(subject, outputs)
 
@@ -219,6 +223,18 @@ def _residual(subject: Subject, outputs: Array) -> Bars:
     return Bars(outputs - half, outputs + half, (), np.empty((half.size, 0)), "residual")
 
 
+def _held(subject: Subject, outputs: Array) -> Array:
+    """The share (t, L) of residuals within the quantile of those of the other nine tenths."""
+    rows = np.flatnonzero(np.isfinite(outputs).all(axis=1))
+    residuals = np.abs(subject.Y - outputs)[rows]
+    inside = np.empty((len(LEVELS), *residuals.shape), dtype=bool)
+    for train, test in KFold(N_FOLDS, shuffle=True, random_state=0).split(residuals):
+        for i, level in enumerate(LEVELS):
+            half = np.array([residual_width(r, level) for r in residuals[train].T])
+            inside[i, test] = residuals[test] <= half
+    return np.asarray(inside.mean(axis=1).T)
+
+
 # One sentence in plain words, and a few figures beside it.
 
 
@@ -236,7 +252,7 @@ def regression_verdict(
 
 
 def interval_sentence(bars: Bars | None) -> str:
-    if bars is None or not bars.finite or bars.method != "plus":
+    if bars is None or not bars.finite or not bars.levels:
         return ""
     seen = bars.seen[0, bars.levels.index(COVERAGE)]
     return (
@@ -252,12 +268,14 @@ def modest_verdict(subject: Subject) -> str:
     text = f"{kind} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
     if subject.searched:
         text += f" Cross-validated: {best_error(subject)}."
+        nested = nested_error(subject)
+        text += f" Searched again without each sample: {nested}." if nested else ""
     return text
 
 
 def tiles(subject: Subject, quality: Any, bars: Bars | None) -> list[Tile]:
     """Figures for the top of the page."""
-    found = [*_quality_tiles(quality), *_bar_tiles(bars)]
+    found = [*_quality_tiles(quality), *_nested_tiles(subject), *_bar_tiles(bars)]
     kept, (n, D) = int(subject.state.support.any(axis=0).sum()), subject.shape
     found.append((thousands(kept), "features in use", f"of {thousands(D)} given"))
     dof = np.max(np.atleast_1d(subject.model.dof_))
@@ -282,11 +300,23 @@ def _quality_tiles(quality: Any) -> list[Tile]:
     ]
 
 
+def _nested_tiles(subject: Subject) -> list[Tile]:
+    """The error without the luck of choosing, where the search was run again for it."""
+    nested = nested_error(subject) if subject.searched else ""
+    if not nested:
+        return []
+    measure = measure_of(subject)
+    figure, _, error = nested.partition(", standard error ")
+    sign = "±" if measure.lower and not subject.classifies else ""
+    spread = f"{measure.name}, standard error {error}" if error else measure.name
+    return [(f"{sign}{figure}", "searched again without each sample", spread)]
+
+
 def _bar_tiles(bars: Bars | None) -> list[Tile]:
     if bars is None or not bars.finite or bars.lower.shape[1] > 1:
         return []
     how = "from out-of-fold residuals"
-    if bars.method == "plus":
+    if bars.levels:
         how = f"held {share(bars.seen[0, bars.levels.index(COVERAGE)], 0)} of observations"
     return [(f"±{number(bars.half)}", f"{share(COVERAGE, 0)} interval", how)]
 
@@ -307,7 +337,7 @@ class Contents:
 
     @property
     def outputs(self) -> Array | None:
-        """Out-of-fold outputs of the chosen cell, (n, t)."""
+        """Out-of-fold outputs of the chosen cell or the mixture, (n, t)."""
         return self.cells.fitted[self.cells.chosen].outputs
 
     @cached_property
@@ -321,7 +351,7 @@ class Contents:
         return np.sort(order[places])
 
     def cut(self, row: int) -> Array | None:
-        """Out-of-fold scores of a cell less their cut, which only the chosen one has learned."""
+        """Out-of-fold scores of a cell less their cut, which only the model has learned."""
         outputs = self.cells.fitted[row].outputs
         if outputs is None or row != self.cells.chosen:
             return outputs
@@ -364,7 +394,7 @@ def calibration(contents: Contents) -> list[list[dict[str, float]]]:
     if subject.classifies:
         scores = None if subject.y is None else contents.cut(contents.cells.chosen)
         return [] if scores is None else _class_calibration(scores, subject)
-    if bars is None or bars.method != "plus":
+    if bars is None or not bars.levels:
         return []
     n = subject.shape[0]
     curves = []

@@ -18,6 +18,7 @@ from skstretch.estimators import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
+from skstretch.estimators.choice import Part, parts
 from skstretch.estimators.state import State
 
 CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
@@ -66,6 +67,18 @@ class Subject:
     @property
     def searched(self) -> bool:
         return hasattr(self.model, "cv_results_")
+
+    @cached_property
+    def mixture(self) -> list[Part]:
+        """The cells of a mixture, the heaviest first; none where one cell is the model."""
+        return parts(self.model)
+
+    @property
+    def members(self) -> list[int]:
+        """The rows of ``cv_results_`` that the model is made of."""
+        if not self.mixture:
+            return [int(self.model.best_index_)]
+        return [part.row for part in self.mixture]
 
     @property
     def shape(self) -> tuple[int, int]:

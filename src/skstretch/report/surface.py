@@ -1,7 +1,7 @@
 """The search surface: every cell with its place, its error and its colour."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.types import Array, Index
-from skstretch.plots import penalty_places
+from skstretch.estimators.choice import family_name
 from skstretch.report.subject import Subject, short
 from skstretch.style import SHADES, count, number, plain, share, thousands
 
@@ -32,10 +32,20 @@ class Measure:
 
 
 def best_error(subject: Subject) -> str:
-    """The error of the chosen cell with its standard error, to first order, where it has one."""
-    measure, score = measure_of(subject), float(subject.model.best_score_)
-    text = f"{measure.name} {measure.write(measure.of_scores(np.array([score]))[0])}"
-    error = getattr(subject.model, "best_score_se_", np.nan) * measure.slope(score)
+    """The error of the model with its standard error, to first order, where it has one."""
+    return f"{measure_of(subject).name} {_error(subject, 'best_score_')}"
+
+
+def nested_error(subject: Subject) -> str:
+    """The error of a search that never saw the sample, where it is known; else nothing."""
+    known = np.isfinite(float(getattr(subject.model, "nested_score_", np.nan)))
+    return _error(subject, "nested_score_") if known else ""
+
+
+def _error(subject: Subject, attribute: str) -> str:
+    measure, score = measure_of(subject), float(getattr(subject.model, attribute))
+    text = measure.write(measure.of_scores(np.array([score]))[0])
+    error = getattr(subject.model, f"{attribute}se_", np.nan) * measure.slope(score)
     return text if not np.isfinite(error) else f"{text}, standard error {measure.write(error)}"
 
 
@@ -66,6 +76,12 @@ def measure_of(subject: Subject) -> Measure:
 
 LEVELS = SHADES
 MOST_CELLS = 2000
+AXES = {
+    "s": "strength s of the penalty, weak to strong",
+    "c": "c, from strong to weak penalty",
+}
+PATHS = "strength s of the penalty, weak to strong; rows of exact minimisers: along their own paths"
+ALONG = "place on the path of a row, from weak to strong penalty"
 
 
 @dataclass(frozen=True)
@@ -84,7 +100,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Surface:
-    """Cells of one density; rows are (a, k), columns strengths of the penalty."""
+    """Cells of one density, or of all where they are mixed.
+
+    Rows are (a, k), with the density where there are several; columns strengths of the penalty.
+    """
 
     cells: list[Cell]
     rows: list[str]
@@ -95,10 +114,10 @@ class Surface:
     best: str
     note: str
 
-    def ranked(self, ranks: Array, chosen: int) -> list[Cell]:
-        """Usable cells, the chosen one first, then from the best on."""
+    def ranked(self, ranks: Array, chosen: Sequence[int]) -> list[Cell]:
+        """Usable cells, those of the model first, then from the best on."""
         usable = [cell for cell in self.cells if cell.level >= 0]
-        return sorted(usable, key=lambda cell: (cell.index != chosen, ranks[cell.index]))
+        return sorted(usable, key=lambda cell: (cell.index not in chosen, ranks[cell.index]))
 
 
 def same_density(values: Any, density: Any) -> Index:
@@ -108,50 +127,67 @@ def same_density(values: Any, density: Any) -> Index:
 
 
 def surface_of(subject: Subject) -> Surface:
-    """The surface at the chosen density."""
+    """The surface at the chosen density; of a mixture with the families of all densities."""
     model, results = subject.model, subject.model.cv_results_
-    rows = same_density(results["param_density"], model.density_)
-    rows, note = _bounded(rows, results, model)
+    every = np.arange(len(results["usable"]))
+    rows = every if subject.mixture else same_density(results["param_density"], model.density_)
+    rows, note = _bounded(rows, results, subject)
     measure = measure_of(subject)
     errors = measure.of_scores(results["mean_test_score"])
     levels, poor = _levels(errors[rows], results["usable"][rows], measure)
-    pairs = list(
-        dict.fromkeys(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
-    )
-    name = "s" if isinstance(model.c_grid, str) else "c"
-    strengths, places = penalty_places(results, rows, name)
+    names = [_row_names(subject, row) for row in rows.tolist()]
+    families = list(dict.fromkeys(family for family, _ in names))
+    lines = np.array([families.index(family) for family, _ in names])
+    places, columns, title = _columns(results, rows, lines, isinstance(model.c_grid, str))
     cells = []
-    for row, level, place in zip(rows.tolist(), levels.tolist(), places.tolist(), strict=True):
-        pair = results["param_a"][row], results["param_k"][row]
-        words = _words(results, row, measure, errors[row], subject.model.quadrant == "identity")
-        within = bool(results["within_1se"][row])
-        cells.append(Cell(row, pairs.index(pair), place, float(errors[row]), level, within, *words))
-    title = (
-        "strength s of the penalty, weak to strong"
-        if name == "s"
-        else "c, from strong to weak penalty"
-    )
+    for i, row in enumerate(rows.tolist()):
+        words = _words(results, row, measure, errors[row], names[i][1])
+        within, error = bool(results["within_1se"][row]), float(errors[row])
+        place = int(lines[i]), int(places[i])
+        cells.append(Cell(row, *place, error, int(levels[i]), within, *words))
     best = float(np.nanmin(errors[rows]) if measure.lower else np.nanmax(errors[rows]))
-    identity = subject.model.quadrant == "identity"
-    return Surface(
-        cells,
-        [_row_name(a, k, identity) for a, k in pairs],
-        _column_names(strengths),
-        title,
-        measure,
-        *_legend(errors[rows], poor, best, measure),
-        note,
-    )
+    legend = _legend(errors[rows], poor, best, measure)
+    return Surface(cells, families, columns, title, measure, *legend, note)
 
 
-def _bounded(rows: Index, results: Any, model: Any) -> tuple[Index, str]:
+def _columns(
+    results: Any, rows: Index, lines: Index, automatic: bool
+) -> tuple[Index, list[str], str]:
+    """Columns of cells by their strength, with names and a title.
+
+    Exact minimisers have a path of their own in place of common strengths: it is spread evenly,
+    from weak to strong, over the columns of the others.
+    """
+    axis = "s" if automatic else "c"
+    strengths = results[f"param_{axis}"][rows]
+    known = np.unique(strengths[np.isfinite(strengths) | (axis == "c")])
+    own = [np.flatnonzero((lines == line) & np.isnan(strengths)) for line in np.unique(lines)]
+    own = [path for path in own if path.size]
+    places = np.searchsorted(known, strengths)
+    if not own:
+        return places, _column_names(known), AXES[axis]
+    longest = max(path.size for path in own)
+    title, width = PATHS if known.size else ALONG, max(known.size, longest)
+    if known.size < longest:  # the places of a path are all that there is to say
+        title, names = ALONG, [str(place + 1) for place in range(width)]
+    else:
+        names = _column_names(known)
+    for path in own:
+        weakest_first = path[np.argsort(-results["param_c"][rows][path], kind="stable")]
+        steps = np.linspace(0, width - 1, path.size) if path.size > 1 else np.zeros(1)
+        places[weakest_first] = np.rint(steps).astype(int)
+    return places, names, title
+
+
+def _bounded(rows: Index, results: Any, subject: Subject) -> tuple[Index, str]:
     """At most MOST_CELLS cells: those of the chosen a, then the best."""
     total = rows.size
-    if total > MOST_CELLS:
-        rows = rows[results["param_a"][rows] == model.a_]
+    if total > MOST_CELLS and not subject.mixture:
+        rows = rows[results["param_a"][rows] == subject.model.a_]
     if rows.size > MOST_CELLS:
         order = np.argsort(results["rank_test_score"][rows], kind="stable")
-        rows = np.sort(np.union1d(rows[order[: MOST_CELLS - 1]], [model.best_index_]))
+        members = subject.members
+        rows = np.union1d(rows[order[: MOST_CELLS - len(members)]], members)
     note = (
         ""
         if rows.size == total
@@ -195,10 +231,16 @@ def _legend(errors: Array, poor: float, best: float, measure: Measure) -> tuple[
     return low, f"{measure.write(best)}, the best"
 
 
-def _row_name(a: float, k: float, identity: bool) -> str:
-    if identity:
-        return f"k = {plain(k)}"
-    return "a = 0, linear" if a == 0 and k == 2 else f"a = {plain(a)}, k = {plain(k)}"
+def _row_names(subject: Subject, row: int) -> tuple[str, str]:
+    """The family of a cell: short beside the surface, and in the words of a mixture's table."""
+    results, identity = subject.model.cv_results_, subject.model.quadrant == "identity"
+    a, k = float(results["param_a"][row]), float(results["param_k"][row])
+    if not subject.mixture:
+        form = "a = 0, linear" if a == 0 and k == 2 else f"a = {plain(a)}, k = {plain(k)}"
+        return (f"k = {plain(k)}",) * 2 if identity else (form, form)
+    name = family_name(a, k, results["param_density"][row], subject.shape[1], identity)
+    short_name = name.replace("minimiser with ", "").replace("stretching with ", "")
+    return short_name.replace(" of the features", ""), name
 
 
 def _column_names(strengths: Array) -> list[str]:
@@ -215,11 +257,8 @@ def _column_name(strength: float) -> str:
     return re.sub(r"e([+-])0*", lambda m: "e" + m[1].strip("+"), text).replace("-", "−")
 
 
-def _words(
-    results: Any, row: int, measure: Measure, error: float, identity: bool
-) -> tuple[str, str]:
-    a, k, c = (results[f"param_{name}"][row] for name in ("a", "k", "c"))
-    name = f"{_row_name(a, k, identity)}, c = {number(c, 2)}"
+def _words(results: Any, row: int, measure: Measure, error: float, family: str) -> tuple[str, str]:
+    name = f"{family}, c = {number(results['param_c'][row], 2)}"
     if not results["usable"][row]:
         return name, f"{name}: not usable, {results['reason'][row]}"
     features = round(float(results["n_features"][row]))
@@ -249,7 +288,7 @@ def density_curve(subject: Subject) -> list[dict[str, Any]]:
                 "error": float(errors[best]),
                 "written": measure.write(errors[best]),
                 "within": bool(results["within_1se"][rows].any()),
-                "chosen": bool(subject.model.best_index_ in rows),
+                "chosen": bool(np.isin(subject.members, rows).any()),
             }
         )
     return sorted(points, key=lambda point: point["features"])

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.stretch import keep_count
-from skstretch.estimators.choice import choice
-from skstretch.report.cells import MOST_OUTPUTS
+from skstretch.estimators.choice import choice, shares_in_words, shuffles_in_words
+from skstretch.report.cells import MIXTURE, MOST_OUTPUTS
 from skstretch.report.quality import Contents, tiles
 from skstretch.report.subject import Subject, fingerprint, short
-from skstretch.report.surface import best_error
+from skstretch.report.surface import best_error, measure_of, nested_error
 from skstretch.style import count, near_one, number, plain, share, thousands
 
 # The box of numbers at the foot of a report.
@@ -34,14 +34,11 @@ PACKAGES = ("skstretch", "numpy", "scipy", "scikit-learn", "altair", "vl-convert
 def numbers_of(subject: Subject) -> list[tuple[str, str]]:
     """Names and values, all as text."""
     model, (n, D) = subject.model, subject.shape
-    cell = subject.cell
     rows = [
         ("model", type(model).__name__),
         ("data", f"{count(n, 'sample')} × {count(D, 'feature')}"),
         ("fingerprint of the data", _fingerprint(subject)),
-        *_transform(model, cell),
-        ("c", number(cell["c"], 4)),
-        ("density", _density(cell["density"])),
+        *_cell_rows(subject),
         ("degrees of freedom", _joined(model.dof_)),
         ("space", str(model.space_)),
         ("solver", ", ".join(dict.fromkeys(map(str, np.atleast_1d(model.solver_))))),
@@ -51,6 +48,18 @@ def numbers_of(subject: Subject) -> list[tuple[str, str]]:
     if subject.seconds is not None:
         rows.append(("time of the fit", f"{number(subject.seconds)} s"))
     return [*rows, ("versions", _versions())]
+
+
+def _cell_rows(subject: Subject) -> list[tuple[str, str]]:
+    """The parameters of the one cell in use, or how many are mixed."""
+    if subject.mixture:
+        return [("mixture", f"{count(len(subject.mixture), 'cell')}, in the table of the mixture")]
+    cell = subject.cell
+    return [
+        *_transform(subject.model, cell),
+        ("c", number(cell["c"], 4)),
+        ("density", _density(cell["density"])),
+    ]
 
 
 def _transform(model: Any, cell: dict[str, Any]) -> list[tuple[str, str]]:
@@ -71,6 +80,7 @@ def _search_rows(subject: Subject) -> list[tuple[str, str]]:
     return [
         ("search", f"{count(total, 'cell')}, {thousands(usable)} of them usable"),
         ("cross-validated", best_error(subject)),
+        *([("without each sample", nested)] if (nested := nested_error(subject)) else []),
         ("rule", str(model.rule)),
         ("cross-validation", _cv(model, subject.shape[1])),
         ("scoring", _scoring(model)),
@@ -86,7 +96,10 @@ def _cv(model: Any, n_features: int) -> str:
     """The folds in words; of a loaded model those of its fit, which a file holds as text."""
     if model.cv is None and "cv" not in getattr(model, "not_stored_", {}):
         densities = model.cv_results_["param_density"]
+        automatic = isinstance(model.density_grid, str)
         selects = any(keep_count(density, n_features) < n_features for density in densities)
+        if selects and automatic:
+            return "exact leave-one-out, ten folds where features are selected"
         return "exact ten folds" if selects else "exact leave-one-out"
     if isinstance(model.cv, int):
         return f"exact {model.cv} folds"
@@ -147,10 +160,12 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "choice": choice(subject.model).replace(" = ", "\u00a0=\u00a0"),
         "tiles": tiles(subject, contents.quality or [], contents.bars),
         "missing": _missing(contents),
+        "mixture": _mixture(subject),
+        "null": shuffles_in_words(subject.model),
         "charts": set(data["specs"]),
         "surface": _surface(contents, data),
         "cells": _options(contents),
-        "chosen_text": _chosen_text(contents),
+        "chosen_text": own_text(contents),
         "note": data["fits"][str(data["chosen"])]["notes"][0],
         "outputs": data["outputs"],
         "output_noun": "Class" if subject.classifies else "Target",
@@ -167,6 +182,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
 def _missing(contents: Contents) -> list[str]:
     """What is not on the page, and how to get it."""
     subject, found = contents.subject, []
+    own = "mixture" if subject.mixture else "chosen cell"
     if subject.y is None:
         found.append(
             "The observed values were not at hand, so the page has no out-of-fold fit and no "
@@ -174,11 +190,11 @@ def _missing(contents: Contents) -> list[str]:
         )
     elif subject.X is None:
         found.append(
-            "The features of the training data were not at hand, so only the chosen cell is shown "
+            f"The features of the training data were not at hand, so only the {own} is shown "
             f"in full, and there are no jackknife+ intervals. {HOW}"
         )
     elif contents.cells.known.why:
-        found.append(f"Only the chosen cell is shown in full: {contents.cells.known.why}.")
+        found.append(f"Only the {own} is shown in full: {contents.cells.known.why}.")
     if len(subject.outputs) > MOST_OUTPUTS:
         found.append(
             f"Shown are the first {MOST_OUTPUTS} of {count(len(subject.outputs), 'output')}."
@@ -191,28 +207,57 @@ def _missing(contents: Contents) -> list[str]:
     return found
 
 
+def _mixture(subject: Subject) -> Context | None:
+    """The cells of a mixture with their shares, the heaviest first."""
+    if not subject.mixture:
+        return None
+    measure = measure_of(subject)
+    rows = []
+    for part in subject.mixture:
+        error = measure.write(measure.of_scores(np.array([part.score]))[0])
+        rows.append((part.name, share(part.share), number(part.c), error))
+    own = _flat_error(subject)
+    return {"rows": rows, "measure": measure.name, "error": own, "several": _own_shares(subject)}
+
+
+def _flat_error(subject: Subject) -> str:
+    measure = measure_of(subject)
+    return measure.write(measure.of_scores(np.array([float(subject.model.best_score_)]))[0])
+
+
+def _own_shares(subject: Subject) -> bool:
+    """Whether several targets mix on their own, so that shares are means over them."""
+    return bool(np.ndim(subject.model.weights_["weight"]) > 1)
+
+
 def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
     surface = contents.surface
     if surface is None:
         return None
     within = sum(cell.within for cell in surface.cells)
     ranks = contents.subject.model.cv_results_["rank_test_score"]
-    best = surface.ranked(ranks, contents.cells.chosen)[:20]
+    subject = contents.subject
+    best = surface.ranked(ranks, [] if subject.mixture else subject.members)[:20]
+    members = set(subject.members)
     return {
         "best": surface.best,
         "poor": surface.poor,
         "note": surface.note,
+        "flattered": _flattered(subject),
         "shows": "see its model" if len(contents.cells.fitted) > 1 else "read its numbers",
         "measure": surface.measure.name,
         "better": surface.measure.better,
         "count": count(len(surface.cells), "cell"),
         "alike": _alike(within, len(surface.cells)),
         "unusable": sum(cell.level < 0 for cell in surface.cells),
-        "rows": [(cell.name, surface.measure.write(cell.error), cell.within) for cell in best],
+        "rows": [
+            (cell.name, surface.measure.write(cell.error), cell.within, cell.index in members)
+            for cell in best
+        ],
         "alt": (
             f"Heat map of {surface.measure.name} over {len(surface.rows)} rows of a and k and "
-            f"{len(surface.columns)} strengths of the penalty. The chosen cell: "
-            f"{_chosen_text(contents)}. {_alike(within, len(surface.cells))}."
+            f"{len(surface.columns)} strengths of the penalty. {data['own'][0]}: "
+            f"{own_text(contents)}. {_alike(within, len(surface.cells))}."
         ),
     }
 
@@ -229,7 +274,20 @@ def _alike(within: int, total: int) -> str:
     )
 
 
-def _chosen_text(contents: Contents) -> str:
+def _flattered(subject: Subject) -> str:
+    """What choosing or mixing has done to the error that was looked at."""
+    if subject.mixture:
+        text = "The error of the mixture is slightly flattered: its weights were found from it."
+    else:
+        text = "The error of the chosen cell is slightly flattered by having been chosen."
+    nested = nested_error(subject)
+    return f"{text} Searched again without each sample: {nested}." if nested else text
+
+
+def own_text(contents: Contents) -> str:
+    """The model in a few words: its cell, or the cells that are mixed."""
+    if contents.subject.mixture:
+        return shares_in_words(contents.subject.mixture)
     if contents.surface is None:
         cell = contents.subject.cell
         return ", ".join(f"{name} = {number(value)}" for name, value in cell.items())
@@ -243,6 +301,9 @@ def _options(contents: Contents) -> list[tuple[int, str]]:
         return []
     found = []
     for row in contents.cells.fitted:
+        if row == MIXTURE:
+            found.append((row, f"the mixture ({_flat_error(contents.subject)})"))
+            continue
         cell = next(c for c in surface.cells if c.index == row)
         mark = "chosen: " if row == contents.cells.chosen else ""
         found.append((row, f"{mark}{cell.name} ({surface.measure.write(cell.error)})"))
@@ -281,8 +342,9 @@ def _fit_caption(contents: Contents) -> str:
             "the tenth of the samples to which it belongs; marked are observations outside theirs."
         )
     else:
+        own = "mixture" if contents.subject.mixture else "chosen cell"
         text += (
-            "Bars of the chosen cell reach to the 90\u00a0% quantile of the out-of-fold residuals; "
+            f"Bars of the {own} reach to the 90\u00a0% quantile of the out-of-fold residuals; "
             "marked are observations outside theirs."
         )
     shown = len(contents.shown)
@@ -290,6 +352,15 @@ def _fit_caption(contents: Contents) -> str:
 
 
 def _calibration_caption(contents: Contents) -> str:
+    if not contents.subject.classifies and contents.subject.mixture:
+        return (
+            "Intervals that reach to a quantile of the mixture's out-of-fold residuals were asked "
+            "to hold a share of new observations; the points show the share that those of nine "
+            "tenths of the samples held in the other tenth, with one set of weights for all. On "
+            "the dashed line both agree; below it intervals are too narrow. Bars: 90\u00a0% "
+            "interval of the share. (predict_interval gives jackknife+ of the mixture, for which "
+            "every cell would have to be fitted without each tenth.)"
+        )
     if not contents.subject.classifies:
         return (
             "Jackknife+ intervals were asked to hold a share of new observations; the points show "

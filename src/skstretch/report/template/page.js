@@ -83,13 +83,14 @@
 
   const place = (index) => (cells.has(index) ? [cells.get(index)] : []);
   const sources = {
-    surface: { cells: () => data.cells, chosen: () => place(data.chosen), picked: () => place(state.cell) },
+    surface: { cells: () => data.cells, chosen: () => data.framed.flatMap(place), picked: () => place(state.cell) },
     density: { density: () => data.density },
     fit: { points, diagonal },
     roc: { curves },
     confusion: { confusion },
     top: { top: () => topRows().slice(0, data.bars) },
     profile: { profile: profileRows },
+    null: { null: () => data.null, own: () => data.statistic },
     calibration: { calibration: () => data.calibration[Math.min(state.output, data.calibration.length - 1)] ?? [] },
   };
 
@@ -138,10 +139,10 @@
     const note = one
       ? one.notes[Math.min(state.output, one.notes.length - 1)] + (one.notes.length > 1 ? several : "")
       : "This cell was not fitted again: its coefficients are not in this file.";
-    byId("cell-name").textContent = own ? "Chosen cell" : "Picked cell";
-    if (cell) byId("cell-text").textContent = cell.text;
+    byId("cell-name").textContent = own ? data.own[0] : "Picked cell";
+    byId("cell-text").textContent = own ? data.own[1] : cell.text;
     byId("live").textContent = note;
-    const name = cell ? cell.name : "the model";
+    const name = cell ? cell.name : data.framed.length > 1 ? "the mixture" : "the model";
     const labels = {
       fit: `Observed values against out-of-fold predictions of ${name}: ${note}`,
       roc: `ROC curves of out-of-fold scores of ${name}: ${note}`,
@@ -165,7 +166,7 @@
   };
 
   const pick = (index) => {
-    if (index === state.cell || !cells.has(index)) return;
+    if (index === state.cell || !(cells.has(index) || index === data.chosen)) return;
     state.cell = index;
     show();
   };
@@ -176,6 +177,8 @@
     const step = steps[event.key];
     if (!step || event.altKey || event.ctrlKey || event.metaKey) return undefined;
     event.preventDefault();
+    // a mixture has no place of its own: its heaviest cell is where keys start
+    if (!cells.has(state.cell)) return pick(data.framed[0]);
     const [row, column] = cells.get(state.cell).at;
     const ahead = data.cells.filter((cell) => {
       const down = cell.at[0] - row, right = cell.at[1] - column;
