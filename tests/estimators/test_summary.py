@@ -1,7 +1,9 @@
 """A fitted model in sentences, as a table, and in a notebook."""
 
 import builtins
+import copy
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,10 +20,11 @@ from skstretch import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
+from skstretch.estimators.choice import beside_ridge, family_name, fewer_features, parts
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.style import number, share
 
-GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 0.1, 1.0)}
+GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 0.1, 1.0), "rule": "guarded"}
 
 
 def fitted(model, X, y, **keywords):
@@ -47,7 +50,10 @@ def test_ridge_was_chosen_and_why(diabetes):
     model, X, y = diabetes
     title, choice, error, effects = str(model.summary()).split("\n", 3)
     assert title == "StretchyRegressorCV: 442 samples, 10 features"
-    assert choice.startswith("Ridge was chosen (a = 0, the linear limit, c = 0.100): nothing else ")
+    assert choice.startswith(
+        "Ridge was chosen (a = 0, the linear limit, c = 0.100): it is the best at a = 0, and "
+        "nothing else "
+    )
     results = model.cv_results_
     other = np.where(results["param_a"] != 0, results["loss_above_chosen"], np.inf)
     row = int(np.argmin(other))
@@ -70,11 +76,23 @@ def test_ridge_was_chosen_and_why(diabetes):
     assert f"{number(abs(model.slope_[strongest]))} per unit" in effects
 
 
-def test_another_form_was_chosen_and_why():
-    model = fitted(StretchyRegressorCV(a_grid=(-0.5, 0.0), **GRID), *curved(0.1))
+@pytest.mark.parametrize(
+    ("k_grid", "rival"),
+    [
+        ((2.0,), "ridge by more than two standard errors; the best ridge: c = "),
+        (
+            (1.25, 2.0),
+            "every linear model by more than two standard errors; the best of these: exact "
+            "minimiser with k = 1.25, c = ",
+        ),
+    ],
+)
+def test_another_form_was_chosen_and_why(k_grid, rival):
+    grid = GRID | {"a_grid": (-0.5, 0.0), "k_grid": k_grid}
+    model = fitted(StretchyRegressorCV(**grid), *curved(0.1))
     words = model.summary().choice
     assert words.startswith(f"Stretching was chosen (a = −0.5, k = {model.k_:g}, c = ")
-    assert "it is better than ridge by more than two standard errors; the best ridge: c = " in words
+    assert f"it is better than {rival}" in words
     margin = float(words.rpartition("worse by ")[2].split()[0])
     assert margin > 2
 
@@ -83,9 +101,12 @@ def test_another_form_was_chosen_and_why():
     ("parameters", "words"),
     [
         ({"rule": "1se"}, "it is the simplest of "),
-        ({"rule": "best"}, "it is the best of 9 cells; closest: "),
-        ({"a_grid": (0.0,), "rule": "guarded"}, "it is the best of 3 cells; closest: ridge, c = "),
-        ({"a_grid": (0.0,), "c_grid": (1.0,)}, "it was the only cell to choose from."),
+        ({"rule": "best"}, "it is the best of 12 cells; closest: "),
+        ({"a_grid": (0.0,), "k_grid": (2.0,)}, "it is the best of 3 cells; closest: ridge, c = "),
+        (
+            {"a_grid": (0,), "k_grid": (2,), "c_grid": (1.0,)},
+            "it was the only cell to choose from.",
+        ),
         ({"quadrant": "identity"}, "k = "),
     ],
 )
@@ -210,3 +231,153 @@ def test_batches_and_several_targets():
 def test_not_fitted():
     with pytest.raises(NotFittedError):
         StretchyRegressorCV().summary()
+
+
+# Mixtures and exact minimisers.
+
+
+def sparse_truth(n=40, D=120):
+    """Three of many features matter."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, D))
+    return X, X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    X, y = sparse_truth()
+    return fitted(StretchyRegressorCV(), X, y), X, y
+
+
+def test_a_mixture_tells_its_cells_and_their_shares(mixture):
+    model, _, _ = mixture
+    assert len(model.weights_["row"]) > 1
+    words = model.summary().choice
+    assert words.startswith(f"A mixture of {len(model.weights_['row'])} cells was made (")
+    heaviest = share(model.weights_["weight"][0], 0)
+    assert f"({heaviest} exact minimiser with k = {model.k_:g}; " in words
+    shares = [part.share for part in parts(model)]
+    np.testing.assert_allclose(sum(shares), 1.0)
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_a_mixture_beside_ridge(mixture):
+    model, X, y = mixture
+    results = model.cv_results_
+    # 1.0 is a share and means all features, 30 is a number of them
+    whole = np.array([isinstance(density, float) for density in results["param_density"]])
+    ridge = (results["param_a"] == 0) & (results["param_k"] == 2) & whole
+    row = int(np.argmin(np.where(ridge, results["loss_above_chosen"], np.inf)))
+    literal = fitted(
+        StretchyRegressorCV((0.0,), (2.0,), (results["param_c"][row],), rule="best"), X, y
+    )
+    differences = (y - literal.cv_predictions_) ** 2 - (y - model.cv_predictions_) ** 2
+    margin = differences.mean() / (differences.std() / np.sqrt(len(y)))
+    assert margin > 2
+    figures = f"{number(-literal.best_score_)} against {number(-model.best_score_)}"
+    assert (
+        f"ridge alone is worse by {margin:.1f} standard errors (mean squared error {figures})"
+        in model.summary().choice
+    )
+
+
+def test_a_mixture_that_ridge_equals(diabetes):
+    _, X, y = diabetes
+    model = fitted(StretchyRegressorCV(c_grid=(0.01, 0.1, 1.0)), X, y)
+    margin = beside_ridge(model)
+    assert "ridge alone " in margin
+    assert "may be chance" in margin or "does as well" in margin
+    alone = fitted(StretchyRegressorCV((-0.2,), c_grid=(0.01, 0.1, 1.0)), X, y)
+    assert "ridge alone was not tried; fewer features were not tried." in alone.summary().choice
+
+
+def test_whether_fewer_features_would_do(mixture, diabetes):
+    model, _, _ = mixture
+    results = model.cv_results_
+    some = np.array([density == 30 for density in results["param_density"]])
+    row = int(np.argmin(np.where(some, results["loss_above_chosen"], np.inf)))
+    margin = results["loss_above_chosen"][row] / results["loss_above_chosen_se"][row]
+    assert margin > 1
+    assert fewer_features(model) == (
+        f"fewer features would not do as well (30: worse by {margin:.1f} standard errors)"
+    )
+    X, y = sparse_truth(60, 8)
+    easy = fitted(StretchyRegressorCV(density_grid=(1.0, 2, 3, 4)), X, y)
+    assert fewer_features(easy) == "3 of 8 features would do as well (within one standard error)"
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ((0.0, 2.0), "ridge"),
+        ((0.0, 1.25), "exact minimiser with k = 1.25"),
+        ((-0.2, 1.5), "stretching with a = −0.2, k = 1.5"),
+        ((0.0, 2.0, 30, 700), "ridge on 30 features"),
+        ((0.0, 2.0, 0.1, 700), "ridge on 10\u00a0% of the features"),
+        ((0.0, 2.0, 1.0, 700), "ridge"),
+        ((1.0, 1.5, 1.0, 700, True), "stretching with k = 1.5"),
+    ],
+)
+def test_names_of_families(cell, words):
+    assert family_name(*cell) == words
+
+
+@pytest.mark.parametrize("search", [True, False])
+def test_one_exact_minimiser_has_its_name_and_certificate(search):
+    X, y = sparse_truth()
+    grid = {"a_grid": (0.0,), "k_grid": (1.25,), "c_grid": (0.1, 1.0), "rule": "best"}
+    model = fitted(StretchyRegressorCV(**grid), X, y)
+    if not search:
+        model = StretchyRegressor(a=0.0, k=1.25, c=model.c_).fit(X, y)
+    words = model.summary().choice
+    form = "was chosen" if search else "was asked for"
+    assert words.startswith(f"The exact minimiser {form} (a = 0, k = 1.25, c = ")
+    bound = max(np.max(model.dual_gap_), np.finfo(float).eps)
+    assert words.endswith(f" Its objective is the least but for a share of {number(bound, 1)}.")
+    if search:
+        assert "closest: exact minimiser with k = 1.25, c = " in words
+
+
+def test_classes_are_mixed_too():
+    X, y = sparse_truth()
+    model = fitted(StretchyClassifierCV(), X, np.where(y > 0, "high", "low"))
+    words = model.summary().choice
+    assert words.startswith("A mixture of ")
+    assert f" against {share(-model.best_score_)})" in words or " of both)" in words
+
+
+def test_several_targets_have_mean_shares():
+    X, y = sparse_truth(40, 6)
+    model = fitted(StretchyRegressorCV(c_grid=(0.01, 1.0)), X, np.column_stack([y, y**2, X[:, 5]]))
+    assert np.ndim(model.weights_["weight"]) == 2
+    np.testing.assert_allclose(sum(part.share for part in parts(model)), 1.0)
+    assert "A mixture of " in model.summary().choice
+
+
+def test_held_out_errors_of_a_mixture_are_its_own(mixture):
+    model, _, y = mixture
+    root = np.sqrt(np.mean((y - model.cv_predictions_) ** 2))
+    assert f"typical error of ±{number(root)} on samples" in model.summary().error
+
+
+def test_nested_score_and_shuffles_where_there_are_some(mixture):
+    model = copy.copy(mixture[0])
+    assert "searched again" not in model.summary().error
+    assert "shuffled" not in model.summary().error
+    model.nested_score_, model.nested_score_se_ = -0.5678, 0.1234
+    null = np.linspace(-2, -1, 1000)
+    model.permutation_ = SimpleNamespace(
+        pvalue=1 / 1001, statistic=model.best_score_, null_distribution=null
+    )
+    error = model.summary().error
+    assert "; searched again without each sample: 0.568 ± 0.123. " in error
+    assert error.endswith("does as well with p = 0.001 (1\u202f000 shuffles).")
+    model.nested_score_ = np.nan
+    assert "searched again" not in model.summary().error
+
+
+def test_notebooks_show_the_cells_of_a_mixture(mixture):
+    shown = mixture[0].summary()._repr_html_()
+    for part in parts(mixture[0]):
+        assert f"{part.name}</td>" in shown
+        assert f"{share(part.share)}</td>" in shown

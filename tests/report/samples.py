@@ -15,7 +15,7 @@ from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.report import write_report
 
-GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 1.0, 100.0)}
+GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 1.0, 100.0), "rule": "guarded"}
 EVIL = "<script>alert(1)</script>"
 NAMES = [
     EVIL, "</script><b>", "a.b[0]['c']", 'quo"te', "it's", "&amp;", "back\\slash", "${x}",
@@ -80,6 +80,31 @@ def three_targets():
     X = rng.normal(size=(30, 10))
     Y = np.column_stack([X[:, 0], X[:, 1] + 0.2 * rng.normal(size=30), rng.normal(size=30)])
     return quietly(StretchyRegressorCV(**GRID), X, Y), X, Y
+
+
+@functools.cache
+def mixture():
+    """Several cells make one model, some of them on 30 of the features."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 64))
+    y = X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=40)
+    X = pd.DataFrame(X, columns=[f"f{j}" for j in range(64)])
+    return quietly(StretchyRegressorCV(), X, pd.Series(y, name="yield")), X, y
+
+
+@functools.cache
+def mixed_classes():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(50, 20))
+    y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=50) > 0, "high", "low")
+    return quietly(StretchyClassifierCV(c_grid=(0.01, 1.0, 100.0)), X, y), X, y
+
+
+@functools.cache
+def mixed_targets():
+    """Every target has weights of its own."""
+    _, X, Y = three_targets()
+    return quietly(StretchyRegressorCV(c_grid=(0.01, 1.0)), X, Y), X, Y
 
 
 def page(sample, folder, **options):

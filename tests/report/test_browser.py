@@ -12,6 +12,8 @@ from tests.report.samples import (
     EVIL,
     GRID,
     data_of,
+    mixed_classes,
+    mixture,
     quietly,
     regression,
     spectra,
@@ -19,13 +21,15 @@ from tests.report.samples import (
     three_classes,
     three_targets,
     two_classes,
-)  # fmt: skip
+)
 
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-SAMPLES = [regression, spectra, two_classes, three_classes, three_targets]
+SAMPLES = [
+    regression, spectra, two_classes, three_classes, three_targets, mixture, mixed_classes,
+]  # fmt: skip
 STEPS = {"ArrowUp": (-1, 0), "ArrowDown": (1, 0), "ArrowLeft": (0, -1), "ArrowRight": (0, 1)}
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 
@@ -300,3 +304,18 @@ def test_large_report_opens_within_two_seconds(browser, tmp_path):
         found = opened.session.send("Performance.getMetrics")["metrics"]
         spent = next(one["value"] for one in found if one["name"] == "TaskDuration")
         assert 0.01 < spent < 2.0
+
+
+def test_from_the_mixture_to_its_cells_and_back(visit):
+    model, _, _ = mixture()
+    with visit(mixture) as opened:
+        before = opened.panels()
+        assert before[-1] == "The mixture"
+        opened.page.focus("#chart-surface")
+        opened.page.keyboard.press("ArrowLeft")
+        opened.wait_for(model.best_index_)
+        assert opened.panels()[-1] == "Picked cell"
+        assert opened.chart("top") != before[1]
+        opened.page.click("#back")
+        opened.wait_for(-1)
+        assert opened.panels() == before

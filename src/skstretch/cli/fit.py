@@ -55,10 +55,15 @@ def fit(
     ] = None,
     a: Annotated[
         str | None,
-        typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is plain ridge."),
+        typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is linear."),
     ] = None,
     density: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Shares of features to keep, say 0.1,1.")
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Shares of features to keep, say 0.1,1. By default all, and a mix also tries 30 "
+            "and 100 features.",
+        ),
     ] = None,
     keep: Annotated[
         str | None, typer.Option(metavar="N", help="Numbers of features to keep, say 20 or 20,100.")
@@ -66,10 +71,11 @@ def fit(
     rule: Annotated[
         options.RuleName,
         typer.Option(
-            help="best: the least error; guarded: plain ridge unless clearly beaten; 1se: the "
-            "simplest within one standard error of the best."
+            help="mix: a weighted mean of the best cells of all families; guarded: the best linear "
+            "cell unless clearly beaten; best: the least error; 1se: the simplest within one "
+            "standard error of the best."
         ),
-    ] = options.RuleName.GUARDED,
+    ] = options.RuleName.MIX,
     weights: Annotated[
         str | None,
         typer.Option(metavar="COL", help="A weight for each row.", autocompletion=columns),
@@ -91,7 +97,7 @@ def fit(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Learn from DATA, choose a, k, c and density by exact cross-validation, save the model."""
+    """Learn from DATA, choose or mix a, k, c and density by exact cross-validation, and save it."""
     import skstretch
     from skstretch.cli import summary
     from skstretch.cli.learning import Plan, cross_validated, searched
@@ -110,7 +116,7 @@ def fit(
         raise DataError("--intervals is for regression: classes have probabilities instead.")
     model, seconds = searched(problem, plan, talk)
     found = summary.facts(
-        model, problem, cross_validated(model, problem), plan.folds_named(problem), seconds
+        model, problem, cross_validated(model, problem), plan.folds_named(problem, model), seconds
     )
     facts: dict[str, Any] = {"target": problem.target, "seconds": seconds}
     if cv is not None and problem.groups is None:

@@ -38,7 +38,7 @@ def inspect(
 
 def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[str, Any]:
     from skstretch.cli.models import origin_of
-    from skstretch.cli.summary import chosen, features_used, numerics
+    from skstretch.cli.summary import chosen, features_used, honest, mixture, numerics
     from skstretch.estimators.summary import strongest
 
     origin = origin_of(path)
@@ -56,6 +56,8 @@ def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[st
         "features": header["n_features"],
         "features_used": features_used(loaded),
         **chosen(loaded),
+        **mixture(loaded),
+        **honest(loaded),
         **numerics(loaded),
         "cv": origin.cv,
         "seconds_fitting": origin.seconds,
@@ -83,7 +85,15 @@ def _intervals(header: dict[str, Any]) -> str:
 
 def _page(found: dict[str, Any]) -> Any:
     from skstretch.cli.learning import BALANCED, SQUARED
-    from skstretch.cli.summary import chosen_words, classes_words, grid, numerics_words, size_words
+    from skstretch.cli.summary import (
+        chosen_words,
+        classes_words,
+        grid,
+        mixture_lines,
+        nested_words,
+        numerics_words,
+        size_words,
+    )
 
     table = grid()
     score = ""
@@ -96,7 +106,7 @@ def _page(found: dict[str, Any]) -> Any:
         "model": f"{found['class']} ({found['task']}{_of(found['target'])})",
         "classes": classes_words([str(name) for name in found.get("classes", [])]),
         "data": size_words(found),
-        "chosen": chosen_words(found),
+        "mixed" if "mixture" in found else "chosen": chosen_words(found),
         "cross-validated": score,
         "numerics": numerics_words(found),
         "time": "" if (spent := found["seconds_fitting"]) is None else f"{spent:.2f} s to fit",
@@ -104,9 +114,15 @@ def _page(found: dict[str, Any]) -> Any:
         "written by": ", ".join(f"{name} {value}" for name, value in found["versions"].items()),
         "notes": "; ".join(_notes(found)),
     }
+    below = {
+        "mixed": mixture_lines(found),
+        "cross-validated": [nested_words(found)] if "nested_error" in found else [],
+    }
     for label, text in rows.items():
         if text:
             table.add_row(label, cell(text))
+        for line in below.get(label, []):
+            table.add_row("", cell(line))
     return table
 
 

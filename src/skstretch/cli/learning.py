@@ -70,8 +70,8 @@ def strengths(text: str | None) -> Any:
     return found
 
 
-def densities(shares: str | None, counts: str | None) -> tuple[Any, ...]:
-    """Shares of features to keep, and counts of them; all features where neither is given."""
+def densities(shares: str | None, counts: str | None) -> Any:
+    """Shares of features to keep, and counts of them; ``auto`` where neither is given."""
     found: list[Any] = list(numbers("--density", shares))
     for share in found:
         if not 0 < share <= 1:
@@ -82,12 +82,17 @@ def densities(shares: str | None, counts: str | None) -> tuple[Any, ...]:
         if count < 1 or not count.is_integer():
             raise DataError(f"--keep {count:g} must be a whole number from 1.")
         found.append(int(count))
-    return tuple(found) or (1.0,)
+    return tuple(found) or "auto"
 
 
-def check_counts(grid: tuple[Any, ...], n_features: int) -> None:
+def asked_to_select(grid: Any, n_features: int) -> bool:
+    """Whether a grid of densities that was asked for keeps some of the features."""
+    return not isinstance(grid, str) and selects(grid, n_features)
+
+
+def check_counts(grid: Any, n_features: int) -> None:
     """Refuse to keep more features than there are."""
-    for count in grid:
+    for count in () if isinstance(grid, str) else grid:
         if isinstance(count, int) and count > n_features:
             raise DataError(
                 f"--keep {count}: the file has {counted(n_features, 'feature')}; to keep all of "
@@ -182,7 +187,7 @@ class Plan:
 
     cv: str | None = None
     grid: Any = None
-    rule: str = "guarded"
+    rule: str = "mix"
 
     @classmethod
     def read(
@@ -213,13 +218,18 @@ class Plan:
 
     def folds(self, problem: Problem) -> Any:
         """The splitter."""
-        compressed = selects(self.grid["density_grid"], problem.X.shape[1])
+        compressed = asked_to_select(self.grid["density_grid"], problem.X.shape[1])
         return splitter(self.cv, problem.groups is not None, problem.classifies, compressed)
 
-    def folds_named(self, problem: Problem) -> str:
-        """The folds in words."""
-        compressed = selects(self.grid["density_grid"], problem.X.shape[1])
-        return folds_named(self.cv, problem.groups is not None, compressed)
+    def folds_named(self, problem: Problem, model: Any) -> str:
+        """The folds of a fitted search in words."""
+        D, groups = problem.X.shape[1], problem.groups is not None
+        compressed = asked_to_select(self.grid["density_grid"], D)
+        words = folds_named(self.cv, groups, compressed)
+        by_itself = not compressed and selects(model.cv_results_["param_density"].tolist(), D)
+        if by_itself and not groups and fold_number(self.cv) is None:
+            return f"{words} (10-fold where features are selected)"
+        return words
 
 
 def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:

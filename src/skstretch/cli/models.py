@@ -14,9 +14,8 @@ from skstretch.cli.console import Talk, counted, in_options
 from skstretch.cli.data.files import Form, check_source
 from skstretch.cli.data.read import read_table, read_vector
 from skstretch.cli.data.table import Table
-from skstretch.cli.learning import splitter
+from skstretch.cli.learning import asked_to_select, splitter
 from skstretch.cli.problem import missing_message, read_values
-from skstretch.core.stretch import selects
 from skstretch.exceptions import DataError
 
 
@@ -196,7 +195,7 @@ def restore_folds(model: Any, cv: str | None) -> None:
     """
     if cv is None or not hasattr(model, "cv_results_") or model.cv is not None:
         return
-    compressed = selects(model.density_grid, model.n_features_in_)
+    compressed = asked_to_select(model.density_grid, model.n_features_in_)
     model.cv = splitter(cv, False, is_classifier(model), compressed)
 
 

@@ -53,8 +53,9 @@ class TaskName(StrEnum):
 
 
 class RuleName(StrEnum):
-    """Which cell of the search wins."""
+    """Which cell of the search wins, or that the best ones are mixed."""
 
+    MIX = "mix"
     GUARDED = "guarded"
     BEST = "best"
     ONE_SE = "1se"

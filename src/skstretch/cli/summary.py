@@ -7,7 +7,11 @@ import numpy as np
 from rich.table import Table
 
 from skstretch.cli.console import SHOWN, cell, counted, listed
-from skstretch.estimators.choice import reason
+from skstretch.estimators.choice import parts, reason, shuffles_in_words
+from skstretch.style import THIN
+
+# cells of a mixture that a page lists
+MOST_LINES = 12
 
 
 def facts(
@@ -22,7 +26,8 @@ def facts(
         "features": problem.X.shape[1],
         "features_used": features_used(model),
         **chosen(model),
-        "why": reason(model),
+        **mixture(model),
+        "why": on_terminal(reason(model)),
         "cells": len(model.cv_results_["usable"]),
         "cells_unusable": int((~model.cv_results_["usable"]).sum()),
         "cv": folds,
@@ -37,6 +42,7 @@ def facts(
             }
             for one in judged
         ],
+        **honest(model),
         **numerics(model),
         "seconds_reading": problem.seconds,
         "seconds_fitting": seconds,
@@ -50,6 +56,11 @@ def facts(
     return found
 
 
+def on_terminal(text: str) -> str:
+    """A sentence with the marks of this program: commas between thousands, plain spaces."""
+    return text.replace(THIN, ",").replace("\u00a0", " ")
+
+
 def features_used(model: Any) -> int:
     """How many features have a coefficient that is not zero; pipelines and searches included."""
     model = getattr(model, "best_estimator_", model)
@@ -59,9 +70,38 @@ def features_used(model: Any) -> int:
 
 
 def chosen(model: Any) -> dict[str, Any]:
-    """a, k, c and density in use."""
+    """a, k, c and density in use; of a mixture those of the heaviest cell."""
     values = {name: getattr(model, f"{name}_", getattr(model, name, None)) for name in "akc"}
     return {**values, "density": getattr(model, "density_", getattr(model, "density", None))}
+
+
+def mixture(model: Any) -> dict[str, Any]:
+    """The cells of a mixture with their weights, the heaviest first; nothing of a single cell."""
+    found = parts(model)
+    if not found:
+        return {}
+    table = model.weights_
+    cells = [
+        {
+            "name": on_terminal(part.name),
+            **{name: table[name][i] for name in ("a", "k", "c", "density")},
+            "weight": np.asarray(table["weight"][i]).tolist(),
+        }
+        for i, part in enumerate(found)
+    ]
+    return {"mixture": cells}
+
+
+def honest(model: Any) -> dict[str, Any]:
+    """The error of a search that never saw the row, and what shuffled targets say, where known."""
+    found: dict[str, Any] = {}
+    score = float(getattr(model, "nested_score_", np.nan))
+    if math.isfinite(score):
+        found["nested_error"] = -score
+        found["nested_standard_error"] = float(getattr(model, "nested_score_se_", np.nan))
+    if shuffles := on_terminal(shuffles_in_words(model)):
+        found["permutation"] = {"pvalue": float(model.permutation_.pvalue), "text": shuffles}
+    return found
 
 
 def numerics(model: Any) -> dict[str, Any]:
@@ -116,16 +156,21 @@ def page(found: dict[str, Any]) -> Table:
         sizes = zip(found["classes"], found["class_sizes"], strict=True)
         row("classes", classes_words([f"{name} ({size:,})" for name, size in sizes]))
     row("data", size_words(found))
-    row("chosen", chosen_words(found))
-    row("", found["why"])
+    row("mixed" if "mixture" in found else "chosen", chosen_words(found))
+    for line in [*mixture_lines(found), found["why"]]:
+        row("", line)
     row("", f"from {_cells(found)}, {found['cv']} cross-validation")
-    for one in found["errors"]:
+    for place, one in enumerate(found["errors"]):
         row(one["measure"], with_error(one["error"], one["standard_error"]))
+        if place == 0 and "nested_error" in found:
+            row("", nested_words(found))
         row(
             "",
             f"{one['baseline_name']}: "
             f"{with_error(one['baseline'], one['baseline_standard_error'])}",
         )
+    if "permutation" in found:
+        row("chance", found["permutation"]["text"])
     if "r2" in found:
         row("R²", f"{found['r2']:.3f} out of fold")
     row("numerics", numerics_words(found))
@@ -152,7 +197,10 @@ def size_words(found: dict[str, Any]) -> str:
 
 
 def chosen_words(found: dict[str, Any]) -> str:
-    """a, k, c and density in one line."""
+    """a, k, c and density in one line, or how many cells are mixed."""
+    if "mixture" in found:
+        used = counted(found["features_used"], "feature")
+        return f"{counted(len(found['mixture']), 'cell')} on {used}"
     ridge = found["a"] == 0 and found["solver"] != "newton"
     k = "" if ridge else f", k = {found['k']:g}"
     limit = " (the linear limit: ridge)" if ridge else ""
@@ -161,6 +209,28 @@ def chosen_words(found: dict[str, Any]) -> str:
     used = found["features_used"]
     kept = counted(used, "feature") if used < found["features"] else "all features"
     return f"a = {found['a']:g}{limit}{k}, c = {found['c']:.3g}, {kept}"
+
+
+def mixture_lines(found: dict[str, Any]) -> list[str]:
+    """A line for each of the heaviest cells of a mixture."""
+    cells = found.get("mixture", [])
+    lines = [
+        f"{_percent(np.mean(one['weight']))} {one['name']}, c = {one['c']:.3g}"
+        for one in cells[:MOST_LINES]
+    ]
+    others = float(sum(np.mean(one["weight"]) for one in cells[MOST_LINES:]))
+    rest = counted(len(cells) - MOST_LINES, "other")
+    return lines + ([f"{_percent(others)} in {rest}"] if others else [])
+
+
+def _percent(part: Any) -> str:
+    return f"{100 * float(part):4.1f} %"
+
+
+def nested_words(found: dict[str, Any]) -> str:
+    """The error of a search that never saw the row."""
+    text = with_error(found["nested_error"], found["nested_standard_error"])
+    return f"searched again without each row: {text}"
 
 
 def numerics_words(found: dict[str, Any]) -> str:

@@ -1,0 +1,196 @@
+"""The page of a mixture: its cells and shares, ridge beside it, and what chance would do."""
+
+import copy
+import pickle
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from skstretch.core.crossfit import residual_width
+from skstretch.estimators.choice import parts
+from skstretch.report.cells import MIXTURE, chosen_outputs, fitted_cells, known_of
+from skstretch.report.quality import COVERAGE, LEVELS, bars_of, contents_of
+from skstretch.report.subject import checked_subject
+from skstretch.report.surface import surface_of
+from skstretch.style import number, share
+from tests.report.samples import (
+    data_of,
+    mixed_classes,
+    mixed_targets,
+    mixture,
+    page,
+    quietly,
+    text_of,
+    visible,
+)
+
+SAMPLES = [mixture, mixed_classes, mixed_targets]
+
+
+def subject_of(sample):
+    return checked_subject(*sample, None, None)
+
+
+def words_of(text):
+    """What a reader sees, in plain spaces."""
+    return " ".join(re.sub(r"<[^>]*>", " ", visible(text)).replace("\u00a0", " ").split())
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+def test_the_mixture_is_shown_beside_its_cells(sample):
+    model, X, _ = sample()
+    subject = subject_of(sample())
+    cells = fitted_cells(subject, surface_of(subject))
+    assert cells.known.verified
+    assert cells.chosen == MIXTURE
+    # the cells of the mixture come first among the others
+    n = len(subject.members)
+    assert n == len(parts(model)) > 1
+    assert set(list(cells.fitted)[1 : n + 1]) == set(subject.members)
+    own = cells.fitted[MIXTURE]
+    np.testing.assert_array_equal(own.pictures[0].slopes, subject.slope[0][own.pictures[0].top])
+    shares = model.weights_["weight"]
+    outputs = sum(
+        shares[i] * cells.fitted[row].outputs for i, row in enumerate(model.weights_["row"])
+    )
+    np.testing.assert_allclose(own.outputs, outputs)
+    slopes = np.zeros_like(subject.slope)
+    for row, slope in model._outcomes.slopes(subject.members, X.shape[1]):
+        slopes += np.reshape(shares[subject.members.index(row)], (-1, 1)) * slope
+    np.testing.assert_allclose(subject.slope, slopes, rtol=1e-4, atol=1e-6 * np.abs(slopes).max())
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+def test_a_pickled_mixture_is_searched_again(sample, tmp_path):
+    model, X, y = sample()
+    again = pickle.loads(pickle.dumps(model))
+    assert not hasattr(again, "_outcomes")
+    known = known_of(subject_of((again, X, y)))
+    assert known.why == ""
+    assert known.verified
+    assert page((again, X, y), tmp_path) == text_of(sample)
+
+
+def test_other_data_are_noticed():
+    model, X, y = mixture()
+    other = X.copy()
+    other["f0"] = np.asarray(X["f0"])[::-1]
+    for one in (model, pickle.loads(pickle.dumps(model))):
+        known = known_of(subject_of((one, other, y)))
+        assert not known.verified
+        assert "do not give the out-of-fold predictions" in known.why
+
+
+def test_a_mixture_too_large_to_search_again_is_shown_alone(monkeypatch, tmp_path):
+    model, X, y = mixture()
+    monkeypatch.setattr("skstretch.report.cells.SEARCH_WORK", 1.0)
+    text = page((pickle.loads(pickle.dumps(model)), X, y), tmp_path)
+    assert list(data_of(text)["fits"]) == [str(MIXTURE)]
+    assert "Only the mixture is shown in full: fitting other cells again" in words_of(text)
+
+
+def test_the_page_names_the_mixture_and_its_cells():
+    model, _, _ = mixture()
+    text = text_of(mixture)
+    words = words_of(text)
+    assert f"A mixture of {len(parts(model))} cells was made (" in words
+    assert "ridge alone is worse by" in words
+    assert "features would" in words
+    rows = re.findall(
+        r"<tr><th scope=\"row\">(.*?)</th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>",
+        text.partition('id="mixture-table"')[2].partition("</table>")[0],
+    )
+    assert rows == [
+        (part.name, share(part.share), number(part.c), number(np.sqrt(-part.score)))
+        for part in parts(model)
+    ]
+    assert f"the mixture has {number(np.sqrt(-model.best_score_))}." in words
+    assert "Back to the mixture" in words
+    assert "chosen" not in words
+    assert "Every target has weights of its own" in words_of(text_of(mixed_targets))
+    assert "The mixture uses its own cut" in words_of(text_of(mixed_classes))
+
+
+def test_all_families_are_on_the_surface():
+    model, _, _ = mixture()
+    surface = surface_of(subject_of(mixture()))
+    assert len(surface.cells) == len(model.cv_results_["usable"])
+    assert len({(c.row, c.column) for c in surface.cells}) == len(surface.cells)
+    assert {"ridge", "ridge on 30 features", "exact k = 1.05"} < set(surface.rows)
+    assert not any("nan" in name for name in surface.columns)
+    # exact minimisers from weak to strong
+    at = surface.rows.index("exact k = 1.25")
+    path = sorted((c for c in surface.cells if c.row == at), key=lambda cell: cell.column)
+    c = model.cv_results_["param_c"][[cell.index for cell in path]]
+    assert (np.diff(c) < 0).all()
+    data = data_of(text_of(mixture))
+    assert data["framed"] == model.weights_["row"].tolist()
+    assert data["own"][0] == "The mixture"
+    assert {point["density"]: point["chosen"] for point in data["density"]}["1"]
+
+
+def test_bars_hold_what_nine_tenths_of_the_residuals_say():
+    model, X, y = mixture()
+    subject = subject_of((model, X, y))
+    bars = bars_of(subject, chosen_outputs(subject), known_of(subject))
+    residuals = np.asarray(y) - model.cv_predictions_
+    half = residual_width(residuals, COVERAGE)
+    np.testing.assert_allclose(bars.upper[:, 0] - model.cv_predictions_, half)
+    assert bars.levels == LEVELS
+    for i, level in enumerate(LEVELS):
+        inside = np.zeros(len(y), dtype=bool)
+        for train, test in KFold(10, shuffle=True, random_state=0).split(residuals):
+            size = np.sort(np.abs(residuals[train]))
+            width = size[int(np.ceil(round(level * (train.size + 1), 9))) - 1]
+            inside[test] = np.abs(residuals[test]) <= width
+        assert bars.seen[0, i] == inside.mean()
+    assert "out-of-fold residuals were asked to hold" in words_of(text_of(mixture))
+    assert "jackknife+ intervals, each" not in words_of(text_of(mixture))
+
+
+def test_scores_of_classes_are_cut_as_the_mixture_cuts_them():
+    model, _, y = mixed_classes()
+    contents = contents_of(subject_of(mixed_classes()))
+    scores = model.cv_predictions_ - model.threshold_
+    right = np.mean(model.classes_[(scores > 0).astype(int)] == y)
+    assert contents.quality.right == right
+
+
+def test_nested_score_and_null_distribution_where_there_are_some(tmp_path):
+    model, X, y = mixture()
+    plain = words_of(text_of(mixture))
+    assert "earched again without each sample" not in plain
+    assert "Could it be chance?" not in plain
+    model = copy.copy(model)
+    model.nested_score_, model.nested_score_se_ = -0.64, 0.16
+    null = np.random.default_rng(0).normal(-3, 0.2, 500)
+    model.permutation_ = SimpleNamespace(
+        pvalue=1 / 501, statistic=model.best_score_, null_distribution=null
+    )
+    text = page((model, X, y), tmp_path)
+    words, data = words_of(text), data_of(text)
+    assert "±0.800" in words
+    assert "Searched again without each sample: 0.800, standard error 0.100." in words
+    assert "With shuffled targets the whole search does as well with p = 0.002" in words
+    assert "Could it be chance?" in words
+    assert sum(bar["n"] for bar in data["null"]) == 500
+    np.testing.assert_allclose(data["statistic"][0]["at"], model.best_score_, rtol=1e-3)
+    assert "null" in data["specs"]
+
+
+def test_without_data_the_page_still_tells_the_mixture(tmp_path):
+    model, _, _ = mixture()
+    words = words_of(page((model, None, None), tmp_path))
+    assert "A mixture of" in words
+    assert "The mixture" in words
+
+
+def test_one_family_is_no_mixture(tmp_path):
+    model, X, y = mixture()
+    one = type(model)((0.0,), (2.0,), (0.1, 1.0), (1.0,))
+    words = words_of(page((quietly(one, X, y), X, y), tmp_path))
+    assert "Ridge was chosen" in words
+    assert "The mixture" not in words
