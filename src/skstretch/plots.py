@@ -12,8 +12,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import style
+from skstretch.estimators.choice import parts
+from skstretch.estimators.strengths import places_of
 
-__all__ = ["CoefficientPathDisplay", "PredictionIntervalDisplay", "StretchyGridDisplay"]
+# what the strengths of a search are, beside the axis
+LABELS = {
+    "s": "relative strength of the penalty, s",
+    "c": "c",
+    "paths": "relative strength of the penalty, s; exact minimisers along their paths",
+    "numbers": "place on the path, from weak to strong penalty",
+}
 
 
 def axes(ax: Any, figsize: tuple[float, float]) -> Any:
@@ -34,34 +42,26 @@ def axes(ax: Any, figsize: tuple[float, float]) -> Any:
 class StretchyGridDisplay:
     """Heat map of a search.
 
-    Columns are the transforms and powers, rows the strengths of the penalty. The chosen cell is
-    framed, cells within one paired standard error of the best have a dot, unusable cells are
-    hatched.
+    Columns are the transforms and powers, rows the strengths of the penalty. The chosen cell, or
+    every cell of a mixture, is framed, cells within one paired standard error of the best have a
+    dot, unusable cells are hatched. Exact minimisers (a = 0, k < 2) with automatic penalties stand
+    along their own path, from weak to strong.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_strengths, n_columns)
+    scores : array of shape (n_strengths, n_columns)
         Greater is better; NaN where unusable.
-    columns : list of tuple (a, k)
-        Transform and power of every column.
-    strengths : ndarray of shape (n_strengths,)
-        Strength of the penalty of every row.
+    columns : list of (a, k)
+    strengths : array of shape (n_strengths,)
     strength_name : str
-        What the rows are called: s or c.
-    within : ndarray of bool, of the shape of `scores`
-        Which cells are within one standard error of the best.
-    chosen : tuple (row, column)
-        The chosen cell; (-1, -1) where it is not in the picture.
-    score_name : str, default="score"
-        What the colours are called.
-    tried : ndarray of bool, of the shape of `scores`, or None, default=None
-        Where there is a cell; None is everywhere. Automatic paths of exact minimisers have values
-        of their own, which are spread over the rows from weak to strong.
-
-    See Also
-    --------
-    skstretch.StretchyRegressorCV : The search that is drawn.
-    CoefficientPathDisplay : Effects along k or c.
+    within : boolean array like `scores`
+    chosen : (row, column)
+        Of a mixture the heaviest cell.
+    score_name : str
+    mixed : list of (row, column)
+        The cells of a mixture at this density.
+    unusable : boolean array like `scores`, optional
+        By default where there is no score.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class StretchyGridDisplay:
     >>> model = StretchyRegressorCV().fit(*load_diabetes(return_X_y=True))
     >>> display = StretchyGridDisplay.from_estimator(model)
     >>> display.scores.shape
-    (25, 10)
+    (25, 8)
     """
 
     scores: Any
@@ -81,7 +81,8 @@ class StretchyGridDisplay:
     within: Any
     chosen: tuple[int, int]
     score_name: str = "score"
-    tried: Any = None
+    mixed: list[tuple[int, int]] = field(default_factory=list)
+    unusable: Any = None
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
@@ -89,21 +90,9 @@ class StretchyGridDisplay:
     def from_estimator(
         cls, estimator: Any, *, density: Any = None, ax: Any = None
     ) -> "StretchyGridDisplay":
-        """Draw a fitted search estimator at one density.
+        """Draw a fitted search estimator at one density (the chosen one by default).
 
-        Parameters
-        ----------
-        estimator : StretchyRegressorCV or StretchyClassifierCV
-            Fitted.
-        density : float, int or None, default=None
-            One of the densities that were searched; None is the chosen one.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : StretchyGridDisplay
-            The numbers, with ``ax_`` and ``figure_``.
+        On `ax`, or on a new figure.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "cv_results_"):
@@ -121,46 +110,38 @@ class StretchyGridDisplay:
             tried = sorted(set(results["param_density"]))
             raise ValueError(f"density={density!r} was not searched; these were: {tried}.")
         name = "s" if isinstance(estimator.c_grid, str) else "c"
-        strengths, places = penalty_places(results, rows, name)
-        pairs = list(
-            dict.fromkeys(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
-        )
-        scores = np.full((strengths.size, len(pairs)), np.nan)
-        within, tried = np.zeros((2, *scores.shape), dtype=bool)
-        chosen = (-1, -1)
-        for row, place in zip(rows, places, strict=True):
-            at = int(place), pairs.index((results["param_a"][row], results["param_k"][row]))
-            scores[at], within[at] = results["mean_test_score"][row], results["within_1se"][row]
-            tried[at] = True
-            chosen = at if row == estimator.best_index_ else chosen
-        label = "relative strength of the penalty, s" if name == "s" else "c"
+        own = list(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
+        pairs = list(dict.fromkeys(own))
+        lines = np.array([pairs.index(pair) for pair in own])
+        places = places_of(results, rows, lines, name)
+        scores = np.full((places.values.size, len(pairs)), np.nan)
+        within, unusable = (np.zeros(scores.shape, dtype=bool) for _ in range(2))
+        at = places.at, lines
+        scores[at], within[at] = results["mean_test_score"][rows], results["within_1se"][rows]
+        unusable[at] = np.isnan(scores[at])
+        where = {row: (int(places.at[i]), int(lines[i])) for i, row in enumerate(rows.tolist())}
+        chosen = where.get(int(estimator.best_index_), (-1, -1))
+        mixed = [where[part.row] for part in parts(estimator) if part.row in where]
         scoring = estimator.scoring if isinstance(estimator.scoring, str) else "score"
-        return cls(scores, pairs, strengths, label, within, chosen, scoring, tried).plot(ax)
+        labels = LABELS.get(places.kind, LABELS[name])
+        told = scores, pairs, places.values, labels, within, chosen, scoring, mixed, unusable
+        return cls(*told).plot(ax)
 
     def plot(self, ax: Any = None) -> "StretchyGridDisplay":
-        """Draw on `ax`, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : StretchyGridDisplay
-            Itself.
-        """
+        """Draw on `ax`, or on a new figure."""
         width = 1.8 + 0.75 * len(self.columns)
         ax = axes(ax, (max(4.2, width), 1.6 + 0.22 * len(self.strengths)))
         image = ax.pcolormesh(_spread(self.scores), cmap=style.COLORMAP, edgecolors="none")
         self._mark(ax)
         ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(*pair) for pair in self.columns])
-        every = max(1, len(self.strengths) // 10)
+        every, counted = max(1, len(self.strengths) // 10), self.strength_name == LABELS["numbers"]
         ax.set_yticks(
             np.arange(0, len(self.strengths), every) + 0.5,
-            [f"{s:.0e}" for s in self.strengths[::every]],
+            [f"{s:.0f}" if counted else f"{s:.0e}" for s in self.strengths[::every]],
         )
-        ax.set(ylabel=self.strength_name, title="framed: chosen, dots: within one standard error")
+        framed = "in the mixture" if self.mixed else "chosen"
+        title = f"framed: {framed}, dots: within one standard error"
+        ax.set(ylabel=self.strength_name, title=title)
         ax.title.set_fontsize("medium")
         label = f"{self.score_name}, greater is better (poorest quarter alike)"
         ax.figure.colorbar(image, ax=ax, label=label, extend="min")
@@ -172,35 +153,16 @@ class StretchyGridDisplay:
 
         for row, column in zip(*np.nonzero(self.within), strict=True):
             ax.plot(column + 0.5, row + 0.5, "o", color="white", mec="black", mew=0.6, ms=4)
-        lost = np.isnan(self.scores) & (True if self.tried is None else self.tried)
-        for row, column in zip(*np.nonzero(lost), strict=True):
+        unusable = np.isnan(self.scores) if self.unusable is None else self.unusable
+        for row, column in zip(*np.nonzero(unusable), strict=True):
             corner = (column, row)
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", ec=style.GUIDE, lw=0))
-        if self.chosen[0] >= 0:
-            corner = (self.chosen[1], self.chosen[0])
+        for row, column in self.mixed or [self.chosen]:
+            if row < 0:
+                continue
+            corner = (column, row)
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=3.2))
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="white", lw=1.4))
-
-
-def penalty_places(results: Any, rows: Any, name: str) -> tuple[Any, Any]:
-    """The axis of the penalties of some cells, upwards, and the place of every cell on it.
-
-    Cells are placed by their value of `name`, "s" or "c". Automatic paths of exact minimisers have
-    values of s that no other family has: these are spread evenly over the axis of the closed
-    forms, or over the longest path where there are none.
-    """
-    values = np.asarray(results[f"param_{name}"])[rows]
-    powers = np.asarray(results["param_k"])[rows]
-    own = (np.asarray(results["param_a"])[rows] == 0) & (powers < 2) & (name == "s")
-    families = [np.flatnonzero(own & (powers == k)) for k in np.unique(powers[own])]
-    axes_ = [np.unique(values[~own]), *(np.sort(values[family]) for family in families)]
-    longest = max(axes_, key=len)
-    axis = axes_[0] if len(axes_[0]) == len(longest) else longest
-    places = np.searchsorted(axis, values)
-    for family in families:
-        order = np.argsort(np.argsort(values[family]))
-        places[family] = order * (axis.size - 1) // max(1, family.size - 1)
-    return axis, places
 
 
 def _spread(scores: Any) -> Any:
@@ -222,22 +184,14 @@ class CoefficientPathDisplay:
 
     Parameters
     ----------
-    values : ndarray of shape (n_values,)
-        Values of k or c.
-    effects : ndarray of shape (n_values, n_features)
+    values : array of shape (n_values,)
+    effects : array of shape (n_values, n_features)
         Effect of one standard deviation of each feature.
     names : list of str
-        Names of the features.
     along : {"k", "c"}
-        What changes.
-    positions : ndarray of shape (n_features,) or None, default=None
-        Places of the features on an axis, such as wavelengths.
-    top : int, default=8
+    positions : array of shape (n_features,) or None
+    top : int
         How many features are named.
-
-    See Also
-    --------
-    skstretch.StretchyRegressor.effect_path : The numbers alone.
 
     Examples
     --------
@@ -274,28 +228,8 @@ class CoefficientPathDisplay:
     ) -> "CoefficientPathDisplay":
         """Draw a fitted estimator, on the data that it was fitted on.
 
-        Parameters
-        ----------
-        estimator : estimator
-            One of the four, fitted in this process.
-        along : {"c", "k"}, default="c"
-            What changes.
-        values : sequence of float or None, default=None
-            Values of it; None takes some around the fitted one.
-        positions : array-like of shape (n_features,), "names" or None, default=None
-            Places of the features on an axis; ``"names"`` where their names are numbers, such as
-            wavelengths.
-        target : int, default=0
-            Which of several targets or classes.
-        top : int, default=8
-            How many features are named.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : CoefficientPathDisplay
-            The numbers, with ``ax_`` and ``figure_``.
+        `positions` may be ``"names"`` where the feature names are numbers, such as wavelengths.
+        On `ax`, or on a new figure.
         """
         check_is_fitted(estimator)
         values, effects = estimator.effect_path(along=along, values=values)
@@ -308,18 +242,7 @@ class CoefficientPathDisplay:
         return cls(values, effects, names, along, positions, top).plot(ax)
 
     def plot(self, ax: Any = None) -> "CoefficientPathDisplay":
-        """Draw on `ax`, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : CoefficientPathDisplay
-            Itself.
-        """
+        """Draw on `ax`, or on a new figure."""
         ax = axes(ax, (7.0, 4.2))
         ax.axhline(0, color=style.GUIDE, lw=0.8)
         if self.positions is None:
@@ -379,20 +302,9 @@ class PredictionIntervalDisplay:
 
     Parameters
     ----------
-    observed : ndarray of shape (n_samples,)
-        What was measured.
-    predicted : ndarray of shape (n_samples,)
-        What the model predicts.
-    lower : ndarray of shape (n_samples,)
-        Lower ends of the intervals.
-    upper : ndarray of shape (n_samples,)
-        Upper ends of the intervals.
+    observed, predicted, lower, upper : arrays of shape (n_samples,)
     coverage : float
         The coverage that was asked for.
-
-    See Also
-    --------
-    skstretch.StretchyRegressor.predict_interval : The bounds alone.
 
     Examples
     --------
@@ -428,27 +340,7 @@ class PredictionIntervalDisplay:
     ) -> "PredictionIntervalDisplay":
         """Draw a fitted regressor and data that it has not seen.
 
-        Parameters
-        ----------
-        estimator : StretchyRegressor or StretchyRegressorCV
-            Fitted.
-        X : array-like of shape (n_samples, n_features)
-            New samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            What was measured.
-        coverage : float, default=0.9
-            How often intervals should hold.
-        method : {"plus", "residual"}, default="plus"
-            As in `predict_interval`.
-        target : int, default=0
-            Which of several targets.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : PredictionIntervalDisplay
-            The numbers, with ``ax_`` and ``figure_``.
+        On `ax`, or on a new figure.
         """
         check_is_fitted(estimator)
         predicted = estimator.predict(X)
@@ -465,18 +357,7 @@ class PredictionIntervalDisplay:
         return float(np.mean(inside))
 
     def plot(self, ax: Any = None) -> "PredictionIntervalDisplay":
-        """Draw on `ax`, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : PredictionIntervalDisplay
-            Itself.
-        """
+        """Draw on `ax`, or on a new figure."""
         ax = axes(ax, (5.4, 5.0))
         inside = (self.lower <= self.observed) & (self.observed <= self.upper)
         finite = np.isfinite(self.lower) & np.isfinite(self.upper)

@@ -29,7 +29,8 @@ def curved(n_samples=40, n_features=30):
 @pytest.fixture(scope="module")
 def searched():
     X, y = curved(60)
-    grid = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0, 1e3)}
+    grid = {"a_grid": (-0.2,), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0, 1e3)}
+    grid["rule"] = "best"
     return StretchyRegressorCV(**grid).fit(X[:40], y[:40]), X[40:], y[40:]
 
 
@@ -73,20 +74,19 @@ def rectangles(ax):
 @pytest.mark.parametrize("c_grid", ["auto", (0.1, 10.0, 1e3)])
 def test_grid_holds_every_cell(c_grid):
     X, y = curved()
-    model = StretchyRegressorCV(a_grid=(-0.2, 0.0), k_grid=(1.25, 2.0), c_grid=c_grid).fit(X, y)
+    grid = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": c_grid}
+    model = StretchyRegressorCV(**grid, rule="guarded").fit(X, y)
     display = StretchyGridDisplay.from_estimator(model)
     results = model.cv_results_
     name = "s" if c_grid == "auto" else "c"
     assert display.columns == [(-0.2, 1.25), (-0.2, 2.0), (0.0, 1.25), (0.0, 2.0)]
-    assert display.tried.sum() == len(results["params"])
+    assert np.isfinite(display.scores).sum() == results["usable"].sum()
     for i, score in enumerate(results["mean_test_score"]):
         column = display.columns.index((results["param_a"][i], results["param_k"][i]))
-        if c_grid == "auto" and column == 2:
-            path = np.sort(results["param_s"][(results["param_a"] == 0) & (results["param_k"] < 2)])
-            place = int(np.flatnonzero(path == results["param_s"][i])[0])
-            row = int(np.flatnonzero(display.tried[:, column])[place])
-        else:
-            row = int(np.flatnonzero(display.strengths == results[f"param_{name}"][i])[0])
+        if np.isnan(results[f"param_{name}"][i]):
+            assert score in display.scores[:, column]
+            continue
+        row = int(np.flatnonzero(display.strengths == results[f"param_{name}"][i])[0])
         np.testing.assert_equal(display.scores[row, column], score)
         assert display.within[row, column] == results["within_1se"][i]
         assert (display.chosen == (row, column)) == (i == model.best_index_)
@@ -107,6 +107,35 @@ def test_grid_frames_the_chosen_cell_and_hatches_unusable_ones():
     unusable = {(c, r) for r, c in zip(*np.nonzero(np.isnan(display.scores)), strict=True)}
     assert hatched == unusable
     assert unusable
+
+
+def test_grid_of_a_mixture_frames_all_of_its_cells():
+    X, y = curved()
+    model = StretchyRegressorCV(c_grid="auto").fit(X, y)
+    assert len(model.weights_["row"]) > 1
+    display = StretchyGridDisplay.from_estimator(model)
+    assert len(display.mixed) == len(set(display.mixed)) == len(model.weights_["row"])
+    scores = [display.scores[at] for at in display.mixed]
+    np.testing.assert_allclose(scores, model.weights_["score"])
+    assert display.chosen == display.mixed[0]
+    frames = {r.get_xy() for r in rectangles(display.ax_) if not r.get_hatch()}
+    assert frames == {(column, row) for row, column in display.mixed}
+    assert "in the mixture" in display.ax_.get_title()
+    # paths of exact minimisers leave places free, which are not unusable cells
+    assert np.isnan(display.scores).any()
+    assert not any(r.get_hatch() for r in rectangles(display.ax_))
+
+
+def test_places_are_numbers_where_all_cells_have_their_own_paths():
+    X, y = curved()
+    model = StretchyRegressorCV((0.0,), (1.25, 1.5), "auto", rule="best").fit(X, y)
+    display = StretchyGridDisplay.from_estimator(model)
+    assert display.strengths.tolist() == list(range(1, len(display.strengths) + 1))
+    c = model.cv_results_["param_c"][model.cv_results_["param_k"] == 1.5]
+    column = display.columns.index((0.0, 1.5))
+    own = model.cv_results_["mean_test_score"][model.cv_results_["param_k"] == 1.5]
+    shown = display.scores[:, column]
+    np.testing.assert_array_equal(shown[~np.isnan(shown)], own[np.argsort(-c)])
 
 
 def test_grid_of_one_density():

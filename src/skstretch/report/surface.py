@@ -10,6 +10,7 @@ import numpy as np
 
 from skstretch.core.types import Array, Index
 from skstretch.estimators.choice import family_name
+from skstretch.estimators.strengths import places_of
 from skstretch.report.subject import Subject, short
 from skstretch.style import SHADES, count, number, plain, share, thousands
 
@@ -79,9 +80,11 @@ MOST_CELLS = 2000
 AXES = {
     "s": "strength s of the penalty, weak to strong",
     "c": "c, from strong to weak penalty",
+    "paths": (
+        "strength s of the penalty, weak to strong; rows of exact minimisers: along their own paths"
+    ),
+    "numbers": "place on the path of a row, from weak to strong penalty",
 }
-PATHS = "strength s of the penalty, weak to strong; rows of exact minimisers: along their own paths"
-ALONG = "place on the path of a row, from weak to strong penalty"
 
 
 @dataclass(frozen=True)
@@ -138,45 +141,18 @@ def surface_of(subject: Subject) -> Surface:
     names = [_row_names(subject, row) for row in rows.tolist()]
     families = list(dict.fromkeys(family for family, _ in names))
     lines = np.array([families.index(family) for family, _ in names])
-    places, columns, title = _columns(results, rows, lines, isinstance(model.c_grid, str))
+    axis = "s" if isinstance(model.c_grid, str) else "c"
+    places = places_of(results, rows, lines, axis)
     cells = []
     for i, row in enumerate(rows.tolist()):
         words = _words(results, row, measure, errors[row], names[i][1])
         within, error = bool(results["within_1se"][row]), float(errors[row])
-        place = int(lines[i]), int(places[i])
+        place = int(lines[i]), int(places.at[i])
         cells.append(Cell(row, *place, error, int(levels[i]), within, *words))
     best = float(np.nanmin(errors[rows]) if measure.lower else np.nanmax(errors[rows]))
     legend = _legend(errors[rows], poor, best, measure)
+    columns, title = _column_names(places.values), AXES.get(places.kind, AXES[axis])
     return Surface(cells, families, columns, title, measure, *legend, note)
-
-
-def _columns(
-    results: Any, rows: Index, lines: Index, automatic: bool
-) -> tuple[Index, list[str], str]:
-    """Columns of cells by their strength, with names and a title.
-
-    Exact minimisers have a path of their own in place of common strengths: it is spread evenly,
-    from weak to strong, over the columns of the others.
-    """
-    axis = "s" if automatic else "c"
-    strengths = results[f"param_{axis}"][rows]
-    known = np.unique(strengths[np.isfinite(strengths) | (axis == "c")])
-    own = [np.flatnonzero((lines == line) & np.isnan(strengths)) for line in np.unique(lines)]
-    own = [path for path in own if path.size]
-    places = np.searchsorted(known, strengths)
-    if not own:
-        return places, _column_names(known), AXES[axis]
-    longest = max(path.size for path in own)
-    title, width = PATHS if known.size else ALONG, max(known.size, longest)
-    if known.size < longest:  # the places of a path are all that there is to say
-        title, names = ALONG, [str(place + 1) for place in range(width)]
-    else:
-        names = _column_names(known)
-    for path in own:
-        weakest_first = path[np.argsort(-results["param_c"][rows][path], kind="stable")]
-        steps = np.linspace(0, width - 1, path.size) if path.size > 1 else np.zeros(1)
-        places[weakest_first] = np.rint(steps).astype(int)
-    return places, names, title
 
 
 def _bounded(rows: Index, results: Any, subject: Subject) -> tuple[Index, str]:
