@@ -162,7 +162,8 @@ class StretchyModel(Learner):
             values = np.linspace(1.1, 2, 9) if along == "k" else centre * np.logspace(-3, 3, 13)
         count = min(int(np.max(self.support_.sum(axis=-1))), state.columns.size)
         coef = state.spread(coefficient_path(state.model, along, values, count))
-        effects = state.quadrant.slope(coef) * state.quadrant.moments.scale
+        quadrant = state.model_quadrant
+        effects = quadrant.slope(coef) * quadrant.moments.scale
         return np.asarray(values, dtype=float), effects[:, 0] if state.single else effects
 
 

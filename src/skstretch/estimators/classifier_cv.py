@@ -7,21 +7,22 @@ from skstretch.estimators.search import StretchySearch
 
 
 class StretchyClassifierCV(Classification, StretchySearch):
-    """`StretchyClassifier` that finds its own a, k, c and density.
+    """`StretchyClassifier` that finds its own a, k, c and density, and mixes the best of them.
+
+    As `StretchyRegressorCV`, with a loss that is made for classes.
 
     Parameters
     ----------
     a_grid : sequence of float, default=(-0.2, 0.0)
         Transforms ``exp(a z)`` to try; 0 is the linear limit.
     k_grid : "auto" or sequence of float, default="auto"
-        Stretching powers to try. ``"auto"``: 1.1, 1.25, 1.5, 1.75 and 2; at a = 0, where cells are
+        Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where cells are
         exact minimisers, 1.05, 1.1, 1.25, 1.5 and 2. Of given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         Inverse strengths of regularisation; ``"auto"`` ties them to the scale of the data, as in
         `StretchyRegressorCV`.
-    density_grid : sequence of float or int, default=(1.0,)
-        Shares or numbers of features to keep. Below all of them, every fold selects its own and
-        fits again.
+    density_grid : "auto" or sequence of float or int, default="auto"
+        Shares or numbers of features to keep, as in `StretchyRegressorCV`.
     b : float or array of shape (n_features,), default=0.0
         Shift of the transform ``exp(a z + b)``, for all features or for each.
     quadrant : {"exp", "identity"}, default="exp"
@@ -35,18 +36,25 @@ class StretchyClassifierCV(Classification, StretchySearch):
         folds of whole groups (`GroupKFold`), and a splitter is handed the groups.
     scoring : None, str or callable, default=None
         None is minus the balanced error rate, ties broken by the squared error of the scores.
-    rule : {"guarded", "best", "1se"}, default="guarded"
-        As in `StretchyRegressorCV`, with the balanced 0/1 loss (or the 0/1 loss for another
-        scoring) as paired loss. ``"guarded"`` with the default scoring lets the squared error of
-        the scores decide among cells within a quarter of a standard error of the best.
+    rule : {"mix", "guarded", "best", "1se"}, default="mix"
+        ``"mix"``: the best cell of a family is the one of least log loss, of probabilities that
+        the out-of-fold scores give at their best temperature, classes weighed alike; its share
+        falls with that loss, ``exp(-0.3 n (loss - least))``. All classes share cells and weights.
+        The other rules as in `StretchyRegressorCV`, with the balanced 0/1 loss (or the 0/1 loss
+        for another scoring) as paired loss. ``"guarded"`` with the default scoring lets the
+        squared error of the scores decide among cells within a quarter of a standard error of the
+        best.
+    nested : bool, default=True
+        Whether to work out ``nested_score_``, as in `StretchyRegressorCV`; of 100 samples where
+        there are more.
     class_weight : None, "balanced" or dict, default="balanced"
         Weights of the classes, times the sample weights; ``"balanced"`` gives all classes the same
         total weight.
     threshold : {"auto", "zero", "balanced"}, default="auto"
         Where scores are cut, as in `StretchyClassifier`. Cells are compared at a cut of zero; the
-        cut is learned for the chosen cell.
+        cut is learned for the model.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
-        How the scores of the chosen cell become probabilities; isotonic for two classes only.
+        How the scores of the model become probabilities; isotonic for two classes only.
     n_jobs : int or None, default=None
         Threads for the second passes of several classes, where the chosen cell has them.
     verbose : int, default=0
@@ -56,9 +64,10 @@ class StretchyClassifierCV(Classification, StretchySearch):
     ----------
     classes_, threshold_ : as in `StretchyClassifier`
     a_, k_, c_, density_, best_index_, cv_results_ : as in `StretchyRegressorCV`
-    best_score_, best_score_se_ : as in `StretchyRegressorCV`
+    weights_, best_score_, best_score_se_ : as in `StretchyRegressorCV`
+    nested_score_, nested_score_se_ : as in `StretchyRegressorCV`
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_classes)
-        Out-of-fold scores of the chosen cell, before the cut.
+        Out-of-fold scores of the model, before the cut.
     rule_loss_ : str
         The loss by which the rule compares cells sample by sample.
 

@@ -111,6 +111,12 @@ class Mixture(State):
     def quadrants(self) -> list[Quadrant]:
         return [term.quadrant for term in self.terms]
 
+    @property
+    def model_quadrant(self) -> Quadrant:
+        """The transform of the heaviest member."""
+        heaviest = max(self.members, key=lambda member: float(member.weight.sum()))
+        return self.terms[heaviest.term].quadrant
+
     def coefs(self, coef: Array) -> list[Array]:
         return [self.spread(term.coef) for term in self.terms]
 

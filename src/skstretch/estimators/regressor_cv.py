@@ -7,7 +7,12 @@ from skstretch.estimators.search import StretchySearch
 
 
 class StretchyRegressorCV(Regression, StretchySearch):
-    """`StretchyRegressor` that finds its own a, k, c and density.
+    """`StretchyRegressor` that finds its own a, k, c and density, and mixes the best of them.
+
+    A family is one (a, k, density), and its best c stands for it. By default the best cells of all
+    families are mixed into one model, with weights from their out-of-fold residuals: choosing one
+    of many cells on few samples is a gamble, and their mean is not. Cells of one a merge into one
+    vector of coefficients; those of a = 0 alone make a linear model.
 
     Every closed form of the grid is cross-validated exactly and without refitting: the out-of-fold
     residuals follow from one inverse per cell. Cells at a = 0 and k < 2, which have no closed
@@ -21,15 +26,16 @@ class StretchyRegressorCV(Regression, StretchySearch):
     a_grid : sequence of float, default=(-0.2, 0.0)
         Transforms ``exp(a z)`` to try; 0 is the exact minimiser on z, ridge regression at k = 2.
     k_grid : "auto" or sequence of float, default="auto"
-        Stretching powers to try. ``"auto"``: 1.1, 1.25, 1.5, 1.75 and 2; at a = 0, where cells are
+        Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where cells are
         exact minimisers, 1.05, 1.1, 1.25, 1.5 and 2. Of given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
         strengths s from 1e-12 to 1e2, so that the same grid serves every a and k. At a = 0 and
         k < 2 up to 20 values of c lead from about one degree of freedom to saturation.
-    density_grid : sequence of float or int, default=(1.0,)
+    density_grid : "auto" or sequence of float or int, default="auto"
         Shares or numbers of features to keep. Below all of them, every fold selects its own and
-        fits again.
+        fits again. ``"auto"``: all features; a mixture also tries the 30 and the 100 strongest of
+        ridge regression where there are twice as many, in ten folds, for data in memory.
     b : float or array of shape (n_features,), default=0.0
         Shift of the transform ``exp(a z + b)``, for all features or for each.
     quadrant : {"exp", "identity"}, default="exp"
@@ -47,12 +53,17 @@ class StretchyRegressorCV(Regression, StretchySearch):
         None is minus the mean squared error; else any scikit-learn scorer that works on
         predictions. Scores are pooled over all out-of-fold predictions. The rules compare cells by
         the loss that ``rule_loss_`` names: the squared error, whatever the scorer.
-    rule : {"guarded", "best", "1se"}, default="guarded"
-        ``"best"`` takes the best score. ``"guarded"`` takes the best cell of the linear limit
-        a = 0, unless the best of all has paired losses that are lower by more than two standard
-        errors. ``"1se"`` takes, among the cells whose paired losses are at most one standard
-        error worse than the best, a = 0 before others, then the fewest features, then the fewest
-        degrees of freedom.
+    rule : {"mix", "guarded", "best", "1se"}, default="mix"
+        ``"mix"`` mixes the best cells of all families, for every target on its own: weights w, not
+        negative and with sum one, of least squared error plus a pull towards equal weights of the
+        families that are not plainly worse. The other rules choose one cell. ``"best"`` takes the
+        best score. ``"guarded"`` takes the best cell of a = 0, unless the best of all has paired
+        losses that are lower by more than two standard errors. ``"1se"`` takes, among the cells
+        whose paired losses are at most one standard error worse than the best, a = 0 before
+        others, then the fewest features, then the fewest degrees of freedom.
+    nested : bool, default=True
+        Whether to work out ``nested_score_``. It is for ``rule="mix"``, leave one out, the default
+        scoring and data in memory; elsewhere it is NaN.
     n_jobs : int or None, default=None
         Threads for the second passes of several targets, where the chosen cell has them.
     verbose : int, default=0
@@ -60,22 +71,32 @@ class StretchyRegressorCV(Regression, StretchySearch):
 
     Attributes
     ----------
-    a_, k_, c_, density_ : the chosen cell
+    a_, k_, c_, density_ : the chosen cell, or the one of the largest weight
+    weights_ : dict of arrays
+        The cells of the model and their weights, the heaviest first: ``a``, ``k``, ``c``,
+        ``density``, ``weight`` (a column for every target, where they differ), ``score`` and
+        ``row`` in ``cv_results_``.
     best_score_ : float
-        Its score, greater is better.
+        The score of the model's out-of-fold predictions, greater is better. It has seen every
+        sample when it chose: ``nested_score_`` has not.
+    nested_score_, nested_score_se_ : float
+        The score of samples that were predicted by a search (best cells and weights) which had
+        never seen them, and its standard error; of 300 samples drawn at random where there are
+        more. Exact for closed forms given the z-scores, to first order for exact minimisers; the
+        residuals of cells that select features are those of their ten folds.
     best_score_se_ : float
         The standard error of ``best_score_``, from the spread of the losses of single samples, or
         of whole groups where `fit` was given groups:
         ``sqrt(sum_i w_i (l_i - mean)^2) / sum_i w_i``. NaN for a `scoring` that is not the mean of
         such losses: the squared error, for classes the (balanced) 0/1 loss.
     best_index_ : int
-        Its row in ``cv_results_``.
+        The row of the cell in ``cv_results_``.
     cv_results_ : dict of arrays
         One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it. ``score_error`` bounds
         what rounding does to a score: no cell wins by less than that, and of equal scores the
         stronger penalty wins.
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
-        Out-of-fold predictions of the chosen cell: the mean over repeats, NaN for samples in no
+        Out-of-fold predictions of the model: the mean over repeats, NaN for samples in no
         test set. Samples of weight zero, which no fold trains on, get the prediction of the model.
     rule_loss_ : str
         The loss by which the rule compares cells sample by sample.

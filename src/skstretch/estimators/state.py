@@ -110,6 +110,11 @@ class State:
         """The transforms whose features are added up: one, unless cells of several a are mixed."""
         return [self.quadrant]
 
+    @property
+    def model_quadrant(self) -> Quadrant:
+        """The transform of `model`."""
+        return self.quadrant
+
     def coefs(self, coef: Array) -> list[Array]:
         """Coefficients (t, D) of the features of every transform in their unit; `coef` as shown."""
         return [self.quadrant.inner(np.atleast_2d(coef).astype(np.float64))]
