@@ -154,15 +154,17 @@ def temperature(outputs: Array, codes: Index, weights: Array) -> float:
     if size == 0:
         return 1.0
 
+    M = M / size  # so that the answer is as accurate in every unit
+
     def gradient(A: float) -> float:
         return float(weights @ ((softmax(A * M, axis=1) - targets) * M).sum(axis=1))
 
-    low, high = 1e-6 / size, 1.0 / size
+    low, high = 1e-6, 1.0
     if gradient(low) >= 0:
-        return low
+        return low / size
     while gradient(high) < 0:
         high *= 4.0
-    return float(brentq(gradient, low, high))
+    return float(brentq(gradient, low, high)) / size
 
 
 def probabilities(outputs: Array, factor: float) -> Array:

@@ -1,0 +1,168 @@
+"""Mixtures: the weights are a minimum, and the model is the weighted mean of its cells."""
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from skstretch.search.mix import (
+    PULL,
+    class_weights,
+    regression_weights,
+    residual_moments,
+    simplex_minimum,
+    tempered,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+
+
+def wide(n=30, p=80, seed=0, targets=1):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    Y = X[:, :targets] + 0.5 * X[:, 5:6] + rng.standard_normal((n, targets))
+    return X, Y[:, 0] if targets == 1 else Y
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 13])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_minimum_over_the_simplex(size, seed):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((size, size + 1))
+    Q, g = B @ B.T + 0.05 * np.eye(size), 3.0 * rng.standard_normal(size)
+    w = simplex_minimum(Q, g)
+    # the same by non-negative least squares with a heavy row for the sum
+    L = np.linalg.cholesky(Q)
+    heavy = 1e6
+    A = np.vstack([L.T, heavy * np.ones((1, size))])
+    other = nnls(A, np.append(np.linalg.solve(L, g), heavy))[0]
+    assert w.min() >= 0.0
+    assert w.sum() == pytest.approx(1.0, abs=1e-14)
+    np.testing.assert_allclose(w, other, atol=1e-8)
+
+
+def test_weights_of_a_regression():
+    rng = np.random.default_rng(3)
+    good, n = rng.standard_normal(200), 200
+    residuals = np.stack([good, good + 0.01 * rng.standard_normal(n), 9.0 * rng.standard_normal(n)])
+    A = residual_moments(residuals[:, :, None], np.ones(n), np.zeros(3))
+    w = regression_weights(A, float(n))
+    # a family of 81 times the variance and errors of its own is worth about 1/82
+    assert 0.0 < w[2] < 0.03
+    np.testing.assert_allclose(w[:2], 0.5, atol=0.02)
+    # units of y change nothing, nor does repetition against weights
+    np.testing.assert_allclose(regression_weights(1e12 * A, float(n)), w, rtol=1e-12)
+    twice = residual_moments(np.tile(residuals, 2)[:, :, None], np.ones(2 * n), np.zeros(3))
+    np.testing.assert_allclose(
+        residual_moments(residuals[:, :, None], np.full(n, 2.0), np.zeros(3)), twice, rtol=1e-12
+    )
+
+
+def test_few_samples_share_alike_and_many_do_not():
+    losses = np.array([1.0, 1.1, 1.5])
+    few, many = tempered(5 * 0.1 * losses), tempered(5000 * 0.1 * losses)
+    assert few.min() > 0.25
+    assert many[0] > 1.0 - 1e-9
+    np.testing.assert_allclose(class_weights(np.zeros(4), 10.0), 0.25)
+    assert PULL > 0
+
+
+def test_a_family_that_predicts_without_error_has_everything():
+    assert regression_weights(np.diag([1.0, 0.0, 2.0]), 10.0).tolist() == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+def test_the_model_is_the_weighted_mean_of_its_cells(targets):
+    X, y = wide(targets=targets)
+    model = StretchyRegressorCV(nested=False).fit(X, y)
+    table, new = model.weights_, wide(seed=1)[0]
+    weights = np.asarray(table["weight"]).reshape(len(table["a"]), -1)
+    np.testing.assert_allclose(weights.sum(axis=0), 1.0, rtol=1e-12)
+    assert len(table["a"]) > 3
+    expected, slopes = 0.0, 0.0
+    for i in range(len(table["a"])):
+        cell = {name: table[name][i] for name in ("a", "k", "c", "density")}
+        one = StretchyRegressor(**cell).fit(X, y)
+        expected = expected + weights[i] * one.predict(new).reshape(len(new), -1)
+        slopes = slopes + weights[i][:, None] * np.atleast_2d(one.slope_)
+    np.testing.assert_allclose(
+        model.predict(new).reshape(len(new), -1), expected, rtol=1e-7, atol=1e-9
+    )
+    np.testing.assert_allclose(np.atleast_2d(model.slope_), slopes, rtol=1e-6, atol=1e-9)
+    held_out = np.asarray(model.cv_predictions_).reshape(len(X), -1)
+    assert -model.best_score_ == pytest.approx(
+        np.mean((y.reshape(len(X), -1) - held_out) ** 2), rel=1e-10
+    )
+
+
+def test_linear_cells_make_a_linear_model():
+    X, y = wide()
+    model = StretchyRegressorCV(a_grid=(0.0,), nested=False).fit(X, y)
+    inside = X.mean(axis=0) + 0.3 * (X[:7] - X.mean(axis=0))
+    at_mean = model.predict(X.mean(axis=0, keepdims=True))
+    linear = at_mean + (inside - X.mean(axis=0)) @ model.slope_
+    np.testing.assert_allclose(model.predict(inside), linear, rtol=1e-9)
+    np.testing.assert_allclose(model.coef_, model.slope_ * X.std(axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X, y: (1e5 * X - 3.0, y),
+        lambda X, y: (X, 1e-4 * y),
+        lambda X, y: (X[:, ::-1], y),
+        lambda X, y: (X[::-1], y[::-1]),
+    ],
+    ids=["units of X", "units of y", "columns", "rows"],
+)
+def test_what_must_not_change_the_weights(change):
+    X, y = wide(p=50)  # no selection, whose folds depend on the order of the rows
+    first = StretchyRegressorCV(nested=False).fit(X, y)
+    second = StretchyRegressorCV(nested=False).fit(*change(X, y))
+    np.testing.assert_allclose(second.cv_results_["weight"], first.cv_results_["weight"], atol=1e-5)
+
+
+def test_weights_count_as_repetitions():
+    X, y = wide(n=16, p=40)
+    times = np.array([1, 2] * 8)
+    grids = {"a_grid": (-0.2,), "cv": [(np.arange(8, 16), np.arange(8))], "nested": False}
+    weighed = StretchyRegressorCV(**grids).fit(X, y, sample_weight=times)
+    again = np.repeat(np.arange(16), times)
+    splits = [(np.flatnonzero(again >= 8), np.flatnonzero(again < 8))]
+    repeated = StretchyRegressorCV(**(grids | {"cv": splits})).fit(X[again], y[again])
+    np.testing.assert_allclose(repeated.weights_["weight"], weighed.weights_["weight"], atol=1e-7)
+    np.testing.assert_allclose(repeated.predict(X), weighed.predict(X), rtol=1e-6, atol=1e-9)
+
+
+def test_targets_mix_on_their_own():
+    X, Y = wide(targets=2)
+    # closed forms: paths of exact minimisers have values of c that all targets share
+    both = StretchyRegressorCV(a_grid=(-0.2, 0.1), nested=False).fit(X, Y)
+    for j in range(2):
+        alone = clone(both).fit(X, Y[:, j])
+        np.testing.assert_allclose(both.predict(X)[:, j], alone.predict(X), rtol=1e-7, atol=1e-9)
+
+
+def test_classes_share_cells_and_weights():
+    X, y = load_iris(return_X_y=True)
+    model = StretchyClassifierCV(nested=False).fit(X, y)
+    assert model.weights_["weight"].ndim == 1
+    assert model.weights_["weight"].sum() == pytest.approx(1.0)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert (model.classes_[proba.argmax(axis=1)] == model.predict(X)).all()
+    assert model.rule_loss_ == "log loss"
+
+
+def test_intervals_of_the_mixture_are_those_of_its_leave_one_out_models():
+    X, y = wide(n=20, p=25)
+    model = StretchyRegressorCV(a_grid=(-0.2, 0.0), k_grid=(1.5, 2.0), nested=False).fit(X, y)
+    lower, upper = model.predict_interval(X[:4], coverage=0.8, method="residual")
+    width = np.sort(np.abs(y - model.cv_predictions_))[int(np.ceil(0.8 * 21)) - 1]
+    np.testing.assert_allclose(upper - model.predict(X[:4]), width, rtol=1e-9)
+    np.testing.assert_allclose(model.predict(X[:4]) - lower, width, rtol=1e-9)
+    lower, upper = model.predict_interval(X[:4], coverage=0.8)
+    assert (lower < upper).all()
+    assert ((lower <= model.predict(X[:4])) & (model.predict(X[:4]) <= upper)).all()
