@@ -107,19 +107,21 @@ def part(rows: list[dict[str, Any]]) -> list[str]:
     """The part of the page."""
     head = [LASSO if m == LASSO else f"k = {m}" for m in rows[0]["models"]]
     zeros = ", ".join(f"{r['data']} {r['models'][LASSO]['nonzero']:,}" for r in rows)
+    absent = [name for name in SETS if name not in [found["data"] for found in rows]]
     return [
         f"Written by `make compression`. Features that carry {100 * SHARE:g} % of the sum of "
         "absolute effects (an effect: what one standard deviation of the feature does to the "
         "prediction), in the model of all samples; c of every k by its leave one out, the penalty "
         "of LassoCV by ten folds. In brackets the mean squared error over "
-        f"{FOLDS} folds that each search for themselves, relative to the mean's. Classes (colon, "
-        "arcene) are fitted as −1 and 1.",
+        f"{FOLDS} folds that each search for themselves, relative to the mean's. Classes "
+        "(colon, arcene) are fitted as −1 and 1.",
         "",
         "| set | " + " | ".join(head) + " |",
         "|" + "---|" * (1 + len(head)),
         *map(line, rows),
         "",
-        f"Coefficients of LassoCV that are not zero: {zeros}.",
+        f"Coefficients of LassoCV that are not zero: {zeros}."
+        + (f" **Not measured**: {', '.join(absent)}." if absent else ""),
         "",
         f"![features that carry the effect, and error, against k](figures/{FIGURE.name})",
     ]

@@ -151,6 +151,7 @@ def part(rows: list[dict[str, Any]]) -> list[str]:
     for _ in ours:
         head += ["median k", "over the better of ridge and lasso"]
     models = "; ".join(f"{name}: {SAID[name]}" for name in ours)
+    absent = [cell for cell in CELLS if vars(cell) not in [found["cell"] for found in rows]]
     repeats = len(rows[0]["risks"]["RidgeCV"])
     return [
         f"Written by `make sparse-truth`: {N} samples, {P:,} normal features, neighbours "
@@ -165,7 +166,14 @@ def part(rows: list[dict[str, Any]]) -> list[str]:
         *map(row, rows),
         "",
         *(line for name in ours for line in (verdict(rows, name), "")),
-    ][:-1]
+        *not_measured(absent),
+    ]
+
+
+def not_measured(cells: list[Truth]) -> list[str]:
+    """Which cells an unfinished run has left out."""
+    named = (f"{c.true} true features, ratio {c.ratio:g}, correlation {c.rho:g}" for c in cells)
+    return ["**Not measured**: " + "; ".join(named) + "."] if cells else []
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 try:
     import resource
-except ImportError:  # Windows has no limits on CPU time; the limit on the wall clock remains.
+except ImportError:  # Windows has no limits on CPU time, but a clock.
     resource = None
 
 from .methods import METHODS
@@ -28,7 +28,8 @@ DONE = "ok"
 TOO_SLOW = "skipped: too slow"
 # One thread for everyone: times compare work, not schedulers.
 THREADS = 1
-# The limit is on CPU time, because others may use the machine; the clock has a looser one.
+# The limit is on CPU time, because others may use the machine and a run may be paused. Where there
+# is none, the clock has a looser one.
 PATIENCE = 20
 
 
@@ -66,7 +67,7 @@ def fit_predict(
     # Without this the pipe has a second writer, and a crash would not show as its end.
     sender.close()
     try:
-        if receiver.poll(PATIENCE * limit):
+        if receiver.poll(None if resource else PATIENCE * limit):
             return receiver.recv()
         return Outcome(None, limit, np.nan, TOO_SLOW)
     except EOFError:

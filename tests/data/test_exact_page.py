@@ -133,3 +133,18 @@ def test_walks_are_the_steps_and_one_for_moments():
     with sklearn.config_context(working_memory=0.3):
         model = StretchyRegressor(1.25, 0.1, a=0.0).fit(data, X[:, 0] + rng.standard_normal(40))
     assert data.read == (model.n_iter_ + 1) * X.size
+
+
+def test_an_unfinished_run_says_what_is_missing():
+    some = {
+        "cell": {"true": 5, "ratio": 1.0, "rho": 0.0},
+        "risks": {"RidgeCV": [0.9, 1.1], "LassoCV": [0.4, 0.6], "ours": [0.5, 0.6]},
+        "powers": {"ours": [1.1, 1.2]},
+    }
+    assert len(sparse_truth.not_measured([])) == 0
+    (said,) = sparse_truth.not_measured([c for c in sparse_truth.CELLS if vars(c) != some["cell"]])
+    assert said.count("true features") == len(sparse_truth.CELLS) - 1 == 11
+    models = {"2": {"carriers": 3, "error": 0.5}, "LassoCV": {"carriers": 1, "error": 0.4}}
+    models["LassoCV"]["nonzero"] = 2
+    rows = [{"data": "colon", "shape": [62, 2000], "models": models}]
+    assert any("Not measured**: riboflavin, corn_m5, arcene" in x for x in compression.part(rows))

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch.core.classes import decided
 from skstretch.core.stretch import keep_count, selects
 from skstretch.core.types import Array, Index
-from skstretch.designs import is_dask, is_source, rows_in_memory
+from skstretch.designs import is_dask, is_source, rows_in_memory, steps_read_again
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import (
@@ -318,7 +318,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
                 '"auto".'
             )
         densities = (1.0,) if automatic else _values("density_grid", self.density_grid)
-        grid = self._checked_grid(D, densities)
+        grid = self._checked_grid(D, densities, exact=not steps_read_again(X))
         counts = [count for count in COUNTS if 2 * count <= D]
         if not (automatic and counts and self.rule == "mix" and 0 in grid.a):
             return [grid]
@@ -328,7 +328,8 @@ class StretchySearch(CallbackSupport, StretchyModel):
         some = Grid((0.0,), (2.0,), grid.c, counts, counts, strengths)
         return [grid, some]
 
-    def _checked_grid(self, n_features: int, densities: tuple[Any, ...]) -> Grid:
+    def _checked_grid(self, n_features: int, densities: tuple[Any, ...], exact: bool) -> Grid:
+        """The grid; automatic powers have exact minimisers where that is affordable (`exact`)."""
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
         automatic = isinstance(self.k_grid, str) and self.k_grid == "auto"
         k = K_GRID if automatic else _values("k_grid", self.k_grid)
@@ -339,7 +340,9 @@ class StretchySearch(CallbackSupport, StretchyModel):
             for strength in c or (1.0,):
                 checked_spec(value, strength, False, self.fit_intercept, "auto")
         counts = [keep_count(density, n_features) for density in densities]
-        linear = LINEAR_K_GRID if automatic else tuple(value for value in k if value <= 2)
+        linear = tuple(value for value in k if value <= 2)
+        if automatic:
+            linear = LINEAR_K_GRID if exact else (2.0,)
         if 0 in a and not linear:
             raise ValueError(
                 f"k_grid={self.k_grid!r} has no power for a=0, where the exact minimiser needs "
@@ -381,8 +384,8 @@ class StretchySearch(CallbackSupport, StretchyModel):
             )
         if known.grouped:
             raise ValueError("samples in groups cannot be put in any order: fit without groups.")
-        grids = self._checked_grids(known.views[next(iter(known.views))].design)
-        grid = replace(grids[0], linear_k=(2.0,), densities=(1.0,), counts=(self.n_features_in_,))
+        whole = self._checked_grid(self.n_features_in_, (1.0,), exact=False)
+        grid = replace(whole, linear_k=(2.0,))
         codes, classes = None, getattr(self, "classes_", None)
         if classes is not None:
             codes = decided(known.Y)

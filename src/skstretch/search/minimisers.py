@@ -48,14 +48,8 @@ def minimised_cells(
     problem: Problem,
     selection: Selection,
 ) -> Iterator[tuple[Cell, Outcome]]:
-    """Every cell of a = 0 and the powers ks below 2; without cs the paths are automatic.
-
-    Z-scores of more samples than features that do not fit in memory are left out of the search.
-    """
-    try:
-        where = split(where_of(design, problem.weights, problem.intercept))
-    except MemoryError:
-        return
+    """Every cell of a = 0 and the powers ks below 2; without cs the paths are automatic."""
+    where = split(where_of(design, problem.weights, problem.intercept))
     visit = Visit(design, problem, selection.below(design.shape[1]))
     finite = None if cs is None else sorted({c for c in cs if c < np.inf})
     for batch in _batches(ks, where, problem.Y.shape[1]):
@@ -189,7 +183,7 @@ class Visit:
         centred = Y - w @ Y / w.sum() if self.problem.intercept is not Intercept.NONE else Y
         variance = float(np.mean(w @ centred**2) / w.sum())
         scale = self.design.shape[1] ** (k / 2) * variance ** (1 - k / 2)
-        return 1.0 / (c * k) / scale if scale > 0 else np.inf
+        return 1.0 / (c * k) / (scale or 1.0)  # targets that do not vary have no scale
 
     def outcome(self, where: Space, group: Sequence[bridge_path.Cell]) -> Outcome:
         """The outcome of all targets at one (k, c)."""
