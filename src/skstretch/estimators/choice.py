@@ -122,10 +122,10 @@ def _form(model: Any, a: float, k: float) -> tuple[str, str]:
 
 def _certificate(model: Any) -> str:
     """How near the objective of an exact minimiser is to the least."""
-    gaps = [gap for gap in np.atleast_1d(getattr(model, "dual_gap_", None)) if gap is not None]
-    if not gaps:
+    gap = getattr(model, "dual_gap_", None)
+    if gap is None:
         return ""
-    bound = number(max(float(max(gaps)), float(np.finfo(float).eps)), 1)
+    bound = number(max(float(np.max(gap)), float(np.finfo(float).eps)), 1)
     return f" Its objective is the least but for a share of {bound}."
 
 

@@ -90,7 +90,7 @@ def _surface(contents: Contents) -> Data:
 
 def _null(contents: Contents) -> Data:
     """Counts of the scores that searches of shuffled targets had; none where there was no test."""
-    found = getattr(contents.subject.model, "permutation_", None)
+    found: Any = getattr(contents.subject.model, "permutation_", None)
     scores = np.zeros(0) if found is None else np.asarray(found.null_distribution, dtype=float)
     scores = scores[np.isfinite(scores)]
     if not scores.size:
