@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from skstretch.cli.console import SHOWN, cell, counted, listed
-from skstretch.estimators.choice import parts, reason, shuffles_in_words
+from skstretch.estimators.choice import chance_in_words, parts, reason
 from skstretch.style import THIN
 
 # cells of a mixture that a page lists
@@ -93,14 +93,14 @@ def mixture(model: Any) -> dict[str, Any]:
 
 
 def honest(model: Any) -> dict[str, Any]:
-    """The error of a search that never saw the row, and what shuffled targets say, where known."""
+    """The error of a search that never saw the row, and what chance would do, where known."""
     found: dict[str, Any] = {}
     score = float(getattr(model, "nested_score_", np.nan))
     if math.isfinite(score):
         found["nested_error"] = -score
         found["nested_standard_error"] = float(getattr(model, "nested_score_se_", np.nan))
-    if shuffles := on_terminal(shuffles_in_words(model)):
-        found["permutation"] = {"pvalue": float(model.permutation_.pvalue), "text": shuffles}
+    if chance := on_terminal(chance_in_words(model)):
+        found["permutation"] = {"pvalue": float(model.permutation_.pvalue), "text": chance}
     return found
 
 

@@ -294,7 +294,7 @@ def _selecting(model: Any) -> Mask:
     return np.array([selects([density], D) for density in densities], dtype=bool)
 
 
-# What it takes to believe a search: its score without the luck of choosing, and shuffled targets.
+# What it takes to believe a search: its score without the luck of choosing, and chance.
 
 
 def nested_in_words(model: Any) -> str:
@@ -306,13 +306,13 @@ def nested_in_words(model: Any) -> str:
     return f"searched again without each sample: {told}"
 
 
-def shuffles_in_words(model: Any) -> str:
-    """The permutation test of the whole search, where there was one; else nothing."""
+def chance_in_words(model: Any) -> str:
+    """The permutation test of the closed forms, where there was one; else nothing."""
     found = getattr(model, "permutation_", None)
     if found is None:
         return ""
     null: Array = np.asarray(found.null_distribution)
     return (
-        "With shuffled targets the whole search does as well with p = "
-        f"{plain(float(f'{found.pvalue:.2g}'))} ({count(null.size, 'shuffle')})."
+        "With targets in random order the closed forms of the search do as well with p = "
+        f"{plain(float(f'{found.pvalue:.2g}'))} ({count(null.size, 'order')})."
     )

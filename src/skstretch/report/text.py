@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.stretch import keep_count
-from skstretch.estimators.choice import choice, shares_in_words, shuffles_in_words
+from skstretch.estimators.choice import chance_in_words, choice, shares_in_words
 from skstretch.report.cells import MIXTURE, MOST_OUTPUTS
 from skstretch.report.quality import Contents, tiles
 from skstretch.report.subject import Subject, fingerprint, short
@@ -161,7 +161,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "tiles": tiles(subject, contents.quality or [], contents.bars),
         "missing": _missing(contents),
         "mixture": _mixture(subject),
-        "null": shuffles_in_words(subject.model),
+        "null": chance_in_words(subject.model),
         "charts": set(data["specs"]),
         "surface": _surface(contents, data),
         "cells": _options(contents),
