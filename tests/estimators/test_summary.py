@@ -390,3 +390,10 @@ def test_what_a_search_says_of_itself_by_default():
     assert f"; searched again without each sample: {nested}." in model.summary().error
     found = model.permutation_test(20)
     assert f"do as well with p = {found.pvalue:.2g} (20 orders)." in model.summary().error
+
+
+def test_a_nested_score_of_some_samples_says_so(diabetes):
+    _, X, y = diabetes
+    grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (0.1, 1.0)}
+    model = fitted(StretchyRegressorCV(**grid), X, y)
+    assert "without each of 300 samples drawn from 442: " in model.summary().error

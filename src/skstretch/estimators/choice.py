@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Mask
+from skstretch.search.nested import outer_samples
 from skstretch.search.rule import GUARD
 from skstretch.style import count, number, plain, share, thousands
 
@@ -303,7 +304,16 @@ def nested_in_words(model: Any) -> str:
     if not np.isfinite(score):
         return ""
     told = measured(model).write(score, float(getattr(model, "nested_score_se_", np.nan)))
-    return f"searched again without each sample: {told}"
+    return f"searched again without {left_out(model)}: {told}"
+
+
+def left_out(model: Any, noun: str = "sample") -> str:
+    """The samples that a nested score is of: each, or a draw where there are many."""
+    n = int(np.sum(model._state.used))
+    drawn = outer_samples(n, is_classifier(model)).size
+    return (
+        f"each {noun}" if drawn == n else f"each of {count(drawn, noun)} drawn from {thousands(n)}"
+    )
 
 
 def chance_in_words(model: Any) -> str:

@@ -143,7 +143,7 @@ def density_chart(title: str, wide: bool) -> dict[str, Any]:
 
 
 def null_chart(title: str) -> dict[str, Any]:
-    """Scores with targets in random order as bars, and that of the targets as they are as a line."""
+    """Scores with targets in random order as bars; a line for the targets as they are."""
     x = alt.X("from:Q", bin="binned", title=title, scale=alt.Scale(zero=False, padding=8))
     bars = named("null").mark_bar(color=ACCENT, opacity=0.75, binSpacing=1)
     own = named("own").mark_rule(color=WARM, strokeWidth=3)
