@@ -24,6 +24,17 @@ def commands(page: str) -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("skstretch ")]
 
 
+def shown(page: str) -> str:
+    """What a page says that `fit` prints."""
+    blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    return next(block for block in blocks if block.startswith("task "))
+
+
+def labels(printed: str) -> list[str]:
+    """The names at the beginning of lines, and how many lines follow each; figures may differ."""
+    return [line[:20].strip() for line in printed.splitlines()]
+
+
 OTHERS = (
     "pandas", "polars", "dask", "distributed", "matplotlib", "onnx", "onnxruntime", "glmnet",
     "pooch", "PIL", "zarr", "h5py",
@@ -47,6 +58,8 @@ def test_commands(page, tmp_path, bare):
     for words in listed:
         done = run(*words, cwd=tmp_path)
         assert done.code == 0, f"{words}: {done.err}"
+        if words[0] == "fit" and page == "docs/cli.md":
+            assert labels(done.out) == labels(shown(page)), "show what it prints"
     if listed:
         header, *rows = (tmp_path / "predictions.csv").read_text().splitlines()
         assert header == "prediction,lower,upper"

@@ -82,6 +82,40 @@ def test_real_program_classification_as_json(folder):
     assert found["rcond"] == pytest.approx(model.rcond_)
 
 
+def test_a_mixture_is_listed(call):
+    grid = ("--k", "1.5,2", "--c", "0.01,1")
+    done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, *grid)
+    assert done.code == 0, done.err
+    X, y = diabetes()
+    model = fitted(X, y, k_grid=(1.5, 2.0), c_grid=(0.01, 1.0))
+    table = model.weights_
+    assert len(table["row"]) > 1
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert f"mixed {len(table['row'])} cells on 10 features" in lines
+    shares = [line for line in lines if re.match(r"\d+\.\d % ", line)]
+    assert [float(line.split()[0]) for line in shares] == [
+        round(100 * weight, 1) for weight in table["weight"].tolist()
+    ]
+    assert f"{100 * table['weight'][0]:.1f} % " in shares[0]
+    assert any(line.split(" % ")[1].startswith("ridge, c = ") for line in shares)
+    assert any("exact minimiser with k = 1.5, c = " in line for line in shares)
+    assert any("stretching with a = −0.2, k = 1.5, c = " in line for line in shares)
+    words = " ".join(lines)
+    assert "ridge alone " in words
+    assert "fewer features were not tried" in words
+    assert "searched again without each row: " in words
+    assert "\\u" not in done.out
+    found = json.loads(
+        call("fit", "diabetes.csv", "-t", "progression", *SAVED, *grid, "--json").out
+    )
+    assert [one["weight"] for one in found["mixture"]] == pytest.approx(table["weight"].tolist())
+    assert [one["c"] for one in found["mixture"]] == table["c"].tolist()
+    assert found["nested_error"] == pytest.approx(-model.nested_score_)
+    one = call("fit", "diabetes.csv", "-t", "progression", *SAVED, *grid, "--rule", "guarded")
+    assert "chosen " in one.out
+    assert "mixed " not in one.out
+
+
 def test_options_of_the_search(call, folder):
     done = call(
         *(
@@ -362,7 +396,8 @@ PYTHON = re.compile(r"_grid|n_splits|n_samples|sample_weight|np\.|density=|cv=|f
 
 
 def test_warnings_speak_of_options(call):
-    done = call("fit", "diabetes.csv", "-t", "progression", "--c", "1e-9,1e-8", *SAVED)
+    grid = ("--k", "2", "--c", "1e-9,1e-8", "--rule", "guarded")
+    done = call("fit", "diabetes.csv", "-t", "progression", *grid, *SAVED)
     assert done.code == 0
     assert "warning: the chosen c=1e-08 is the largest that was tried, and the loss" in done.err
     assert "by more than its standard error: extend --c with larger values." in done.err

@@ -54,6 +54,19 @@ def test_page(call):
     assert len(listed) == 3
 
 
+def test_cells_of_a_mixture(call):
+    X, y = diabetes()
+    grid = {"k_grid": (1.5, 2.0), "c_grid": (0.01, 1.0)}
+    model = skstretch.StretchyRegressorCV(**grid).fit(pd.DataFrame(X, columns=NAMES), y)
+    skstretch.save(model, "m.stretchy")
+    done = call("inspect", "m.stretchy")
+    words = " ".join(done.out.split())
+    weights = model.weights_["weight"]
+    assert f"mixed {len(weights)} cells on 10 features {100 * weights[0]:.1f} % " in words
+    found = json.loads(call("inspect", "m.stretchy", "--json").out)
+    np.testing.assert_allclose([one["weight"] for one in found["mixture"]], weights)
+
+
 def test_what_a_file_says_of_its_fit(call):
     words = ("fit", "diabetes.csv", "-t", "progression", "--cv", "5", "-o", "m.stretchy", "-q")
     assert call(*words).code == 0

@@ -16,7 +16,7 @@ def regressor(folder):
     import pandas as pd
 
     X, y = diabetes()
-    model = skstretch.StretchyRegressorCV().fit(pd.DataFrame(X, columns=NAMES), y)
+    model = skstretch.StretchyRegressorCV(rule="guarded").fit(pd.DataFrame(X, columns=NAMES), y)
     skstretch.save(model, "m.stretchy")
     skstretch.save(model, "plus.stretchy", intervals=True)
     return model
@@ -41,6 +41,22 @@ def test_real_program(folder, regressor, frame, new):
     columns = read_csv(done.out)
     assert list(columns) == ["prediction"]
     np.testing.assert_array_equal(floats(columns["prediction"]), regressor.predict(frame))
+
+
+def test_predictions_and_intervals_of_a_mixture(call, frame, new):
+    import pandas as pd
+
+    X, y = diabetes()
+    grid = {"k_grid": (1.5, 2.0), "c_grid": (0.01, 1.0)}
+    model = skstretch.StretchyRegressorCV(**grid).fit(pd.DataFrame(X, columns=NAMES), y)
+    assert len(model.weights_["row"]) > 1
+    skstretch.save(model, "mix.stretchy", intervals=True)
+    done = call("predict", "mix.stretchy", "new.csv", "--interval", "0.9", "--json")
+    assert (done.code, done.err) == (0, "")
+    found, (lower, upper) = json.loads(done.out), model.predict_interval(frame, 0.9)
+    np.testing.assert_allclose(found["prediction"], model.predict(frame), rtol=1e-13)
+    np.testing.assert_allclose(found["lower"], lower, rtol=1e-10)
+    np.testing.assert_allclose(found["upper"], upper, rtol=1e-10)
 
 
 def test_real_program_intervals_from_standard_input_to_a_file(folder, regressor, frame, new):

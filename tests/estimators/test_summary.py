@@ -246,7 +246,7 @@ def sparse_truth(n=40, D=120):
 @pytest.fixture(scope="module")
 def mixture():
     X, y = sparse_truth()
-    return fitted(StretchyRegressorCV(), X, y), X, y
+    return fitted(StretchyRegressorCV(nested=False), X, y), X, y
 
 
 def test_a_mixture_tells_its_cells_and_their_shares(mixture):
@@ -363,7 +363,7 @@ def test_held_out_errors_of_a_mixture_are_its_own(mixture):
 def test_nested_score_and_shuffles_where_there_are_some(mixture):
     model = copy.copy(mixture[0])
     assert "searched again" not in model.summary().error
-    assert "shuffled" not in model.summary().error
+    assert "random order" not in model.summary().error
     model.nested_score_, model.nested_score_se_ = -0.5678, 0.1234
     null = np.linspace(-2, -1, 1000)
     model.permutation_ = SimpleNamespace(
@@ -371,7 +371,7 @@ def test_nested_score_and_shuffles_where_there_are_some(mixture):
     )
     error = model.summary().error
     assert "; searched again without each sample: 0.568 ± 0.123. " in error
-    assert error.endswith("does as well with p = 0.001 (1\u202f000 shuffles).")
+    assert error.endswith("do as well with p = 0.001 (1\u202f000 orders).")
     model.nested_score_ = np.nan
     assert "searched again" not in model.summary().error
 
@@ -381,3 +381,19 @@ def test_notebooks_show_the_cells_of_a_mixture(mixture):
     for part in parts(mixture[0]):
         assert f"{part.name}</td>" in shown
         assert f"{share(part.share)}</td>" in shown
+
+
+def test_what_a_search_says_of_itself_by_default():
+    X, y = sparse_truth(40, 20)
+    model = fitted(StretchyRegressorCV(a_grid=(-0.2, 0.0), k_grid=(2.0,)), X, y)
+    nested = f"{number(-model.nested_score_)} ± {number(model.nested_score_se_)}"
+    assert f"; searched again without each sample: {nested}." in model.summary().error
+    found = model.permutation_test(20)
+    assert f"do as well with p = {found.pvalue:.2g} (20 orders)." in model.summary().error
+
+
+def test_a_nested_score_of_some_samples_says_so(diabetes):
+    _, X, y = diabetes
+    grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (0.1, 1.0)}
+    model = fitted(StretchyRegressorCV(**grid), X, y)
+    assert "without each of 300 samples drawn from 442: " in model.summary().error

@@ -174,7 +174,10 @@ def test_nested_score_and_null_distribution_where_there_are_some(tmp_path):
     words, data = words_of(text), data_of(text)
     assert "±0.800" in words
     assert "Searched again without each sample: 0.800, standard error 0.100." in words
-    assert "With shuffled targets the whole search does as well with p = 0.002" in words
+    assert (
+        "With targets in random order the closed forms of the search do as well with p = 0.002"
+        in words
+    )
     assert "Could it be chance?" in words
     assert sum(bar["n"] for bar in data["null"]) == 500
     np.testing.assert_allclose(data["statistic"][0]["at"], model.best_score_, rtol=1e-3)

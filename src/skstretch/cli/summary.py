@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from skstretch.cli.console import SHOWN, cell, counted, listed
-from skstretch.estimators.choice import parts, reason, shuffles_in_words
+from skstretch.estimators.choice import chance_in_words, left_out, parts, reason
 from skstretch.style import THIN
 
 # cells of a mixture that a page lists
@@ -93,14 +93,15 @@ def mixture(model: Any) -> dict[str, Any]:
 
 
 def honest(model: Any) -> dict[str, Any]:
-    """The error of a search that never saw the row, and what shuffled targets say, where known."""
+    """The error of a search that never saw the row, and what chance would do, where known."""
     found: dict[str, Any] = {}
     score = float(getattr(model, "nested_score_", np.nan))
     if math.isfinite(score):
         found["nested_error"] = -score
+        found["nested_of"] = on_terminal(left_out(model, "row"))
         found["nested_standard_error"] = float(getattr(model, "nested_score_se_", np.nan))
-    if shuffles := on_terminal(shuffles_in_words(model)):
-        found["permutation"] = {"pvalue": float(model.permutation_.pvalue), "text": shuffles}
+    if chance := on_terminal(chance_in_words(model)):
+        found["permutation"] = {"pvalue": float(model.permutation_.pvalue), "text": chance}
     return found
 
 
@@ -230,7 +231,7 @@ def _percent(part: Any) -> str:
 def nested_words(found: dict[str, Any]) -> str:
     """The error of a search that never saw the row."""
     text = with_error(found["nested_error"], found["nested_standard_error"])
-    return f"searched again without each row: {text}"
+    return f"searched again without {found['nested_of']}: {text}"
 
 
 def numerics_words(found: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Mask
+from skstretch.search.nested import outer_samples
 from skstretch.search.rule import GUARD
 from skstretch.style import count, number, plain, share, thousands
 
@@ -122,10 +123,10 @@ def _form(model: Any, a: float, k: float) -> tuple[str, str]:
 
 def _certificate(model: Any) -> str:
     """How near the objective of an exact minimiser is to the least."""
-    gaps = [gap for gap in np.atleast_1d(getattr(model, "dual_gap_", None)) if gap is not None]
-    if not gaps:
+    gap = getattr(model, "dual_gap_", None)
+    if gap is None:
         return ""
-    bound = number(max(float(max(gaps)), float(np.finfo(float).eps)), 1)
+    bound = number(max(float(np.max(gap)), float(np.finfo(float).eps)), 1)
     return f" Its objective is the least but for a share of {bound}."
 
 
@@ -294,7 +295,7 @@ def _selecting(model: Any) -> Mask:
     return np.array([selects([density], D) for density in densities], dtype=bool)
 
 
-# What it takes to believe a search: its score without the luck of choosing, and shuffled targets.
+# What it takes to believe a search: its score without the luck of choosing, and chance.
 
 
 def nested_in_words(model: Any) -> str:
@@ -303,16 +304,25 @@ def nested_in_words(model: Any) -> str:
     if not np.isfinite(score):
         return ""
     told = measured(model).write(score, float(getattr(model, "nested_score_se_", np.nan)))
-    return f"searched again without each sample: {told}"
+    return f"searched again without {left_out(model)}: {told}"
 
 
-def shuffles_in_words(model: Any) -> str:
-    """The permutation test of the whole search, where there was one; else nothing."""
+def left_out(model: Any, noun: str = "sample") -> str:
+    """The samples that a nested score is of: each, or a draw where there are many."""
+    n = int(np.sum(model._state.used))
+    drawn = outer_samples(n, is_classifier(model)).size
+    return (
+        f"each {noun}" if drawn == n else f"each of {count(drawn, noun)} drawn from {thousands(n)}"
+    )
+
+
+def chance_in_words(model: Any) -> str:
+    """The permutation test of the closed forms, where there was one; else nothing."""
     found = getattr(model, "permutation_", None)
     if found is None:
         return ""
     null: Array = np.asarray(found.null_distribution)
     return (
-        "With shuffled targets the whole search does as well with p = "
-        f"{plain(float(f'{found.pvalue:.2g}'))} ({count(null.size, 'shuffle')})."
+        "With targets in random order the closed forms of the search do as well with p = "
+        f"{plain(float(f'{found.pvalue:.2g}'))} ({count(null.size, 'order')})."
     )

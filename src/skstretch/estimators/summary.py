@@ -16,11 +16,11 @@ from sklearn.base import is_classifier
 from skstretch.core.classes import decided
 from skstretch.core.types import Array, Index
 from skstretch.estimators.choice import (
+    chance_in_words,
     choice,
     measured,
     nested_in_words,
     parts,
-    shuffles_in_words,
 )
 from skstretch.exceptions import IllConditionedWarning, NeedsInverseError
 from skstretch.style import count, near_one, number, share
@@ -324,7 +324,7 @@ class Summary:
 
 
 def _score_in_words(model: Any) -> str:
-    """The scores of a search, and what shuffled targets say of it, where there was one."""
+    """The scores of a search, and what chance would do, where that was asked."""
     if not hasattr(model, "best_score_"):
         return ""
     told, error = measured(model), float(getattr(model, "best_score_se_", np.nan))
@@ -332,7 +332,7 @@ def _score_in_words(model: Any) -> str:
     score = f"{told.name}{cut}: {told.write(float(model.best_score_), error)}"
     nested = nested_in_words(model)
     nested = f"; {nested}" if nested else ""
-    return f"Cross-validated {score}{nested}. {shuffles_in_words(model)}".strip()
+    return f"Cross-validated {score}{nested}. {chance_in_words(model)}".strip()
 
 
 def _names(model: Any) -> list[str]:

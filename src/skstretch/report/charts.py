@@ -143,18 +143,20 @@ def density_chart(title: str, wide: bool) -> dict[str, Any]:
 
 
 def null_chart(title: str) -> dict[str, Any]:
-    """Scores of searches with shuffled targets as bars, and the score of the model as a line."""
+    """Scores with targets in random order as bars; a line for the targets as they are."""
     x = alt.X("from:Q", bin="binned", title=title, scale=alt.Scale(zero=False, padding=8))
     bars = named("null").mark_bar(color=ACCENT, opacity=0.75, binSpacing=1)
     own = named("own").mark_rule(color=WARM, strokeWidth=3)
     tip = [
         alt.Tooltip("from:Q", format=".4~g"),
         alt.Tooltip("to:Q", format=".4~g"),
-        alt.Tooltip("n:Q", title="shuffles"),
+        alt.Tooltip("n:Q", title="orders"),
     ]
     layers = [
-        bars.encode(x=x, x2="to:Q", y=alt.Y("n:Q", title="shuffles"), tooltip=tip),
-        own.encode(x=alt.X("at:Q"), tooltip=alt.Tooltip("at:Q", title="the model", format=".4~g")),
+        bars.encode(x=x, x2="to:Q", y=alt.Y("n:Q", title="random orders"), tooltip=tip),
+        own.encode(
+            x=alt.X("at:Q"), tooltip=alt.Tooltip("at:Q", title="as they are", format=".4~g")
+        ),
     ]
     return spec(alt.layer(*layers), 260)
 

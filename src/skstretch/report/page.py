@@ -89,8 +89,8 @@ def _surface(contents: Contents) -> Data:
 
 
 def _null(contents: Contents) -> Data:
-    """Counts of the scores that searches of shuffled targets had; none where there was no test."""
-    found = getattr(contents.subject.model, "permutation_", None)
+    """Counts of the scores with targets in random order; none where there was no test."""
+    found: Any = getattr(contents.subject.model, "permutation_", None)
     scores = np.zeros(0) if found is None else np.asarray(found.null_distribution, dtype=float)
     scores = scores[np.isfinite(scores)]
     if not scores.size:
@@ -206,7 +206,7 @@ def _specs(contents: Contents, data: Data) -> Data:
         wide = min(features) > 0 and max(features) > 20 * min(features)
         specs["density"] = charts.density_chart(contents.surface.measure.name, wide)  # type: ignore[union-attr]
     if data["null"]:
-        specs["null"] = charts.null_chart("score of the whole search")
+        specs["null"] = charts.null_chart("score of the closed forms, mixed: greater is better")
     data["bars"] = min(MOST_BARS, max(len(p["top"]) for p in _pictures(data)))
     specs["top"] = charts.top_chart(max(1, data["bars"]))
     if data["along"]:

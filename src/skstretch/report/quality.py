@@ -13,6 +13,7 @@ from skstretch.core.classes import decided, probabilities, temperature
 from skstretch.core.crossfit import residual_width
 from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
+from skstretch.estimators.choice import left_out
 from skstretch.estimators.summary import (
     ClassRates,
     RegressionQuality,
@@ -269,7 +270,7 @@ def modest_verdict(subject: Subject) -> str:
     if subject.searched:
         text += f" Cross-validated: {best_error(subject)}."
         nested = nested_error(subject)
-        text += f" Searched again without each sample: {nested}." if nested else ""
+        text += f" Searched again without {left_out(subject.model)}: {nested}." if nested else ""
     return text
 
 
@@ -309,7 +310,7 @@ def _nested_tiles(subject: Subject) -> list[Tile]:
     figure, _, error = nested.partition(", standard error ")
     sign = "±" if measure.lower and not subject.classifies else ""
     spread = f"{measure.name}, standard error {error}" if error else measure.name
-    return [(f"{sign}{figure}", "searched again without each sample", spread)]
+    return [(f"{sign}{figure}", f"searched again without {left_out(subject.model)}", spread)]
 
 
 def _bar_tiles(bars: Bars | None) -> list[Tile]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.stretch import keep_count
-from skstretch.estimators.choice import choice, shares_in_words, shuffles_in_words
+from skstretch.estimators.choice import chance_in_words, choice, left_out, shares_in_words
 from skstretch.report.cells import MIXTURE, MOST_OUTPUTS
 from skstretch.report.quality import Contents, tiles
 from skstretch.report.subject import Subject, fingerprint, short
@@ -80,7 +80,11 @@ def _search_rows(subject: Subject) -> list[tuple[str, str]]:
     return [
         ("search", f"{count(total, 'cell')}, {thousands(usable)} of them usable"),
         ("cross-validated", best_error(subject)),
-        *([("without each sample", nested)] if (nested := nested_error(subject)) else []),
+        *(
+            [("searched again", f"{nested}, without {left_out(model)}")]
+            if (nested := nested_error(subject))
+            else []
+        ),
         ("rule", str(model.rule)),
         ("cross-validation", _cv(model, subject.shape[1])),
         ("scoring", _scoring(model)),
@@ -161,7 +165,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "tiles": tiles(subject, contents.quality or [], contents.bars),
         "missing": _missing(contents),
         "mixture": _mixture(subject),
-        "null": shuffles_in_words(subject.model),
+        "null": chance_in_words(subject.model),
         "charts": set(data["specs"]),
         "surface": _surface(contents, data),
         "cells": _options(contents),
@@ -281,7 +285,9 @@ def _flattered(subject: Subject) -> str:
     else:
         text = "The error of the chosen cell is slightly flattered by having been chosen."
     nested = nested_error(subject)
-    return f"{text} Searched again without each sample: {nested}." if nested else text
+    if not nested:
+        return text
+    return f"{text} Searched again without {left_out(subject.model)}: {nested}."
 
 
 def own_text(contents: Contents) -> str:
