@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -15,12 +16,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
 
-from skstretch import __version__  # noqa: E402  after the settings that it would read too late
+import skstretch  # noqa: E402  after the settings that it would read too late
 
 project = "skstretch"
 author = "The skstretch developers"
 copyright = "the skstretch developers, BSD-3-Clause"
-version = release = __version__
+version = release = skstretch.__version__
 
 extensions = [
     "myst_parser",
@@ -129,8 +130,6 @@ html_context = {"default_mode": "auto"}
 
 def copy_mathjax(app):
     """Put MathJax and its fonts where the pages look for them: about 2 MB."""
-    if app.builder.format != "html":
-        return
     home = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
     source, target = home / "static" / "mathjax", Path(app.outdir) / "_static" / "mathjax"
     fonts = Path("output", "chtml", "fonts", "woff-v2")
@@ -138,5 +137,21 @@ def copy_mathjax(app):
     shutil.copy(source / "tex-chtml.js", target)
 
 
+def pack_library(app):
+    """Put the sources of the library beside the page that runs them in a browser."""
+    home = Path(skstretch.__file__).parent
+    target = Path(app.outdir) / "_static" / "skstretch.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(home.rglob("*.py")):
+            archive.write(path, path.relative_to(home.parent))
+
+
+def finish(app, error):
+    """What the pages need beside themselves."""
+    if error is None and app.builder.format == "html":
+        copy_mathjax(app)
+        pack_library(app)
+
+
 def setup(app):
-    app.connect("build-finished", lambda app, error: error or copy_mathjax(app))
+    app.connect("build-finished", finish)

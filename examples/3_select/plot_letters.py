@@ -42,7 +42,7 @@ axes.legend(frameon=False)
 
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for k, color in zip((2.0, 1.5, 1.2, 1.05), PALETTE, strict=True):
-    model = StretchyRegressor(k=k, c=0.5, a=0).fit(X, y)
+    model = StretchyRegressor(k=k, c=0.02, a=0).fit(X, y)
     axes.plot(model.slope_ * X.std(axis=0), color=color, label=f"k = {k:g}")
 for first, last in ((28, 32), (80, 84)):
     axes.axvspan(first, last, color="0.9", lw=0, zorder=0)
