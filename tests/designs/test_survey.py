@@ -52,12 +52,22 @@ def test_a_wide_search_reads_twice_for_all_a_and_k(weighted):
     X = numbers("wide")
     array = CountingArray(X)
     with config_context(working_memory=MANY_BLOCKS):
-        search = StretchyRegressorCV(**GRID)
+        search = StretchyRegressorCV(**GRID, rule="guarded")
         search.fit(array, targets(X), sample_weight=weights(len(X)) if weighted else None)
     assert len(search.cv_results_["param_k"]) > 20
     assert array.reads[:, np.ptp(X, axis=0) > 0].max() == 2 + weighted  # rows without weight
     if not weighted:
         assert np.all(array.reads[:, np.ptp(X, axis=0) > 0] == 2)
+
+
+def test_a_mixture_reads_once_more_for_every_cell():
+    X = numbers("wide")
+    array = CountingArray(X)
+    with config_context(working_memory=MANY_BLOCKS):
+        search = StretchyRegressorCV(**GRID).fit(array, targets(X))
+    n_cells = len(search.weights_["a"])
+    assert n_cells > 1
+    assert array.reads[:, np.ptp(X, axis=0) > 0].max() == 1 + n_cells
 
 
 def test_a_wide_classifier_reads_twice():

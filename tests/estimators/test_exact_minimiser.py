@@ -206,7 +206,7 @@ def test_intervals_come_from_literal_refits(shape, fit_intercept):
     found = model._state.model.jackknives[0]
     top = np.abs(residuals).max()
     assert np.abs(found.residuals[:, 0] - residuals).max() <= 1e-8 * top
-    got = found.predictions(model._new_design(new), 0)
+    got = found.predictions(model._new_designs(new)[0], 0)
     assert np.abs(got - predictions).max() <= 1e-7 * top
     lower, upper = model.predict_interval(new, 0.8)
     assert (lower < upper).all()

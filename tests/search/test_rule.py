@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 
 from skstretch.core.crossfit import paired_error
-from skstretch.search import Cell, Outcome, judge
-from skstretch.search.rule import standard_error
+from skstretch.search import Cell, Outcome
+from skstretch.search.rule import judge, standard_error
 from skstretch.search.scoring import BalancedError, Scored, SquaredError
 
 PLAIN = Cell(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)

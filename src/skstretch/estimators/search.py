@@ -431,7 +431,7 @@ def warn_at_edge(way: str, c: float, automatic: bool) -> None:
         f"by more than its standard error: {advice}.",
         GridEdgeWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
-        stacklevel=6 if HAS_CALLBACKS else 5,
+        stacklevel=7 if HAS_CALLBACKS else 6,
     )
 
 

@@ -419,15 +419,23 @@ def primal_outcomes(
 
 def _primal_pairs(design: Design, cell: PrimalCell, Y: Array, weights: Array, some: Index) -> Array:
     """Residuals of pairs of samples, (m, M, t)."""
-    P, Q = cell.system.gram.pair(design.row_features(np.arange(len(Y))))
-    left, right = cell.system.left(P), cell.system.right(Q)
-    through = cell.rows.inverse @ (right.T * weights)
-    rows, columns = -(left[some] @ through), -(left @ through[:, some]).T
+    gram, system = cell.system.gram, cell.system
+    P, Q = gram.pair(design.row_features(some))
+    ahead = system.left(P) @ cell.rows.inverse
+    behind = cell.rows.inverse @ (system.right(Q).T * weights[some])
+    shape = some.size, len(Y)
+    rows, columns, diagonal, e = np.zeros(shape), np.zeros(shape), np.ones(len(Y)), np.empty_like(Y)
+    for part in design.row_slices():
+        P, Q = gram.pair(design.row_features(np.arange(part.start, part.stop)))
+        left, right = system.left(P), system.right(Q)
+        rows[:, part] = -(ahead @ right.T) * weights[part]
+        columns[:, part] = -(left @ behind).T
+        diagonal[part] -= cell.rows.leverages(left, right, weights[part])
+        e[part] = cell.residuals(left, Y[part])
     place = np.arange(some.size)
     rows[place, some] += 1.0
     columns[place, some] += 1.0
-    diagonal = 1.0 - np.einsum("ij,ji->i", left, through)
-    return pair_residuals(rows, columns, diagonal, cell.residuals(left, Y), some)
+    return pair_residuals(rows, columns, diagonal, e, some)
 
 
 def _primal_first_pass(
