@@ -32,11 +32,12 @@ def places_of(results: dict[str, Any], rows: Index, lines: Index, name: str) -> 
     """Places of some rows of ``cv_results_`` whose families are numbered by `lines`.
 
     By ``param_s`` or ``param_c``, as `name` says. Exact minimisers have an automatic path of their
-    own in place of common strengths s: it is spread evenly, from weak to strong, over the places of
-    the others.
+    own, whose strengths s no other family has: it is spread evenly, from weak to strong, over the
+    places of the others.
     """
     strengths = np.asarray(results[f"param_{name}"])[rows]
-    alone = np.isnan(strengths)
+    a, k = (np.asarray(results[f"param_{letter}"])[rows] for letter in "ak")
+    alone = np.isnan(strengths) | ((name == "s") & (a == 0) & (k < 2))
     known = np.unique(strengths[~alone])
     at = np.searchsorted(known, strengths)
     paths = [np.flatnonzero((lines == line) & alone) for line in np.unique(lines[alone])]
