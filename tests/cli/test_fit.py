@@ -122,6 +122,21 @@ def test_options_of_the_search(call, folder):
     assert found["errors"][0]["error"] == pytest.approx(-model.best_score_, rel=1e-12)
 
 
+def test_exact_minimiser(call, folder):
+    options = ("--a", "0", "--k", "1.25", "--c", "0.001,0.01", "--json")
+    done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, *options)
+    assert done.code == 0, done.err
+    X, y = diabetes()
+    model = fitted(X, y, a_grid=(0.0,), k_grid=(1.25,), c_grid=(0.001, 0.01))
+    found = json.loads(done.out)
+    assert (found["a"], found["k"], found["c"]) == (0.0, 1.25, model.c_)
+    assert found["solver"] == "newton"
+    assert found["errors"][0]["error"] == pytest.approx(-model.best_score_, rel=1e-9)
+    again = skstretch.load(folder / "m.stretchy")
+    np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-9)
+    assert again.dual_gap_ <= 1e-10
+
+
 def test_weights_groups_and_dropped_columns(call, folder):
     X, y = diabetes()
     rng = np.random.default_rng(0)

@@ -31,7 +31,7 @@ class Slow:
     def __getitem__(self, key):
         Slow.reads += 1
         # the moments of the minimiser's data take eight reads
-        if Slow.reads == (20 if work == "minimiser" else 6):
+        if Slow.reads == (20 if work.startswith("minimiser") else 6):
             print("reading", flush=True)
         time.sleep(0.1)
         return self.rng.random([part.stop - part.start for part in key])
@@ -40,6 +40,9 @@ class Slow:
 model = StretchyRegressorCV() if work == "search" else StretchyRegressor()
 if work == "minimiser":
     model.set_params(a=0, k=1.25)
+if work == "minimisers":
+    model = StretchyRegressorCV(a_grid=(0,), k_grid=(1.1, 1.25))
+if work.startswith("minimiser"):
     sklearn.set_config(working_memory=8)
 if work == "partial_fit":
     model.partial_fit(np.random.default_rng(0).random((50, columns)), np.arange(50.0))
@@ -55,6 +58,7 @@ CASES = [
     ("search", 100, 2_000_000, 2),
     ("minimiser", 100, 20_000, 1),
     ("minimiser", 100, 20_000, 2),
+    ("minimisers", 100, 20_000, 1),
     ("fit", 10_000_000, 20, 1),
     ("partial_fit", 10_000_000, 20, 1),
 ]

@@ -70,6 +70,23 @@ def test_float32_classes(name):
     assert out["label"][clear].tolist() == model.predict(new)[clear].tolist()
 
 
+@pytest.mark.parametrize("search", [False, True])
+def test_an_exact_minimiser_is_a_linear_graph(search):
+    """The same operations as for ridge regression on z, whichever power gave the coefficients."""
+    _, new = fitted(REGRESSORS["wide"])
+    data, y = REGRESSORS["wide"][2:4]
+    ridge = skstretch.StretchyRegressor(a=0.0, k=2.0).fit(data, y)
+    model = skstretch.StretchyRegressor(a=0.0, k=1.25)
+    if search:
+        model = skstretch.StretchyRegressorCV((0.0,), (1.25,))
+    graph = skstretch.to_onnx(model.fit(data, y))
+    assert model.solver_ == "newton"
+    operations = [node.op_type for node in graph.graph.node]
+    assert operations == [node.op_type for node in skstretch.to_onnx(ridge).graph.node]
+    assert not {"Exp", "Pow"} & {*operations}
+    np.testing.assert_allclose(run(graph, new)["prediction"], model.predict(new), rtol=1e-10)
+
+
 def test_far_from_the_data():
     """Values far outside the training data are bounded as in `predict`."""
     model, _ = fitted(REGRESSORS["wide"])

@@ -69,6 +69,28 @@ def check_results(model, again):
     assert types == [type(cell["density"]) for cell in again.cv_results_["params"]]
 
 
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+@pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
+def test_exact_minimisers(kind, tmp_path):
+    """A model, and a search that chose one: which cells have exact residuals is kept too."""
+    target = Y[:, 0] if kind == "Regressor" else Y[:, 0] > np.median(Y[:, 0])
+    alone = getattr(skstretch, f"Stretchy{kind}")(a=0.0, k=1.25)
+    search = getattr(skstretch, f"Stretchy{kind}CV")(a_grid=(0.0,), k_grid=(1.25, 1.5))
+    for model in (alone, search):
+        again = reloaded(model.fit(X, target), tmp_path, intervals=kind == "Regressor")
+        assert again.solver_ == "newton"
+        check_attributes(model, again)
+        for name in ("n_iter_", "dual_gap_", "dual_coef_"):
+            same(getattr(model, name), getattr(again, name))
+        same(model.predict(NEW), again.predict(NEW))
+        if kind == "Regressor":
+            np.testing.assert_allclose(
+                again.predict_interval(NEW), model.predict_interval(NEW), rtol=1e-8
+            )
+    check_results(search, again)
+    assert {*again.cv_results_["loo"]} == {"exact", "approximate"}
+
+
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_regressor(name, tmp_path):

@@ -139,6 +139,24 @@ def test_path_is_what_fits_give(along, values):
         np.testing.assert_allclose(effects, refit.slope_ * X.std(axis=0), rtol=1e-8)
 
 
+def test_path_along_k_of_exact_minimisers_shows_the_compression():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 80))
+    y = X[:, :3].sum(axis=1) + 0.3 * rng.standard_normal(30)
+    values = [2.0, 1.5, 1.25, 1.1]
+    model = StretchyRegressor(a=0.0, k=1.25, c=0.1).fit(X, y)
+    display = CoefficientPathDisplay.from_estimator(model, along="k", values=values)
+    for k, effects in zip(values, display.effects, strict=True):
+        refit = StretchyRegressor(a=0.0, k=k, c=0.1).fit(X, y)
+        assert refit.solver_ == ("dual" if k == 2 else "newton")
+        np.testing.assert_allclose(effects, refit.slope_ * X.std(axis=0), atol=1e-8)
+    parts = np.sort(np.abs(display.effects), axis=1)[:, ::-1].cumsum(axis=1)
+    carriers = (parts < 0.9 * parts[:, -1:]).sum(axis=1) + 1
+    assert (np.diff(carriers) < 0).all()
+    assert carriers[0] > 40
+    assert carriers[-1] < 10
+
+
 def test_path_names_the_largest_effects():
     X, y = curved()
     model = StretchyRegressor().fit(X, y)

@@ -5,6 +5,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch.core.bridge import SCORING
 from skstretch.core.bridge_path import finish, solve, space
 from tests.search.grids import data
 
@@ -62,7 +63,7 @@ def test_leave_one_out_of_what_is_told(shape, fit_intercept):
         score = -np.mean((Y - outputs) ** 2)
         assert abs(table["mean_test_score"][row] - score) <= 1e-8 * abs(score)
         if row == search.best_index_:
-            np.testing.assert_allclose(search.cv_predictions_, outputs, atol=1e-7 * Y.std())
+            np.testing.assert_allclose(search.cv_predictions_, outputs, atol=1e-8 * Y.std())
 
 
 @pytest.mark.parametrize("shape", ["wide", "tall"])
@@ -92,6 +93,34 @@ def test_folds_are_literal_refits(shape, densities):
         outputs = literal(X, Y, cell["k"], cell["c"], [*cv.split(X)], count=count)
         score = -np.mean((Y - outputs) ** 2)
         assert abs(table["mean_test_score"][row] - score) <= 1e-8 * abs(score)
+        one = StretchyRegressorCV(**{f"{name}_grid": [v] for name, v in cell.items()}, cv=cv)
+        found = one.fit(X, Y[:, 0]).cv_predictions_
+        np.testing.assert_allclose(found, outputs[:, 0], atol=1e-8 * Y.std())
+
+
+@pytest.mark.parametrize(
+    ("Search", "scoring"),
+    [
+        (StretchyRegressorCV, None),
+        (StretchyRegressorCV, "neg_mean_absolute_error"),
+        (StretchyClassifierCV, None),
+        (StretchyClassifierCV, "accuracy"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["best", "guarded", "1se"])
+def test_what_is_told_is_exact(Search, scoring, rule):
+    classes = Search is StretchyClassifierCV
+    X, Y = data("wide", seed=10)
+    search = Search(k_grid=(1.25, 2.0), rule=rule, scoring=scoring)
+    table = search.fit(X, Y[:, 0] > np.median(Y) if classes else Y[:, 0]).cv_results_
+    exact = table["loo"] == "exact"
+    assert {*table["loo"]} == {"exact", "approximate"}
+    assert exact[search.best_index_]
+    for a, k in {*zip(table["param_a"], table["param_k"], strict=True)}:
+        family = (table["param_a"] == a) & (table["param_k"] == k) & table["usable"]
+        scores = np.where(family, table["mean_test_score"], -np.inf)
+        assert exact[np.flatnonzero(scores == scores.max())].any()
+        assert exact[family].all() == (a != 0 or k == 2)
 
 
 def test_automatic_powers():
@@ -150,11 +179,64 @@ def test_classes():
     np.testing.assert_array_equal(search.classes_[proba.argmax(axis=1)], search.predict(X))
 
 
-def test_units_of_y_scale_through():
-    X, Y = data("wide", seed=9)
-    grid = {"a_grid": (0.0,), "k_grid": (1.25,), "rule": "best"}
-    one = StretchyRegressorCV(**grid).fit(X, Y[:, 0])
-    two = StretchyRegressorCV(**grid).fit(X, 1e3 * Y[:, 0])
+def changed(how, X, y):
+    """The same problem told differently: the data, the rows of the new problem, the unit of y."""
+    rng = np.random.default_rng(0)
+    if how == "order":
+        rows = rng.permutation(len(y))
+        return X[np.ix_(rows, rng.permutation(X.shape[1]))], y[rows], rows, 1.0
+    if how == "units of X":
+        return 7.0 - X * 10.0 ** rng.uniform(-3, 3, X.shape[1]), y, slice(None), 1.0
+    return X, 1e3 * y, slice(None), 1e3
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("cv", [None, 4])
+@pytest.mark.parametrize("how", ["order", "units of X", "units of y"])
+def test_what_changes_nothing(how, cv, shape):
+    X, Y = data(shape, seed=9)
+    X2, y2, rows, unit = changed(how, X, Y[:, 0])
+    if cv is not None:  # the same folds of the same samples
+        labels = np.arange(len(X)) % cv
+        cv, cv2 = ([(np.flatnonzero(f != i), np.flatnonzero(f == i)) for i in range(cv)]
+                   for f in (labels, labels[rows]))  # fmt: skip
+    else:
+        cv2 = None
+    k, cs = 1.25, np.array([1e-3, 1e-2, 0.1])
+    grid = {"a_grid": (0.0,), "k_grid": (k,), "rule": "best"}
+    one = StretchyRegressorCV(**grid, c_grid=cs, cv=cv).fit(X, Y[:, 0])
+    two = StretchyRegressorCV(**grid, c_grid=cs * unit ** (k - 2), cv=cv2).fit(X2, y2)
     assert one.best_index_ == two.best_index_
-    np.testing.assert_allclose(two.c_, one.c_ * 1e3 ** (1.25 - 2), rtol=1e-2)
-    np.testing.assert_allclose(two.predict(X), 1e3 * one.predict(X), rtol=1e-2)
+    size = 1e-8 * Y.std()
+    np.testing.assert_allclose(two.predict(X2) / unit, one.predict(X)[rows], atol=size)
+    np.testing.assert_allclose(two.cv_predictions_ / unit, one.cv_predictions_[rows], atol=size)
+    exact = one.cv_results_["loo"] == "exact"
+    scores = two.cv_results_["mean_test_score"] / unit**2, one.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(*(score[exact] for score in scores), rtol=1e-8)
+    np.testing.assert_allclose(*scores, rtol=SCORING.step**2)
+
+
+@pytest.mark.parametrize("how", ["order", "units of X", "units of y"])
+def test_automatic_paths_follow(how):
+    """Paths are laid by points that are solved as closely as choosing needs, and so is c."""
+    X, Y = data("wide", seed=9)
+    X2, y2, _, unit = changed(how, X, Y[:, 0])
+    one, two = (StretchyRegressorCV(a_grid=(0.0,), rule="best").fit(*d)
+                for d in ((X, Y[:, 0]), (X2, y2)))  # fmt: skip
+    assert one.best_index_ == two.best_index_
+    powers = one.cv_results_["param_k"]
+    np.testing.assert_array_equal(two.cv_results_["param_k"], powers)
+    c = two.cv_results_["param_c"] * unit ** np.where(powers < 2, 2 - powers, 0.0)
+    np.testing.assert_allclose(c, one.cv_results_["param_c"], rtol=SCORING.step**2)
+    s = two.cv_results_["param_s"], one.cv_results_["param_s"]
+    np.testing.assert_allclose(*s, rtol=SCORING.step**2)
+
+
+@pytest.mark.parametrize("cs", [(0.3, 0.02), (0.02, 0.3)], ids=str)
+def test_the_stronger_of_equal_penalties_wins(cs):
+    """Of a target that does not vary nothing is left to explain, whatever the penalty."""
+    X, Y = data("wide", seed=11)
+    grid = {"a_grid": (0.0,), "k_grid": (1.5,), "c_grid": cs, "rule": "best"}
+    search = StretchyRegressorCV(**grid).fit(X, np.full(len(Y), 3.0))
+    assert (search.cv_results_["mean_test_score"] == 0).all()
+    assert search.c_ == 0.02

@@ -165,7 +165,7 @@ class Visit:
         centred = Y - w @ Y / w.sum() if self.problem.intercept is not Intercept.NONE else Y
         variance = float(np.mean(w @ centred**2) / w.sum())
         scale = self.design.shape[1] ** (k / 2) * variance ** (1 - k / 2)
-        return 1.0 / (c * k) / scale if scale > 0 else np.inf
+        return 1.0 / (c * k) / (scale or 1.0)  # targets that do not vary have no scale
 
     def outcome(self, where: Space, group: Sequence[bridge_path.Cell]) -> Outcome:
         """The outcome of all targets at one (k, c)."""
