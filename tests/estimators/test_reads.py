@@ -151,6 +151,18 @@ def test_exact_minimisers_of_a_file_that_fits(cv):
     assert reads.min() == reads.max() <= 3
 
 
+@pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
+@pytest.mark.parametrize(
+    ("store", "memory", "walks"), [("dask", 1024, 2), ("file", SMALL, 2), ("file", 1024, 3)]
+)
+def test_automatic_powers_at_a_0_are_those_that_cost_no_walk_a_step(search, store, memory, walks):
+    model = search()
+    assert reads_of(model, DATA["wide"], store, memory).max() <= walks
+    linear = model.cv_results_["param_a"] == 0
+    least = 1.05 if walks == 3 else 2.0
+    assert model.cv_results_["param_k"][linear].min() == least
+
+
 def test_exact_minimisers_of_dask_share_their_walks():
     """A walk a step, in which all powers take theirs."""
 

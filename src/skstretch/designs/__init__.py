@@ -4,6 +4,7 @@ from skstretch.designs.as_design import as_design as as_design
 from skstretch.designs.as_design import checked_weights as checked_weights
 from skstretch.designs.as_design import measure as measure
 from skstretch.designs.as_design import rows_in_memory as rows_in_memory
+from skstretch.designs.as_design import steps_read_again as steps_read_again
 from skstretch.designs.as_design import storage_of as storage_of
 from skstretch.designs.as_design import survey as survey
 from skstretch.designs.as_design import tidy as tidy

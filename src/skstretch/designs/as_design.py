@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length
 from skstretch.core.moments import Moments
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index
+from skstretch.designs.blocks import working_bytes
 from skstretch.designs.dask.array import DaskArray, cut
 from skstretch.designs.dask.design import dask_design
 from skstretch.designs.dask.survey import dask_moments, dask_survey
@@ -141,3 +142,15 @@ def storage_of(X: Any) -> Storage:
     elif is_source(X):
         kind = "read in blocks"
     return Storage(kind, shape, str(X.dtype), int(nbytes))
+
+
+def steps_read_again(X: Any) -> bool:
+    """Whether every step of an exact minimiser reads validated X again.
+
+    So it is for column blocks of Dask, and for what is read in blocks and whose z-scores take more
+    than half the working memory; an array or a sparse matrix in memory is never read again.
+    """
+    if isinstance(X, DaskArray) and X.is_wide:
+        return True
+    in_blocks = isinstance(X, DaskArray) or is_source(X)
+    return in_blocks and 8 * X.shape[0] * X.shape[1] > working_bytes() // 2

@@ -15,7 +15,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
         Transforms ``exp(a z)`` to try; 0 is the linear limit.
     k_grid : "auto" or sequence of float, default="auto"
         Stretching powers to try. ``"auto"``: 1.1, 1.25, 1.5, 1.75 and 2; at a = 0, where cells are
-        exact minimisers, 1.05, 1.1, 1.25, 1.5 and 2. Of given powers a = 0 takes those up to 2.
+        exact minimisers, 1.05, 1.1, 1.25, 1.5 and 2 (or 2 alone, as in `StretchyRegressorCV`). Of
+        given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         Inverse strengths of regularisation; ``"auto"`` ties them to the scale of the data, as in
         `StretchyRegressorCV`.
@@ -55,7 +56,12 @@ class StretchyClassifierCV(Classification, StretchySearch):
     Attributes
     ----------
     classes_, threshold_ : as in `StretchyClassifier`
-    a_, k_, c_, density_, best_index_, cv_results_ : as in `StretchyRegressorCV`
+    a_, k_, c_, density_, best_index_ : as in `StretchyRegressorCV`
+    cv_results_ : dict of arrays
+        One row a cell, as in `StretchyRegressorCV`. ``loo`` is ``"exact"`` where the out-of-fold
+        scores are those of literal refits, and ``"approximate"`` where they are one Newton step
+        from the fit of all samples: with ``cv=None`` cells at a = 0 and k < 2 other than the chosen
+        one and the best of every k.
     best_score_, best_score_se_ : as in `StretchyRegressorCV`
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold scores of the chosen cell, before the cut.

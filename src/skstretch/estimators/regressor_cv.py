@@ -22,7 +22,9 @@ class StretchyRegressorCV(Regression, StretchySearch):
         Transforms ``exp(a z)`` to try; 0 is the exact minimiser on z, ridge regression at k = 2.
     k_grid : "auto" or sequence of float, default="auto"
         Stretching powers to try. ``"auto"``: 1.1, 1.25, 1.5, 1.75 and 2; at a = 0, where cells are
-        exact minimisers, 1.05, 1.1, 1.25, 1.5 and 2. Of given powers a = 0 takes those up to 2.
+        exact minimisers, 1.05, 1.1, 1.25, 1.5 and 2, or 2 alone where every step of Newton's method
+        would read the data again (wide Dask arrays, and files whose z-scores take more than half
+        the working memory). Of given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
         strengths s from 1e-12 to 1e2, so that the same grid serves every a and k. At a = 0 and
@@ -71,7 +73,10 @@ class StretchyRegressorCV(Regression, StretchySearch):
     best_index_ : int
         Its row in ``cv_results_``.
     cv_results_ : dict of arrays
-        One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it. ``score_error`` bounds
+        One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it. ``loo`` is ``"exact"``
+        where the residuals behind the score are those of literal refits, and ``"approximate"``
+        where they are one Newton step from the fit of all samples: with ``cv=None`` cells at a = 0
+        and k < 2 other than the chosen one and the best of every k. ``score_error`` bounds
         what rounding does to a score: no cell wins by less than that, and of equal scores the
         stronger penalty wins.
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import (
 
 from skstretch.core.stretch import Intercept, keep_count, selects
 from skstretch.core.types import Array, Index
-from skstretch.designs import rows_in_memory
+from skstretch.designs import rows_in_memory, steps_read_again
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import (
@@ -145,7 +145,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
             Fitted.
         """
         X, targets = self._read(X, y, sample_weight)
-        grid = self._checked_grid(X.shape[1])
+        grid = self._checked_grid(X.shape[1], exact=not steps_read_again(X))
         powers = [(a, grid.ks(a)) for a in grid.a]
         weights = targets.weights
         telling: AbstractContextManager[tuple[Any, Any]] = nullcontext((X, None))
@@ -229,7 +229,8 @@ class StretchySearch(CallbackSupport, StretchyModel):
         self.best_index_, self.rule_loss_ = at, contest.scoring.loss_name
         self.best_score_, self.best_score_se_ = contest.scores[at].score, contest.error(at)
 
-    def _checked_grid(self, n_features: int) -> Grid:
+    def _checked_grid(self, n_features: int, exact: bool) -> Grid:
+        """The grid; automatic powers have exact minimisers where that is affordable (`exact`)."""
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
         automatic = isinstance(self.k_grid, str) and self.k_grid == "auto"
         k = K_GRID if automatic else _values("k_grid", self.k_grid)
@@ -241,7 +242,9 @@ class StretchySearch(CallbackSupport, StretchyModel):
             for strength in c or (1.0,):
                 checked_spec(value, strength, False, self.fit_intercept, "auto")
         counts = [keep_count(density, n_features) for density in densities]
-        linear = LINEAR_K_GRID if automatic else tuple(value for value in k if value <= 2)
+        linear = tuple(value for value in k if value <= 2)
+        if automatic:
+            linear = LINEAR_K_GRID if exact else (2.0,)
         if 0 in a and not linear:
             raise ValueError(
                 f"k_grid={self.k_grid!r} has no power for a=0, where the exact minimiser needs "

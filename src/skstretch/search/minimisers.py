@@ -48,14 +48,8 @@ def minimised_cells(
     problem: Problem,
     selection: Selection,
 ) -> Iterator[tuple[Cell, Outcome]]:
-    """Every cell of a = 0 and the powers ks below 2; without cs the paths are automatic.
-
-    Z-scores of more samples than features that do not fit in memory are left out of the search.
-    """
-    try:
-        where = split(where_of(design, problem.weights, problem.intercept))
-    except MemoryError:
-        return
+    """Every cell of a = 0 and the powers ks below 2; without cs the paths are automatic."""
+    where = split(where_of(design, problem.weights, problem.intercept))
     visit = Visit(design, problem, selection.below(design.shape[1]))
     finite = None if cs is None else sorted({c for c in cs if c < np.inf})
     for batch in _batches(ks, where, problem.Y.shape[1]):
