@@ -335,7 +335,8 @@ def rare_positives(seed):
 @pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_rare_positives_are_found(estimator):
-    params = {"c": 0.1} if estimator is StretchyClassifier else {"k_grid": (1.25,)}
+    search = {"a_grid": (-0.2,), "k_grid": (1.25,)}
+    params = {"c": 0.1} if estimator is StretchyClassifier else search
     for seed in range(3):
         X, codes = rare_positives(seed)
         train, test = np.arange(300), np.arange(300, 600)

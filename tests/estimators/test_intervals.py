@@ -126,11 +126,25 @@ def test_several_targets(shape):
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_after_a_search(shape):
     X, y = problem(SHAPES[shape])
-    model = StretchyRegressorCV(k_grid=(1.25, 2.0), c_grid=(1.0, 10.0)).fit(X, y)
+    grid = {"a_grid": (-0.2, 0.1), "k_grid": (1.25, 2.0), "c_grid": (1.0, 10.0)}
+    model = StretchyRegressorCV(**grid).fit(X, y)
     new = new_rows(X)
     settings = {"a": model.a_, "k": model.k_, "c": model.c_}
     lower, upper = literal_bounds(X, y[:, None], new, **settings)
     assert_bounds(model.predict_interval(new, 0.8), (lower[:, 0], upper[:, 0]), np.abs(y).max())
+
+
+@two_shapes
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+def test_after_a_search_that_chose_an_exact_minimiser(shape):
+    X, y = problem(SHAPES[shape])
+    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.25, 1.5)).fit(X, y)
+    assert model.solver_ == "newton"
+    alone = StretchyRegressor(model.k_, model.c_, a=0.0).fit(X, y)
+    new = new_rows(X)
+    for method in ("plus", "residual"):
+        found, expected = (m.predict_interval(new, 0.8, method=method) for m in (model, alone))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(y).max())
 
 
 @pytest.mark.parametrize("kind", RARE)

@@ -70,11 +70,19 @@ def test_ridge_was_chosen_and_why(diabetes):
     assert f"{number(abs(model.slope_[strongest]))} per unit" in effects
 
 
-def test_another_form_was_chosen_and_why():
-    model = fitted(StretchyRegressorCV(a_grid=(-0.5, 0.0), **GRID), *curved(0.1))
+@pytest.mark.parametrize(
+    ("ks", "other", "best"),
+    [
+        ((2.0,), "ridge", "the best ridge: c = "),
+        ((1.25, 2.0), "every linear model", "the best of these: a = 0, k = 1.25, c = "),
+    ],
+)
+def test_another_form_was_chosen_and_why(ks, other, best):
+    grid = GRID | {"a_grid": (-0.5, 0.0), "k_grid": ks}
+    model = fitted(StretchyRegressorCV(**grid), *curved(0.1))
     words = model.summary().choice
     assert words.startswith(f"Stretching was chosen (a = −0.5, k = {model.k_:g}, c = ")
-    assert "it is better than ridge by more than two standard errors; the best ridge: c = " in words
+    assert f"it is better than {other} by more than two standard errors; {best}" in words
     margin = float(words.rpartition("worse by ")[2].split()[0])
     assert margin > 2
 
@@ -83,9 +91,15 @@ def test_another_form_was_chosen_and_why():
     ("parameters", "words"),
     [
         ({"rule": "1se"}, "it is the simplest of "),
-        ({"rule": "best"}, "it is the best of 9 cells; closest: "),
-        ({"a_grid": (0.0,), "rule": "guarded"}, "it is the best of 3 cells; closest: ridge, c = "),
-        ({"a_grid": (0.0,), "c_grid": (1.0,)}, "it was the only cell to choose from."),
+        ({"rule": "best"}, "it is the best of 12 cells; closest: "),
+        ({"a_grid": (0.0,), "rule": "guarded"}, "it is the best of 6 cells; closest: "),
+        ({"a_grid": (0.0,), "k_grid": (2.0,)}, "it is the best of 3 cells; closest: ridge, c = "),
+        ({"a_grid": (0.0,), "k_grid": (1.5,)}, "The exact minimiser was chosen (a = 0, k = 1.5"),
+        ({"a_grid": (0.0,), "k_grid": (1.5,)}, "closest: a = 0, k = 1.5, c = "),
+        (
+            {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (1.0,)},
+            "it was the only cell to choose from.",
+        ),
         ({"quadrant": "identity"}, "k = "),
     ],
 )

@@ -30,9 +30,9 @@ LARGE_SIDE = 3000
 
 
 def cell_name(a: float, k: float, c: float, identity: bool = False) -> str:
-    """A cell in a few words; at a = 0 there is no k."""
+    """A cell in a few words; at a = 0 and k = 2 it is ridge regression."""
     form = f"k = {plain(k)}" if identity else f"a = {plain(a)}, k = {plain(k)}"
-    return f"{'ridge' if a == 0 else form}, c = {number(c)}"
+    return f"{'ridge' if a == 0 and k == 2 else form}, c = {number(c)}"
 
 
 def choice(model: Any) -> str:
@@ -44,6 +44,8 @@ def choice(model: Any) -> str:
     identity, D = model.quadrant == "identity", int(model.n_features_in_)
     if identity:
         form, words = "Stretching", f"k = {plain(k)} on the features as they are"
+    elif a == 0 and "newton" in np.atleast_1d(model.solver_):
+        form, words = "The exact minimiser", f"a = 0, k = {plain(k)}"
     elif a == 0:
         form, words = "Ridge", "a = 0, the linear limit"
     else:
@@ -83,15 +85,12 @@ def _guarded_reason(model: Any, usable: Any, linear: Any) -> str:
         return f"nothing else was better by two standard errors; {_beside(model, rival, 'closest')}"
     rival = _closest(results, usable & linear)
     margin = _margin(results, rival)
-    if np.isfinite(margin) and margin <= GUARD:
-        return (
-            "by the squared error of the scores it is better than ridge by more than two standard "
-            f"errors; {_beside(model, rival, 'the best ridge')}"
-        )
-    return (
-        "it is better than ridge by more than two standard errors; "
-        f"{_beside(model, rival, 'the best ridge')}"
-    )
+    ridge = results["param_k"][rival] == 2
+    what = "ridge" if ridge else "every linear model"
+    best = _beside(model, rival, "the best ridge" if ridge else "the best of these")
+    by = "by the squared error of the scores "
+    by = by if np.isfinite(margin) and margin <= GUARD else ""
+    return f"{by}it is better than {what} by more than two standard errors; {best}"
 
 
 def _closest(results: Any, among: Any) -> int:
