@@ -146,11 +146,29 @@ def pack_library(app):
             archive.write(path, path.relative_to(home.parent))
 
 
+def write_example_report(app):
+    """A report to look at, of generated spectra; made once for a folder of the site."""
+    target = Path(app.outdir) / "_static" / "example-report.html"
+    if target.exists():
+        return
+    from pandas import DataFrame
+
+    from skstretch.datasets import make_spectra
+    from skstretch.report import write_report
+
+    spectra = make_spectra()
+    X = DataFrame(spectra.data, columns=spectra.feature_names)
+    model = skstretch.StretchyRegressorCV().fit(X, spectra.target)
+    facts = {"source": "generated spectra", "target": "concentration"}
+    write_report(model, target, X=X, y=spectra.target, **facts)
+
+
 def finish(app, error):
     """What the pages need beside themselves."""
     if error is None and app.builder.format == "html":
         copy_mathjax(app)
         pack_library(app)
+        write_example_report(app)
 
 
 def setup(app):
