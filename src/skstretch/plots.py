@@ -23,6 +23,8 @@ LABELS = {
     "numbers": "place on the path, from weak to strong penalty",
 }
 
+__all__ = ["CoefficientPathDisplay", "PredictionIntervalDisplay", "StretchyGridDisplay"]
+
 
 def axes(ax: Any, figsize: tuple[float, float]) -> Any:
     """The axes that were passed, or new ones; names the extra where matplotlib is missing."""
@@ -49,19 +51,29 @@ class StretchyGridDisplay:
 
     Parameters
     ----------
-    scores : array of shape (n_strengths, n_columns)
+    scores : ndarray of shape (n_strengths, n_columns)
         Greater is better; NaN where unusable.
-    columns : list of (a, k)
-    strengths : array of shape (n_strengths,)
+    columns : list of tuple (a, k)
+        Transform and power of every column.
+    strengths : ndarray of shape (n_strengths,)
+        Strength of the penalty of every row.
     strength_name : str
-    within : boolean array like `scores`
-    chosen : (row, column)
-        Of a mixture the heaviest cell.
-    score_name : str
-    mixed : list of (row, column)
+        What the rows are called: s or c.
+    within : ndarray of bool, of the shape of `scores`
+        Which cells are within one standard error of the best.
+    chosen : tuple (row, column)
+        The chosen cell, of a mixture the heaviest; (-1, -1) where it is not in the picture.
+    score_name : str, default="score"
+        What the colours are called.
+    mixed : list of tuple (row, column)
         The cells of a mixture at this density.
-    unusable : boolean array like `scores`, optional
-        By default where there is no score.
+    unusable : ndarray of bool, of the shape of `scores`, or None, default=None
+        Cells without a score; None is wherever there is none.
+
+    See Also
+    --------
+    skstretch.StretchyRegressorCV : The search that is drawn.
+    CoefficientPathDisplay : Effects along k or c.
 
     Examples
     --------
@@ -90,9 +102,21 @@ class StretchyGridDisplay:
     def from_estimator(
         cls, estimator: Any, *, density: Any = None, ax: Any = None
     ) -> "StretchyGridDisplay":
-        """Draw a fitted search estimator at one density (the chosen one by default).
+        """Draw a fitted search estimator at one density.
 
-        On `ax`, or on a new figure.
+        Parameters
+        ----------
+        estimator : StretchyRegressorCV or StretchyClassifierCV
+            Fitted.
+        density : float, int or None, default=None
+            One of the densities that were searched; None is the chosen one.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : StretchyGridDisplay
+            The numbers, with ``ax_`` and ``figure_``.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "cv_results_"):
@@ -128,7 +152,18 @@ class StretchyGridDisplay:
         return cls(*told).plot(ax)
 
     def plot(self, ax: Any = None) -> "StretchyGridDisplay":
-        """Draw on `ax`, or on a new figure."""
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : StretchyGridDisplay
+            Itself.
+        """
         width = 1.8 + 0.75 * len(self.columns)
         ax = axes(ax, (max(4.2, width), 1.6 + 0.22 * len(self.strengths)))
         image = ax.pcolormesh(_spread(self.scores), cmap=style.COLORMAP, edgecolors="none")
@@ -184,14 +219,22 @@ class CoefficientPathDisplay:
 
     Parameters
     ----------
-    values : array of shape (n_values,)
-    effects : array of shape (n_values, n_features)
+    values : ndarray of shape (n_values,)
+        Values of k or c.
+    effects : ndarray of shape (n_values, n_features)
         Effect of one standard deviation of each feature.
     names : list of str
+        Names of the features.
     along : {"k", "c"}
-    positions : array of shape (n_features,) or None
-    top : int
+        What changes.
+    positions : ndarray of shape (n_features,) or None, default=None
+        Places of the features on an axis, such as wavelengths.
+    top : int, default=8
         How many features are named.
+
+    See Also
+    --------
+    skstretch.StretchyRegressor.effect_path : The numbers alone.
 
     Examples
     --------
@@ -228,8 +271,28 @@ class CoefficientPathDisplay:
     ) -> "CoefficientPathDisplay":
         """Draw a fitted estimator, on the data that it was fitted on.
 
-        `positions` may be ``"names"`` where the feature names are numbers, such as wavelengths.
-        On `ax`, or on a new figure.
+        Parameters
+        ----------
+        estimator : estimator
+            One of the four, fitted in this process.
+        along : {"c", "k"}, default="c"
+            What changes.
+        values : sequence of float or None, default=None
+            Values of it; None takes some around the fitted one.
+        positions : array-like of shape (n_features,), "names" or None, default=None
+            Places of the features on an axis; ``"names"`` where their names are numbers, such as
+            wavelengths.
+        target : int, default=0
+            Which of several targets or classes.
+        top : int, default=8
+            How many features are named.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : CoefficientPathDisplay
+            The numbers, with ``ax_`` and ``figure_``.
         """
         check_is_fitted(estimator)
         values, effects = estimator.effect_path(along=along, values=values)
@@ -242,7 +305,18 @@ class CoefficientPathDisplay:
         return cls(values, effects, names, along, positions, top).plot(ax)
 
     def plot(self, ax: Any = None) -> "CoefficientPathDisplay":
-        """Draw on `ax`, or on a new figure."""
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : CoefficientPathDisplay
+            Itself.
+        """
         ax = axes(ax, (7.0, 4.2))
         ax.axhline(0, color=style.GUIDE, lw=0.8)
         if self.positions is None:
@@ -302,9 +376,20 @@ class PredictionIntervalDisplay:
 
     Parameters
     ----------
-    observed, predicted, lower, upper : arrays of shape (n_samples,)
+    observed : ndarray of shape (n_samples,)
+        What was measured.
+    predicted : ndarray of shape (n_samples,)
+        What the model predicts.
+    lower : ndarray of shape (n_samples,)
+        Lower ends of the intervals.
+    upper : ndarray of shape (n_samples,)
+        Upper ends of the intervals.
     coverage : float
         The coverage that was asked for.
+
+    See Also
+    --------
+    skstretch.StretchyRegressor.predict_interval : The bounds alone.
 
     Examples
     --------
@@ -340,7 +425,27 @@ class PredictionIntervalDisplay:
     ) -> "PredictionIntervalDisplay":
         """Draw a fitted regressor and data that it has not seen.
 
-        On `ax`, or on a new figure.
+        Parameters
+        ----------
+        estimator : StretchyRegressor or StretchyRegressorCV
+            Fitted.
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            What was measured.
+        coverage : float, default=0.9
+            How often intervals should hold.
+        method : {"plus", "residual"}, default="plus"
+            As in `predict_interval`.
+        target : int, default=0
+            Which of several targets.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : PredictionIntervalDisplay
+            The numbers, with ``ax_`` and ``figure_``.
         """
         check_is_fitted(estimator)
         predicted = estimator.predict(X)
@@ -357,7 +462,18 @@ class PredictionIntervalDisplay:
         return float(np.mean(inside))
 
     def plot(self, ax: Any = None) -> "PredictionIntervalDisplay":
-        """Draw on `ax`, or on a new figure."""
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : PredictionIntervalDisplay
+            Itself.
+        """
         ax = axes(ax, (5.4, 5.0))
         inside = (self.lower <= self.observed) & (self.observed <= self.upper)
         finite = np.isfinite(self.lower) & np.isfinite(self.upper)

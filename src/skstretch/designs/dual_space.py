@@ -62,8 +62,14 @@ class Rows:
 
     def __getitem__(self, rows: Index | Mask | slice) -> Array:
         index = np.arange(self.u.size)[rows]
+        # no more rows at a time than a walk reads
+        size = max(part.stop - part.start for part in self.design.row_slices())
+        starts = range(0, max(1, index.size), size)
+        return np.vstack([self._some(index[start : start + size]) for start in starts])
+
+    def _some(self, index: Index) -> Array:
         Z = self.design.row_features(index).excess(1.0)
-        return self.u[index, None] * ((Z if self.G is None else Z @ self.G) + self.g)
+        return np.asarray(self.u[index, None] * ((Z if self.G is None else Z @ self.G) + self.g))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         M, T = self.shape
