@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from skstretch.core import bridge_path
 from skstretch.core.bridge import Point
@@ -103,7 +104,7 @@ class Near:
     `rows` of B_c (m, M) need no more digits than the approximation has.
     """
 
-    rows: Array
+    rows: npt.NDArray[np.float32]
     diagonal: Array
     e: Array
     u: Array

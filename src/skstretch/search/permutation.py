@@ -57,7 +57,7 @@ class Tested:
     codes: Index | None = None
     n_classes: int = 0
 
-    def orders(self, permutations: Array) -> tuple[Array, Array | None]:
+    def orders(self, permutations: Index) -> tuple[Array, Index | None]:
         """Targets (M, q, t) and codes (q, M) of some orders (q, M)."""
         if self.codes is None:
             return np.moveaxis(self.Y[permutations], 0, 1), None
@@ -71,7 +71,7 @@ def permutation_test(
     design_at: Callable[[float], Design],
     problem: Problem,
     tested: Tested,
-    permutations: Array,
+    permutations: Index,
 ) -> PermutationTest:
     """Scores of the closed forms of a grid, mixed, for every order (P, M) of the targets."""
     M = len(tested.weights)
@@ -91,7 +91,7 @@ def permutation_test(
 
 
 def _mixture_scores(
-    cells: Iterator[tuple[Cell, Outcome]], Y: Array, codes: Array | None, tested: Tested
+    cells: Iterator[tuple[Cell, Outcome]], Y: Array, codes: Index | None, tested: Tested
 ) -> Array:
     """The scores (q,) of the mixtures of all families, by order."""
     best: dict[tuple[float, float], tuple[Array, Array]] = {}
@@ -124,7 +124,7 @@ def _mixture_scores(
     return -_losses(mixed, Y, codes, tested.weights)
 
 
-def _losses(residuals: Array, Y: Array, codes: Array | None, weights: Array) -> Array:
+def _losses(residuals: Array, Y: Array, codes: Index | None, weights: Array) -> Array:
     """Squared errors, or log losses, (q,) of residuals (q, M, t)."""
     if codes is None:
         return np.asarray(np.square(residuals).mean(axis=2) @ weights / weights.sum())
