@@ -364,7 +364,9 @@ class StretchySearch(CallbackSupport, StretchyModel):
         Parameters
         ----------
         n_permutations : int, default=1000
+            How many random orders are tried; the least p-value is one over one more than these.
         random_state : int, RandomState or None, default=0
+            What the orders are drawn with.
 
         Returns
         -------
