@@ -29,7 +29,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
+.PHONY: honest help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
 .PHONY: exact approximation compression sparse-truth
 .DELETE_ON_ERROR:
 
@@ -103,6 +103,9 @@ exact: approximation compression sparse-truth ## measure the exact minimiser, re
 
 approximation: $(VENV)/.dev ## approximate beside exact leave one out, a table of docs/exact.md
 	$(PY) -m benchmarks.approximation
+
+honest: $(VENV)/.dev ## plain and nested scores on noise, and the cost of the default search (docs/mixing.md)
+	$(PY) -m benchmarks.honest
 
 compression: $(VENV)/.dev ## how few features carry the effect, a table and a figure of docs/exact.md
 	$(PY) -m benchmarks.compression
