@@ -322,6 +322,10 @@ REPORTED = Tolerance(gap=1e-10, step=1e-10, stale=1e-8)
 SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
 
 
+# a step that is smaller than this beside e is rounding
+ROUNDED = 1e-12
+
+
 @dataclass
 class _State:
     """The driver's notes on one problem: where it is, where it looks, how it fares."""
@@ -371,14 +375,16 @@ def advance(s: _State, trial: Trial, walk: Walk) -> None:
     """Accept the walk's point, or shorten the step.
 
     Near the end the decrease of D drowns in rounding, and its slope decides: D'(t) ≤ ½|D'(0)|
-    (the approximate Wolfe condition of Hager and Zhang).
+    (the approximate Wolfe condition of Hager and Zhang). A step that is rounding itself has no
+    slope to speak of, and is taken.
     """
     q, d = s.point, s.point.step
     if np.isfinite(walk.energy):
         new = evaluate(q.problem, s.aim, walk, q, trial.gram)
         down, slope = q.F @ d, new.F @ d
         fell = new.dual <= q.dual + 1e-4 * s.t * down
-        if fell or (slope <= 0.5 * abs(down) and new.dual <= q.dual + 1e-9 * q.scale):
+        level = slope <= 0.5 * abs(down) or s.size < ROUNDED
+        if fell or (level and new.dual <= q.dual + 1e-9 * q.scale):
             s.point, s.t = new, 1.0
             return
     s.point = replace(q, n_iter=q.n_iter + 1)
