@@ -194,7 +194,7 @@ def test_paired_losses_are_not_weighted_by_class_twice():
 @classes
 def test_results_open_as_a_frame(n_classes):
     X, y = labelled(n_classes=n_classes)
-    model = StretchyClassifierCV(density_grid=(1.0, 0.5), cv=4, **FEW).fit(X, y)
+    model = StretchyClassifierCV(density_grid=(1.0, 0.5), cv=4, rule="best", **FEW).fit(X, y)
     frame = pd.DataFrame(model.cv_results_)
     assert len(frame) == 4 * 3 * 2
     row = frame.loc[model.best_index_]

@@ -128,7 +128,7 @@ def test_search_over_densities(shape, memory):
 def test_classifiers(case):
     X, blocks, y, _ = case
     labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.6]))]
-    for make in (StretchyClassifier, lambda: StretchyClassifierCV(**GRID)):
+    for make in (StretchyClassifier, lambda: StretchyClassifierCV(density_grid=(1.0,), **GRID)):
         for target in (labels, labels == "low"):
             here, there = make().fit(X, target), make().fit(blocks, target)
             same(here, there, X, blocks)
@@ -388,7 +388,7 @@ def test_chunks_without_a_column_that_varies(kind, width):
     y = np.random.default_rng(1).standard_normal(20)
     whole = sparse.csr_array(X) if kind == "sparse" else X
     blocks = as_dask(whole, (-1, width))
-    for make in (StretchyRegressor, lambda: StretchyRegressorCV(**GRID)):
+    for make in (StretchyRegressor, lambda: StretchyRegressorCV(density_grid=(1.0,), **GRID)):
         same(make().fit(whole, y), make().fit(blocks, y), whole, blocks)
 
 

@@ -22,7 +22,7 @@ rng = np.random.default_rng(0)
 SHAPES = {"wide": (24, 70), "tall": (70, 9), "square": (30, 30), "one more": (31, 30)}
 DATA = {name: rng.standard_normal(shape) for name, shape in SHAPES.items()}
 # closed forms: Newton's method has no part in what the plan of a search says
-GRID = {"a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
+GRID = {"rule": "guarded", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
 LINE = re.compile(
     r"skstretch: (?P<shape>[\d,]+ x [\d,]+) float64(?: \((?P<used>\d+) of positive weight\))?, "
     r"(?P<kind>[^;]*), (?P<walk>[\d.]+ [kMG]B) a walk(?:, (?P<traffic>[^;]+))?; "

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWa
 rng = np.random.default_rng(0)
 DATA = {"wide": rng.standard_normal((24, 70)), "tall": rng.standard_normal((70, 9))}
 # four pairs of a and k, all closed forms
-GRID = {"a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
-EXACT = {"a_grid": (0.0,), "c_grid": (0.1, 1.0), "k_grid": (1.25, 1.5)}
+GRID = {"rule": "guarded", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
+EXACT = {"rule": "best", "a_grid": (0.0,), "c_grid": (0.1, 1.0), "k_grid": (1.25, 1.5)}
 SMALL = 0.002  # MiB of working memory: the tall data does not fit a quarter of it
 
 
@@ -156,7 +156,7 @@ def test_exact_minimisers_of_a_file_that_fits(cv):
     ("store", "memory", "walks"), [("dask", 1024, 2), ("file", SMALL, 2), ("file", 1024, 3)]
 )
 def test_automatic_powers_at_a_0_are_those_that_cost_no_walk_a_step(search, store, memory, walks):
-    model = search()
+    model = search(rule="guarded")
     assert reads_of(model, DATA["wide"], store, memory).max() <= walks
     linear = model.cv_results_["param_a"] == 0
     least = 1.05 if walks == 3 else 2.0

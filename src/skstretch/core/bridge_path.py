@@ -113,7 +113,8 @@ class Space:
         if self.Q is None:
             B = point.B[some]
             return B if self.null is None else B + self.null[some] @ self.null.T
-        out = self.Q[some] @ (point.B @ self.Q.T - self.Q.T)
+        inner = self.Q[some] @ (point.B - np.eye(len(point.B)))
+        out = (self.Q @ inner.T).T  # Q may be rows that come when a product asks for them
         out[np.arange(some.size), some] += 1.0
         if self.intercept == "free":
             out -= np.multiply.outer(self.u[some], self.u / (self.u @ self.u))
