@@ -75,7 +75,7 @@ def test_exact_minimisers(kind, tmp_path):
     """A model, and a search that chose one: which cells have exact residuals is kept too."""
     target = Y[:, 0] if kind == "Regressor" else Y[:, 0] > np.median(Y[:, 0])
     alone = getattr(skstretch, f"Stretchy{kind}")(a=0.0, k=1.25)
-    search = getattr(skstretch, f"Stretchy{kind}CV")(a_grid=(0.0,), k_grid=(1.25, 1.5))
+    search = getattr(skstretch, f"Stretchy{kind}CV")(a_grid=(0.0,), k_grid=(1.25, 1.5), rule="best")
     for model in (alone, search):
         again = reloaded(model.fit(X, target), tmp_path, intervals=kind == "Regressor")
         assert again.solver_ == "newton"

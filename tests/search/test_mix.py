@@ -58,6 +58,8 @@ def test_weights_of_a_regression():
     np.testing.assert_allclose(
         residual_moments(residuals[:, :, None], np.full(n, 2.0), np.zeros(3)), twice, rtol=1e-12
     )
+    huge = residual_moments(1e200 * residuals[:, :, None], np.ones(n), np.zeros(3))
+    np.testing.assert_allclose(regression_weights(huge, float(n)), w, rtol=1e-9)
 
 
 def test_few_samples_share_alike_and_many_do_not():
@@ -76,7 +78,7 @@ def test_a_family_that_predicts_without_error_has_everything():
 @pytest.mark.parametrize("targets", [1, 3])
 def test_the_model_is_the_weighted_mean_of_its_cells(targets):
     X, y = wide(targets=targets)
-    model = StretchyRegressorCV(nested=False).fit(X, y)
+    model = StretchyRegressorCV(k_grid=(1.25, 2.0), nested=False).fit(X, y)
     table, new = model.weights_, wide(seed=1)[0]
     weights = np.asarray(table["weight"]).reshape(len(table["a"]), -1)
     np.testing.assert_allclose(weights.sum(axis=0), 1.0, rtol=1e-12)

@@ -55,6 +55,7 @@ def test_equal_to_literal_searches(shape):
     assert model.nested_score_ == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_exact_cells_are_near_literal_searches():
     X, y = noise(24, 60, seed=1)
     y = y + 2.0 * X[:, 0]

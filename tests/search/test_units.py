@@ -53,14 +53,17 @@ def test_containers(container, shape, tmp_path):
     X = zoo.numbers(shape)
     y = noisy(X)
     model = StretchyRegressorCV(**SMALL, quadrant="identity").fit(X, y)
+    # data that is read in blocks has no automatic selection of features
+    # and paths of exact minimisers step by what Newton's method leaves of each solution
+    all_features = {"a_grid": (-0.2, 0.1), "k_grid": (1.1, 1.5, 2.0), "density_grid": (1.0,)}
     for e in (-10, 10):
         scaled = held(container, X * 10.0**e, tmp_path)
         found = StretchyRegressorCV(**SMALL, quadrant="identity").fit(scaled, y)
         assert_same(found, model, found.predict(X * 10.0**e), (X, 1e-7 * np.ptp(y)))
-    model = StretchyRegressorCV(**SMALL).fit(X, y)
+    model = StretchyRegressorCV(**all_features).fit(X, y)
     for e in (-150, 150):
         scaled = held(container, X * 10.0**e, tmp_path)
-        found = StretchyRegressorCV(**SMALL).fit(scaled, y)
+        found = StretchyRegressorCV(**all_features).fit(scaled, y)
         assert_same(found, model, found.predict(X * 10.0**e), (X, 1e-7 * np.ptp(y)))
 
 

@@ -83,11 +83,13 @@ def pair_residuals(rows: Array, columns: Array, diagonal: Array, e: Array, some:
     for ``T = G, e = beta`` of a dual form or ``T = I - H`` and the residuals e of a primal one.
     `rows` are T[some] (m, n), `columns` T[:, some]' (m, n). At j = i it is the residual of i alone.
     """
-    own = diagonal[some][:, None]
-    numerator = own[:, :, None] * e - columns[:, :, None] * e[some][:, None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = numerator / (own * diagonal - rows * columns)[:, :, None]
-        found[np.arange(some.size), some] = e[some] / own
+        # divided by T_ii T_jj, so that units of T cancel before anything is multiplied
+        alone = e / diagonal[:, None]
+        across, back = rows / diagonal[some][:, None], columns / diagonal
+        found = alone - back[:, :, None] * alone[some][:, None, :]
+        found /= (1.0 - across * back)[:, :, None]
+        found[np.arange(some.size), some] = alone[some]
     return np.asarray(found)
 
 

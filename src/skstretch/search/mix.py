@@ -63,7 +63,9 @@ def residual_moments(residuals: Array, weights: Array, bent: Array) -> Array:
     Several targets are averaged.
     """
     n = float(weights.sum())
-    flat = residuals.reshape(len(residuals), -1)
+    # in units in which squares are numbers: weights do not depend on them
+    size = float(np.abs(residuals).max(initial=0.0))
+    flat = residuals.reshape(len(residuals), -1) / (size if 0.0 < size < np.inf else 1.0)
     each = np.repeat(weights, residuals.shape[2])
     A = (flat * each) @ flat.T / (n * residuals.shape[2])
     factor = np.sqrt(1.0 + HANDICAP * bent / n)

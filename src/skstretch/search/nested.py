@@ -92,7 +92,8 @@ class Nested:
         """The loss of a cell over all samples but one, (m, s)."""
         weights = self._others()
         if self.codes is None:
-            squared = np.einsum("mn,mnt->mt", weights, np.square(residuals))
+            with np.errstate(over="ignore"):
+                squared = np.einsum("mn,mnt->mt", weights, np.square(residuals))
             return np.asarray(squared / weights.sum(axis=1, keepdims=True))
         return log_losses(self.problem.Y - residuals, self.codes, weights)[:, None]
 
