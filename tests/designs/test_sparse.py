@@ -149,6 +149,7 @@ WORK = {
     "coef_std": lambda X, y: StretchyRegressor().fit(X, y).coef_std(),
     "density": lambda X, y: StretchyRegressor(density=0.1).fit(X, y),
     "search": lambda X, y: StretchyRegressorCV(c_grid=(0.1, 1.0)).fit(X, y),
+    "minimisers": lambda X, y: StretchyRegressorCV((0.0,), (1.5,), (1e-3, 0.01)).fit(X, y),
     "compressed search": lambda X, y: StretchyRegressorCV(
         c_grid=(0.1, 1.0), k_grid=(1.5,), density_grid=(1.0, 0.01), cv=3
     ).fit(X, y),

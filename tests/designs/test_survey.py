@@ -12,7 +12,7 @@ from tests.designs.products import design_of, quadrant_of
 from tests.zoo import CountingArray, numbers, targets, weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
-GRID = {"a_grid": (-0.4, -0.2, 0.2), "k_grid": (1.1, 1.25, 1.5, 2.0), "c_grid": (0.1, 1.0, 10.0)}
+GRID = {"a_grid": (-0.4, -0.2, 0.1), "k_grid": (1.1, 1.25, 1.5, 2.0), "c_grid": (0.1, 1.0, 10.0)}
 MANY_BLOCKS = 0.02
 
 

@@ -55,7 +55,8 @@ class Visit:
         self.page.on("requestfailed", lambda request: self.errors.append(request.url))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(f"{self.home}/{address}")
-        self.page.wait_for_load_state("networkidle")
+        self.page.evaluate("document.fonts.ready.then(() => true)")
+        self.page.wait_for_timeout(500)  # what scripts ask for after the page is there
 
     def _heard(self, message):
         if message.type in ("error", "warning"):

@@ -147,10 +147,12 @@ def storage_of(X: Any) -> Storage:
 def steps_read_again(X: Any) -> bool:
     """Whether every step of an exact minimiser reads validated X again.
 
-    So it is for column blocks of Dask, and for what is read in blocks and whose z-scores take more
-    than half the working memory; an array or a sparse matrix in memory is never read again.
+    So it is for column blocks of Dask, and where the z-scores take more than half the working
+    memory for what is read in blocks and for sparse matrices of more rows than columns; not for
+    plain arrays in memory, and for wide sparse matrices, whose products are cheap.
     """
     if isinstance(X, DaskArray) and X.is_wide:
         return True
-    in_blocks = isinstance(X, DaskArray) or is_source(X)
-    return in_blocks and 8 * X.shape[0] * X.shape[1] > working_bytes() // 2
+    tall = sparse.issparse(X) and X.shape[0] > X.shape[1]
+    walked = tall or isinstance(X, DaskArray) or is_source(X)
+    return walked and 8 * X.shape[0] * X.shape[1] > working_bytes() // 2

@@ -62,10 +62,10 @@ class Rows:
 
     def __getitem__(self, rows: Index | Mask | slice) -> Array:
         index = np.arange(self.u.size)[rows]
-        # no more rows at a time than a walk reads
-        size = max(part.stop - part.start for part in self.design.row_slices())
-        starts = range(0, max(1, index.size), size)
-        return np.vstack([self._some(index[start : start + size]) for start in starts])
+        # z-scores of some rows at a time: a sparse design makes them from dense ones
+        size = max(1, working_bytes() // (4 * 8 * max(1, self.design.shape[1])))
+        parts = [self._some(index[at : at + size]) for at in range(0, index.size, size)]
+        return np.vstack(parts) if parts else np.empty((0, self.g.size))
 
     def _some(self, index: Index) -> Array:
         Z = self.design.row_features(index).excess(1.0)

@@ -28,8 +28,8 @@ class StretchyRegressorCV(Regression, StretchySearch):
     k_grid : "auto" or sequence of float, default="auto"
         Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where cells are exact
         minimisers, 1.05, 1.1, 1.25, 1.5 and 2, or 2 alone where every step of Newton's method
-        would read the data again (wide Dask arrays, and files whose z-scores take more than half
-        the working memory). Of given powers a = 0 takes those up to 2.
+        would read the data again (wide Dask arrays, and files or tall sparse matrices whose
+        z-scores take more than half the working memory). Of given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
         strengths s from 1e-12 to 1e2, so that the same grid serves every a and k. At a = 0 and
