@@ -8,7 +8,12 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.preprocessing import StandardScaler
 
-from skstretch import StretchyClassifier, StretchyClassifierCV, StretchyRegressor
+from skstretch import (
+    StretchyClassifier,
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
 from skstretch.exceptions import GridEdgeWarning
 
 # name -> space of the fit on all samples
@@ -103,3 +108,13 @@ def test_lymphoma_is_not_told_to_go_further(data_dir, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error", GridEdgeWarning)
         StretchyClassifierCV().fit(X[rows], y[rows])
+
+
+def test_moisture_of_corn_needs_few_wavelengths(data_dir):
+    """Few wavelengths tell moisture: the default search finds that by itself."""
+    X, Y = load(data_dir, "corn_m5")
+    y, squares, (first, second) = Y[:, 0], [], halves(len(Y))
+    for train, test in ((first, second), (second, first)):
+        model = StretchyRegressorCV(nested=False).fit(X[train], y[train])
+        squares.append(np.square(y[test] - model.predict(X[test])))
+    assert np.sqrt(np.concatenate(squares).mean()) <= 0.001
