@@ -38,6 +38,8 @@ LEAST_DIAGONAL = 1e-6
 LEAST_RESIDUAL = 1e-4
 MOST_DOF = 0.98
 FIRST_DOF = 0.5
+# log(c) along a path is a multiple of this above its beginning.
+STEP = 0.1
 
 
 @dataclass(frozen=True)
@@ -348,7 +350,9 @@ def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
         B = q.B
         gain += (np.trace(B) - np.sum(B * B)) * (q.problem.r * tau - a) / np.log(1.01)
     gain /= len(points) * total * x * (1.0 - x)
-    return float(np.exp(np.clip(step / max(gain, 1e-9), np.log(1.3), np.log(4.0))))
+    ratio = np.clip(step / max(gain, 1e-9), np.log(1.3), np.log(4.0))
+    # on a lattice, so that what Newton's method leaves of a solution does not move the path
+    return float(np.exp(STEP * np.round(ratio / STEP)))
 
 
 def paths(

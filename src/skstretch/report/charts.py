@@ -126,7 +126,9 @@ def density_chart(title: str, wide: bool) -> dict[str, Any]:
         x=alt.X(
             "features:Q",
             title="features kept",
-            scale=alt.Scale(type="log" if wide else "linear", zero=False, nice=False, padding=12),
+            scale=alt.Scale(type="log", nice=False, padding=12)
+            if wide
+            else alt.Scale(type="linear", zero=False, nice=False, padding=12),
             axis=alt.Axis(grid=False),
         ),
         y=alt.Y("error:Q", title=title, scale=alt.Scale(zero=False, padding=8)),
