@@ -40,8 +40,7 @@ EXACT = [cls(a=0, k=1.25) for cls in (skstretch.StretchyRegressor, skstretch.Str
 
 def refused(estimator):
     """Checks that call `partial_fit`, which the exact minimiser refuses with a sentence."""
-    exact = skstretch.StretchyRegressor, skstretch.StretchyClassifier
-    if not isinstance(estimator, exact) or estimator.a != 0:
+    if getattr(estimator, "a", None) != 0 or not hasattr(estimator, "partial_fit"):
         return {}
     why = "no sums over rows determine the exact minimiser"
     names = "fit_score_takes_y", "n_features_in_after_fitting", "estimators_partial_fit_n_features"
@@ -54,9 +53,8 @@ def refused(estimator):
 def test_scikit_learn_check(estimator, check):
     name = getattr(check, "func", check).__name__
     if isinstance(estimator, skstretch.StretchyRegressorCV) and "weight_equivalence" in name:
-        # out-of-fold residuals of exact minimisers are known to 1e-8 of y, and so are the weights of
-        # a mixture: the check asks for 1e-9, which closed forms have
-        estimator.set_params(a_grid=(-0.2, 0.1))
+        # a mixture has cells that nearly interpolate, known to 1e-8 of y: the check asks for 1e-9
+        estimator.set_params(rule="guarded")
     check(estimator)
 
 
