@@ -123,6 +123,7 @@ FORGED = {
 
 
 @UNIX
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORGED)
 def test_every_field_and_array_forged(name, tmp_path):
     """A few kilobytes take at most 150 MB above the baseline, whatever they claim."""
