@@ -1,7 +1,8 @@
 """Repeated 2-fold runs of methods on tasks, into the file of results.
 
-Two seeds make two sets of folds. Whatever is settled (a rule, its constants, a default grid) is
-settled on the development seed; the test seed is for what is reported.
+Two seeds make two sets of folds: the test seed is for what is reported, the development seed for
+everything before. What was settled (rule, constants, default grid) has folds of its own besides, in
+benchmarks.rules.
 """
 
 from __future__ import annotations

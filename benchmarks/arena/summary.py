@@ -65,9 +65,9 @@ def _explanation(seed: str) -> str:
         f"Peers are {', '.join(PEERS['regression'])} for regression and "
         f"{', '.join(PEERS['classification'])} for classes. `enet-full` is `enet` on all 100 "
         "penalties of its path, and the forest (200 trees, its settings fixed) is an outsider: "
-        "they count only where all methods are said to. Our defaults were settled on the "
-        "development seed of these data sets (docs/rules.md says how), those of the others were "
-        "not: the folds are new to ours, the data are not, and our ranks are somewhat optimistic."
+        "they count only where all methods are said to. Our defaults were settled on other folds "
+        "of these data sets (docs/rules.md says how), those of the others were not: the folds "
+        "are new to ours, the data are not, and our ranks are somewhat optimistic."
     )
 
 

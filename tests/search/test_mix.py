@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.model_selection import KFold
 
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 from skstretch.search.mix import (
@@ -15,6 +16,7 @@ from skstretch.search.mix import (
     simplex_minimum,
     tempered,
 )
+from tests import literal
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
@@ -165,6 +167,37 @@ def test_intervals_of_the_mixture_are_those_of_its_leave_one_out_models():
     width = np.sort(np.abs(y - model.cv_predictions_))[int(np.ceil(0.8 * 21)) - 1]
     np.testing.assert_allclose(upper - model.predict(X[:4]), width, rtol=1e-9)
     np.testing.assert_allclose(model.predict(X[:4]) - lower, width, rtol=1e-9)
-    lower, upper = model.predict_interval(X[:4], coverage=0.8)
-    assert (lower < upper).all()
-    assert ((lower <= model.predict(X[:4])) & (model.predict(X[:4]) <= upper)).all()
+
+
+def test_jackknife_plus_of_the_mixture_equals_literal_refits():
+    X, y = wide(n=14, p=20)
+    grid = {"a_grid": (-0.2, 0.1), "k_grid": (1.5, 2.0), "c_grid": (0.1, 3.0)}
+    model = StretchyRegressorCV(**grid, nested=False).fit(X, y)
+    table, predicted, own = model.weights_, np.zeros((4, 14)), np.zeros(14)
+    for a, k, c, w in zip(*(table[name] for name in ("a", "k", "c", "weight")), strict=True):
+        P = literal.features(X, a)
+        for i in range(14):
+            rest = np.delete(np.arange(14), i)
+            coef, constant = literal.fit(P[rest], y[rest, None], k, c)
+            outputs = (P @ coef + constant)[:, 0].astype(float)
+            predicted[:, i] += w * outputs[:4]
+            own[i] += w * outputs[i]
+    size = np.abs(y - own)
+    lower = np.sort(predicted - size, axis=1)[:, int(0.2 * 15) - 1]
+    upper = np.sort(predicted + size, axis=1)[:, int(0.8 * 15) - 1]
+    found = model.predict_interval(X[:4], coverage=0.8)
+    np.testing.assert_allclose(found, (lower, upper), rtol=1e-8)
+
+
+def test_repeated_folds_are_no_more_samples():
+    X, y = wide(n=24, p=30)
+    once = list(KFold(4).split(X))
+    grid = {"a_grid": (-0.2, 0.1), "nested": False}
+    first = StretchyRegressorCV(**grid, cv=once).fit(X, y)
+    again = StretchyRegressorCV(**grid, cv=once * 10).fit(X, y)
+    np.testing.assert_allclose(
+        again.cv_results_["weight"], first.cv_results_["weight"], rtol=1e-9, atol=1e-12
+    )
+    classes = [StretchyClassifierCV(**grid, cv=cv).fit(X, y > 0) for cv in (once, once * 10)]
+    # but for the one pseudo-observation of a class, which weighs less beside more tests
+    np.testing.assert_allclose(*(model.cv_results_["weight"] for model in classes), rtol=0.01)

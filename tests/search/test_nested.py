@@ -102,10 +102,31 @@ def test_where_it_is_not_known():
 
 
 def test_many_samples_are_drawn():
-    assert outer_samples(50, classes=False).tolist() == list(range(50))
-    drawn = outer_samples(5000, classes=False)
+    assert outer_samples(50, 1, classes=False).tolist() == list(range(50))
+    drawn = outer_samples(5000, 1, classes=False)
     assert drawn.size == np.unique(drawn).size == 300
-    assert (drawn == outer_samples(5000, classes=False)).all()
+    assert (drawn == outer_samples(5000, 1, classes=False)).all()
+    # as many as memory has room for, and none where these would say nothing
+    assert outer_samples(12_000, 5, classes=True).size == 66
+    assert outer_samples(12_000, 20, classes=True).size == 0
+
+
+@pytest.mark.parametrize("k", [1.5, 2.0])
+def test_more_samples_than_are_drawn(k, monkeypatch):
+    """Some samples need some rows of an inverse, and give the residuals that all rows give."""
+    X, y = noise(40, 60, seed=6)
+    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=(k,), c_grid=(0.1, 1.0)).fit(X, y)
+    monkeypatch.setattr("skstretch.search.nested.MOST", 35)
+    some = StretchyRegressorCV(a_grid=(-0.2,), k_grid=(k,), c_grid=(0.1, 1.0)).fit(X, y)
+    assert some.nested_score_ != model.nested_score_
+    assert some.nested_score_ == pytest.approx(model.nested_score_, abs=4 * some.nested_score_se_)
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
+def test_units_of_y(unit):
+    X, y = noise(12, 8, seed=3)
+    first, second = (StretchyRegressorCV(**GRID).fit(X, unit_y) for unit_y in (y, unit * y))
+    assert second.nested_score_ / unit / unit == pytest.approx(first.nested_score_, rel=1e-9)
 
 
 @pytest.mark.slow

@@ -224,6 +224,10 @@ class Inverse(Protocol):
         """``G[:, rows]``."""
         ...
 
+    def rows(self, rows: Index) -> Array:
+        """``G[rows]``."""
+        ...
+
 
 @dataclass(frozen=True)
 class LUInverse:
@@ -290,6 +294,13 @@ class LUInverse:
             return self._whole[:M, rows]
         left, right = self._triangles
         return np.asarray(left[:M] @ right[:, rows])
+
+    def rows(self, rows: Index) -> Array:
+        M = self.system.gram.n_samples
+        if self._whole is not None:
+            return self._whole[rows, :M]
+        left, right = self._triangles
+        return np.asarray(left[rows] @ right[:, :M])
 
 
 @dataclass(frozen=True)
@@ -388,6 +399,9 @@ class EighInverse:
     def columns(self, rows: Index) -> Array:
         V = self.spectrum.V * self.spectrum.root[:, None]
         return np.asarray((V * self._gains) @ V[rows].T)
+
+    def rows(self, rows: Index) -> Array:
+        return self.columns(rows).T
 
 
 def lu_inverse(gram: DualGram, lam: Array, intercept: Intercept) -> LUInverse:

@@ -310,7 +310,7 @@ def nested_in_words(model: Any) -> str:
 def left_out(model: Any, noun: str = "sample") -> str:
     """The samples that a nested score is of: each, or a draw where there are many."""
     n = int(np.sum(model._state.used))
-    drawn = outer_samples(n, is_classifier(model)).size
+    drawn = outer_samples(n, model._state.n_targets, is_classifier(model)).size
     return (
         f"each {noun}" if drawn == n else f"each of {count(drawn, noun)} drawn from {thousands(n)}"
     )

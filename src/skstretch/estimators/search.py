@@ -55,7 +55,6 @@ from skstretch.search import (
     Verdict,
     finished_model,
     kept_outcomes,
-    leave_one_out,
     light_design,
     outcomes,
 )
@@ -194,7 +193,9 @@ class StretchySearch(CallbackSupport, StretchyModel):
         alone = folds.folds is None and len(Y) > 2 and not (is_source(X) or is_dask(X))
         if not (self.nested and self.rule == "mix" and self.scoring is None and alone):
             return Contest(problem, *scorings, weights, units)
-        problem = replace(problem, outer=outer_samples(len(Y), classes))
+        problem = replace(problem, outer=outer_samples(len(Y), Y.shape[1], classes))
+        if not problem.outer.size:
+            return Contest(problem, *scorings, weights, units)
         codes = None if targets.codes is None else targets.codes[prepared.rows]
         nested = Nested(problem, weights, codes)
         return Contest(problem, *scorings, weights, units, nested=nested)
@@ -237,10 +238,9 @@ class StretchySearch(CallbackSupport, StretchyModel):
         alone = contest.problem.Y - held_out if contest.problem.folds.folds is None else None
         self._store(cells[0].state if len(cells) == 1 else mixed(cells, linear, alone))
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
-        self._sample_weights = contest.weights
         light = {a: replace(seen, design=light_design(seen.design)) for a, seen in views.items()}
         grouped, found = contest.units is not None, (contest.cells, contest.results)
-        self._outcomes = kept_outcomes(*found, contest.problem, light, grouped)
+        self._outcomes = kept_outcomes(*found, contest.problem, light, grouped, contest.weights)
 
     def _evaluate(
         self,
@@ -387,16 +387,15 @@ class StretchySearch(CallbackSupport, StretchyModel):
         if known.grouped:
             raise ValueError("samples in groups cannot be put in any order: fit without groups.")
         whole = self._checked_grid(self.n_features_in_, (1.0,), exact=False)
-        grid = replace(whole, linear_k=(2.0,))
+        grid = replace(whole, a=tuple(known.views), linear_k=(2.0,))
         codes, classes = None, getattr(self, "classes_", None)
         if classes is not None:
             codes = decided(known.Y)
-        weights = self._sample_weights
-        tested = Tested(known.Y, weights, codes, 0 if classes is None else classes.size)
+        n_classes = 0 if classes is None else classes.size
+        tested = Tested(known.Y, known.sample_weights, known.intercept, codes, n_classes)
         rng = check_random_state(random_state)
         orders = np.array([rng.permutation(len(known.Y)) for _ in range(n_permutations)])
-        problem = Problem(known.Y, weights, known.intercept, leave_one_out(len(weights)))
-        found = permutation_test(grid, lambda a: known.views[a].design, problem, tested, orders)
+        found = permutation_test(grid, lambda a: known.views[a].design, tested, orders)
         self.permutation_ = found
         return found
 

@@ -20,7 +20,7 @@ from skstretch.solve import FittedModel, interval_bounds
 
 # what a fit stores beside its public attributes: what it has learned, what a search
 # found out about other cells, and the sums of batches
-PRIVATE = frozenset(["_state", "_outcomes", "_seen", "_sample_weights"])
+PRIVATE = frozenset(["_state", "_outcomes", "_seen"])
 
 
 @dataclass(frozen=True)

@@ -320,9 +320,8 @@ def dual_outcomes(
 
 def _dual_pairs(inverse: Inverse, solution: DualSolution, some: Index) -> Array:
     """Residuals of pairs of samples, (m, M, t)."""
-    M, log_rows = len(solution.beta), inverse.frame.log_rows
-    G = inverse.block(np.arange(M))
-    found = pair_residuals(G[some], G[:, some].T, inverse.diagonal(), solution.beta, some)
+    log_rows, (rows, columns) = inverse.frame.log_rows, (inverse.rows(some), inverse.columns(some))
+    found = pair_residuals(rows, columns.T, inverse.diagonal(), solution.beta, some)
     return found if log_rows is None else found * np.exp(log_rows)[:, None]
 
 

@@ -130,12 +130,13 @@ class Contest:
 
     def _shares(self, rows: Sequence[int], part: Index) -> Array:
         """Weights of cells for some targets."""
-        n = float(self._tested.sum())
+        # folds that are repeated do not make more samples
+        n = float(self.weights[self.seen].sum())
         if self.problem.classes:
             return class_weights(np.array([-self.losses[i].score for i in rows]), n)
         bent = np.array([float(self.cells[i].a != 0.0) for i in rows])
         own = np.stack([self.results[i].residuals[:, part] for i in rows])
-        return regression_weights(residual_moments(own, self._tested, bent), n)
+        return regression_weights(residual_moments(own, self._tested, bent, n), n)
 
     def outputs(self, mix: Mix) -> Array:
         """Out-of-fold outputs of a mixture, (n_tested, t)."""
@@ -162,11 +163,10 @@ class Contest:
             },
         )
 
-    def table(self, verdict: Verdict, own: Scored | None = None) -> dict[str, Any]:
-        """Everything about every cell, beside the chosen one or the losses of a mixture."""
+    def table(self, verdict: Verdict, own: Scored) -> dict[str, Any]:
+        """Everything about every cell, beside the losses of the model by sample."""
         table = results_table(self.cells, self.results, self.scores, verdict)
-        beside = self.paired[verdict.chosen] if own is None else own
-        return table | compared(self.paired, beside, *self._units)
+        return table | compared(self.paired, own, *self._units)
 
     def error(self, paired: Scored) -> float:
         """The standard error of a score."""
@@ -177,10 +177,6 @@ class Contest:
         free = float(self.problem.intercept is Intercept.FREE)
         limits = free, float(min(len(self.weights), n_columns + free))
         return helpful_edge(self.cells, self.results, table, verdict, limits)
-
-    def above(self, first: Scored, second: Scored) -> tuple[float, float]:
-        """How much more the first loses than the second, and the standard error of that."""
-        return paired_error(first.losses - second.losses, *self._units)
 
     def by_sample(self, score: Scored) -> Scored:
         """Losses averaged over the folds of each sample that was tested."""

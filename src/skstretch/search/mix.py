@@ -57,17 +57,21 @@ def best_of_families(
     return [best_of(among, cells, scores) for among in families.values()]
 
 
-def residual_moments(residuals: Array, weights: Array, bent: Array) -> Array:
+def residual_moments(
+    residuals: Array, weights: Array, bent: Array, n_samples: float | None = None
+) -> Array:
     """``A`` (F, F) of residuals (F, n, t) of families, those `bent` (F,) at a != 0 with a handicap.
 
-    Several targets are averaged.
+    Several targets are averaged. Samples that repeated folds test several times count once among
+    the `n_samples`, by default the sum of the weights.
     """
-    n = float(weights.sum())
+    total = float(weights.sum())
+    n = total if n_samples is None else n_samples
     # in units in which squares are numbers: weights do not depend on them
     size = float(np.abs(residuals).max(initial=0.0))
     flat = residuals.reshape(len(residuals), -1) / (size if 0.0 < size < np.inf else 1.0)
     each = np.repeat(weights, residuals.shape[2])
-    A = (flat * each) @ flat.T / (n * residuals.shape[2])
+    A = (flat * each) @ flat.T / (total * residuals.shape[2])
     factor = np.sqrt(1.0 + HANDICAP * bent / n)
     return np.asarray(A * factor * factor[:, None])
 

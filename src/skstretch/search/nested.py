@@ -17,23 +17,30 @@ from scipy.special import expit
 from skstretch.core.types import Array, Index
 from skstretch.search.cells import Cell, Outcome, Problem
 from skstretch.search.mix import (
-    HANDICAP,
     class_weights,
     family_of,
     regression_weights,
+    residual_moments,
 )
 
 # samples that a search is repeated without, at most, of numbers and of classes: more are drawn
 MOST, MOST_OF_CLASSES = 300, 100
+# residuals that are kept of a family, at most; with fewer samples than this a score says nothing
+MOST_KEPT, LEAST = 4_000_000, 30
 # steps of Newton's method for the temperature of probabilities
 STEPS = 30
 
 
-def outer_samples(n_samples: int, classes: bool) -> Index:
-    """The samples that are predicted: all, or a fixed draw where there are many."""
-    most = MOST_OF_CLASSES if classes else MOST
+def outer_samples(n_samples: int, n_targets: int, classes: bool) -> Index:
+    """The samples that are predicted: all, or a fixed draw where there are many.
+
+    None where their residuals would take too much memory.
+    """
+    most = min(MOST_OF_CLASSES if classes else MOST, MOST_KEPT // (n_samples * n_targets))
     if n_samples <= most:
         return np.arange(n_samples)
+    if most < LEAST:
+        return np.zeros(0, dtype=np.intp)
     drawn = np.random.default_rng(0).choice(n_samples, most, replace=False)
     return np.sort(drawn).astype(np.intp)
 
@@ -129,11 +136,13 @@ class Nested:
         if self.codes is not None:
             losses = np.array([leader.losses[i, 0] for leader in leaders])
             return np.repeat(class_weights(losses, n)[:, None], t, axis=1)
-        factor = np.sqrt(1.0 + HANDICAP * bent / n)
-        out = np.empty((len(leaders), t))
+        out = np.zeros((len(leaders), t))
+        R = np.array([leader.residuals[i] for leader in leaders])
         for j in range(t):
-            R = np.array([leader.residuals[i, :, j] for leader in leaders]) * factor[:, None]
-            out[:, j] = regression_weights((R * weights) @ R.T / n, n)
+            # of a family without a finite loss nothing is known
+            known = np.isfinite([leader.losses[i, j] for leader in leaders])
+            A = residual_moments(R[known][:, :, [j]], weights, bent[known])
+            out[known, j] = regression_weights(A, n)
         return out
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skstretch.core.classes import signed_targets
+from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.search.cells import Cell, Outcome, Problem, leave_one_out
@@ -54,6 +55,7 @@ class Tested:
 
     Y: Array
     weights: Array
+    intercept: Intercept
     codes: Index | None = None
     n_classes: int = 0
 
@@ -69,7 +71,6 @@ class Tested:
 def permutation_test(
     grid: Grid,
     design_at: Callable[[float], Design],
-    problem: Problem,
     tested: Tested,
     permutations: Index,
 ) -> PermutationTest:
@@ -81,7 +82,7 @@ def permutation_test(
     scores = []
     for start in range(0, len(whole), size):
         Y, codes = tested.orders(whole[start : start + size])
-        flat = Problem(Y.reshape(M, -1), tested.weights, problem.intercept, leave_one_out(M))
+        flat = Problem(Y.reshape(M, -1), tested.weights, tested.intercept, leave_one_out(M))
         cells = outcomes(grid, design_at, flat)
         scores.append(_mixture_scores(cells, Y, codes, tested))
     found = np.concatenate(scores)

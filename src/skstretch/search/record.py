@@ -47,6 +47,8 @@ class Outcomes:
     views : dict
         For every a the design, its quadrant, and the columns of X that take part.
     Y, weights, intercept : what all cells were fitted to, (M, t) and (M,)
+    sample_weights : array of shape (M,)
+        Weights without those of classes.
     grouped : bool
         Whether samples belong together, so that single ones are no independent units.
     """
@@ -59,6 +61,7 @@ class Outcomes:
     weights: Array
     intercept: Intercept
     grouped: bool
+    sample_weights: Array
 
     def slopes(self, rows: Sequence[int], n_features: int) -> Iterator[tuple[int, Array]]:
         """``(row, slope_ (t, n_features))`` of some cells, by products alone.
@@ -123,6 +126,7 @@ def kept_outcomes(
     problem: Problem,
     views: Mapping[float, Any],
     grouped: bool,
+    sample_weights: Array,
 ) -> Outcomes | None:
     """What is worth keeping of a finished search; None where it would take too much memory."""
     n, t = problem.Y.shape
@@ -135,9 +139,8 @@ def kept_outcomes(
         if outcome.usable:
             outputs[row] = problem.folds.mean(true - outcome.residuals, n)
     unknowns = [outcome.unknowns if outcome.usable else () for outcome in results]
-    return Outcomes(
-        cells, outputs, unknowns, views, problem.Y, problem.weights, problem.intercept, grouped
-    )
+    data = problem.Y, problem.weights, problem.intercept
+    return Outcomes(cells, outputs, unknowns, views, *data, grouped, sample_weights)
 
 
 def light_design(design: Design) -> Design:

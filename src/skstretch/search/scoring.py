@@ -140,16 +140,15 @@ class LogLoss:
 
     def __call__(self, outputs: Array) -> Scored:
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
-        factor = temperature(outputs, self.codes, self.weights * balance)
-        M = factor * margins(outputs)
+        M = temperature(outputs, self.codes, self.weights * balance) * margins(outputs)
         losses = (logsumexp(M, axis=1) - M[np.arange(len(M)), self.codes]) * balance
         squared = np.square(self.Y - outputs).mean(axis=1) * balance
         error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
         return Scored(-error, losses, -tie)
 
     def blur(self, outputs: Array, error: float) -> float:
-        factor = temperature(outputs, self.codes, self.weights)
-        return 2.0 * factor * error
+        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
+        return 2.0 * temperature(outputs, self.codes, self.weights * balance) * error
 
 
 @dataclass(frozen=True)
