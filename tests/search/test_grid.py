@@ -9,7 +9,14 @@ from sklearn.model_selection import KFold
 import skstretch.search.grid
 from skstretch import StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
-from skstretch.search import Grid, Problem, folds_from_splits, leave_one_out, outcomes
+from skstretch.search import (
+    STRENGTHS,
+    Grid,
+    Problem,
+    folds_from_splits,
+    leave_one_out,
+    outcomes,
+)
 from tests import literal
 from tests.references import INTERCEPTS
 from tests.search.grids import data, evaluated, prepared_data
@@ -30,7 +37,11 @@ def test_automatic_penalties(shape, weighted):
     X, Y = data(shape)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else np.ones(len(X))
     found = list(evaluated(X, Y, a=(-0.2, 0.0, 1.0), c=None, weights=weights))
-    assert len(found) == 9 * len({cell.strength for cell, _, _ in found})
+    for k in {cell.k for cell, _, _ in found}:
+        own = [cell.strength for cell, _, _ in found if cell.k == k]
+        n_transforms = len({cell.a for cell, _, _ in found if cell.k == k})
+        assert len(own) == n_transforms * (len(STRENGTHS) if k == 2 else 13)
+        assert len(set(own)) == len(own) / n_transforms
     for cell, _, _ in found:
         P = literal.features(X, cell.a, weights)
         scale = centred_scale(P, cell.k, weights.astype(literal.LONG))

@@ -7,6 +7,7 @@ from sklearn.model_selection import KFold
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.core.bridge import SCORING
 from skstretch.core.bridge_path import finish, solve, space
+from skstretch.search.minimisers import PATIENCE, WORSE
 from tests.search.grids import data
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
@@ -125,7 +126,8 @@ def test_what_is_told_is_exact(Search, scoring, rule):
 
 def test_automatic_powers():
     X, Y = data("wide", seed=4)
-    table = StretchyRegressorCV(a_grid=(-0.2, 0.0)).fit(X, Y[:, 0]).cv_results_
+    y = X @ np.arange(X.shape[1])
+    table = StretchyRegressorCV(a_grid=(-0.2, 0.0)).fit(X, y).cv_results_
     linear = table["param_a"] == 0
     assert sorted({*table["param_k"][linear]}) == [1.05, 1.1, 1.25, 1.5, 2.0]
     assert sorted({*table["param_k"][~linear]}) == [1.25, 1.5, 2.0]
@@ -135,6 +137,19 @@ def test_automatic_powers():
         dof = table["dof"][family]
         assert dof[0] < 3
         assert dof[-1] > 0.8 * len(X)
+
+
+def test_paths_end_where_errors_only_grow():
+    """The least error lies behind the last cells, and well before saturation."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 120))
+    y = X[:, 0] + rng.standard_normal(60)
+    table = StretchyRegressorCV(a_grid=(0.0,), density_grid=(1.0,)).fit(X, y).cv_results_
+    for k in (1.05, 1.25):
+        family = table["param_k"] == k
+        error, dof = -table["mean_test_score"][family], table["dof"][family]
+        assert (error[-PATIENCE:] > WORSE * error.min()).all()
+        assert dof[-1] < 0.9 * len(X)
 
 
 def test_given_powers_and_penalties():

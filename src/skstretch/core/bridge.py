@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from skstretch.core.bridge_walks import Gram, Trial, Walk, Walks, phi
 from skstretch.core.types import Array
@@ -200,12 +200,18 @@ class Point:
 
 
 def sandwich(A: Array, N: Array) -> Array:
-    """(I − NNᵀ) A (I − NNᵀ) (M×M) for symmetric A and orthonormal N (M×p)."""
-    if not N.shape[1]:
-        return A
+    """(I − NNᵀ) A (I − NNᵀ) (M×M) for symmetric A, which is overwritten, and orthonormal N (M×p).
+
+    A − h nᵀ − n hᵀ with h = An − ½n nᵀAn for every n: a new array of this size costs more than
+    what is done to it.
+    """
     AN = A @ N
-    both = (AN - 0.5 * N @ (N.T @ AN)) @ N.T
-    return A - (both + both.T)
+    half = AN - 0.5 * N @ (N.T @ AN)
+    columns = A if A.flags.f_contiguous else A.T
+    for h, n in zip(half.T, N.T, strict=True):
+        columns = blas.dger(-1.0, h, n, a=columns, overwrite_a=1)
+        columns = blas.dger(-1.0, n, h, a=columns, overwrite_a=1)
+    return np.asarray(columns)
 
 
 def evaluate(problem: Problem, e: Array, walk: Walk, old: Point | None, how: Gram) -> Point:

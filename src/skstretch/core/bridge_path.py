@@ -358,12 +358,13 @@ def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
 def paths(
     s: Space, ks: Sequence[float], Y: Array, n: int = 20,
     cs: Sequence[Sequence[float]] | None = None, tol: Tolerance = SCORING,
-    held_out: HeldOut | None = None,
+    held_out: HeldOut | None = None, enough: Callable[[Sequence[Cell]], bool] | None = None,
 ) -> list[list[Cell]]:  # fmt: skip
     """All k and all targets (Y: M×q) along their c, upwards, in step: one walk serves them all.
 
     Without cs the path of each k begins near no degrees of freedom and ends at saturation, at
     most n cells; c scales as y^(k−2) does, so the path follows the units of y. One list a k.
+    Such a path ends before where its cells so far are `enough`.
     """
     s, q = split(s), Y.shape[1]
     firsts = start(s.walks, [s.problem(k, 1.0, y) for k in ks for y in Y.T])
@@ -376,7 +377,9 @@ def paths(
         live = {i: [next(solved) for _ in range(q)] for i in live}
         for i, group in list(live.items()):
             cells[i] += [cell(s, p, Y[:, t], t, held_out) for t, p in enumerate(group)]
-            if ended(s, group, cells[i][-q:], cs is None) or (cs and at + 1 >= len(cs[i])):
+            last = cs is not None and at + 1 >= len(cs[i])
+            last |= cs is None and enough is not None and enough(cells[i])
+            if last or ended(s, group, cells[i][-q:], cs is None):
                 del live[i]
             else:
                 c[i] = c[i] * next_ratio(s, group, n) if cs is None else cs[i][at + 1]

@@ -124,7 +124,9 @@ def mirrored(lower: Array, unit: float = 1.0) -> Array:
     """unit·A (M×M) for the symmetric A whose lower triangle is given, above it zeros."""
     out: Array = lower + lower.T
     out[np.diag_indices_from(out)] *= 0.5
-    return out if unit == 1.0 else out * unit
+    if unit != 1.0:
+        out *= unit
+    return out
 
 
 class DenseWalks:

@@ -292,15 +292,19 @@ class LUInverse:
         M = self.system.gram.n_samples
         if self._whole is not None:
             return self._whole[:M, rows]
-        left, right = self._triangles
-        return np.asarray(left[:M] @ right[:, rows])
+        return self.system.factor.solve(self._units(rows))[:M]
 
     def rows(self, rows: Index) -> Array:
         M = self.system.gram.n_samples
         if self._whole is not None:
             return self._whole[rows, :M]
-        left, right = self._triangles
-        return np.asarray(left[rows] @ right[:, :M])
+        return self.system.factor.solve_transposed(self._units(rows))[:M].T
+
+    def _units(self, rows: Index) -> Array:
+        """Columns of the identity of the system."""
+        units = np.zeros((self.system.factor.rows.size, rows.size), order="F")
+        units[rows, np.arange(rows.size)] = 1.0
+        return units
 
 
 @dataclass(frozen=True)

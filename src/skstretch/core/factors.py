@@ -45,6 +45,12 @@ class Factor:
         X, _ = lapack.dgetrs(self.lu, self.pivots, B / self.rows[:, None])
         return np.asarray(X / self.columns[:, None])
 
+    def solve_transposed(self, B: Array) -> Array:
+        """``A^-T B`` for B of shape (n, t)."""
+        self._must_be_regular()
+        X, _ = lapack.dgetrs(self.lu, self.pivots, B / self.columns[:, None], trans=1)
+        return np.asarray(X / self.rows[:, None])
+
     @cached_property
     def inverse(self) -> Array:
         """``A^-1``, formed once."""

@@ -302,7 +302,7 @@ class StretchySearch(CallbackSupport, StretchyModel):
         self.rule_loss_ = (contest.loss if self.rule == "mix" else contest.scoring).loss_name
         self.best_score_, self.best_score_se_ = score.score, contest.error(paired)
         if self.nested:
-            self.nested_score_, self.nested_score_se_ = contest.nested_score()
+            self.nested_score_, self.nested_score_se_ = contest.nested_score(outputs)
         n_columns = int(min(contest.results[at].n_features, self.n_features_in_))
         # the cells of a mixture make up for each other
         way = contest.edge(verdict, self.cv_results_, n_columns) if len(mix) == 1 else None

@@ -143,25 +143,25 @@ class Contest:
         parts = (weight * self.results[row].residuals for row, weight in mix.items())
         return np.asarray(self.true - sum(parts))
 
-    def nested_score(self) -> tuple[float, float]:
-        """The score of samples predicted by searches without them, and its standard error."""
+    def nested_score(self, outputs: Array) -> tuple[float, float]:
+        """The score of samples predicted by searches without them, and its standard error.
+
+        Where these are some of the samples, they tell by how much the score of all, whose
+        out-of-fold `outputs` are given, is too good.
+        """
         if self.nested is None:
             return np.nan, np.nan
-        score = self._of_some(self.nested.outer)(self.nested.outputs(self.results))
-        units = None if self.units is None else self.units[self.nested.outer]
-        _, error = paired_error(score.losses, self.weights[self.nested.outer], units)
-        return score.score, error
-
-    def _of_some(self, rows: Index) -> Scoring:
-        """The scoring of some of the samples alone."""
-        return replace(
-            self.scoring,  # type: ignore[type-var]
-            **{
-                name: getattr(self.scoring, name)[rows]
-                for name in ("Y", "codes", "weights")
-                if hasattr(self.scoring, name)
-            },
-        )
+        some, plain = self.nested.outer, self.scoring(outputs).losses
+        outputs = outputs.copy()
+        outputs[some] = self.nested.outputs(self.results)
+        honest = self.scoring(outputs).losses[some]
+        units = None if self.units is None else self.units[some]
+        if some.size == len(plain):
+            mean, error = paired_error(honest, self.weights, units)
+            return -mean, error
+        whole = paired_error(plain, self.weights, self.units)
+        flattery = paired_error(honest - plain[some], self.weights[some], units)
+        return -(whole[0] + flattery[0]), float(np.hypot(whole[1], flattery[1]))
 
     def table(self, verdict: Verdict, own: Scored) -> dict[str, Any]:
         """Everything about every cell, beside the losses of the model by sample."""

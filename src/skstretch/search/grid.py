@@ -45,6 +45,8 @@ from skstretch.solve.spec import Spec
 # relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
 # 1e-8, then two
 STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
+# where every strength takes a factorisation: one a decade from 1e-8 on
+FEWER_STRENGTHS = tuple(10.0**e for e in (-12, -10, *range(-8, 3)))
 
 # below this 1 / (lam k) is no float64
 TINY = 1e-306
@@ -66,6 +68,11 @@ class Grid:
     strengths: Sequence[float] = STRENGTHS
     linear_k: Sequence[float] = (2.0,)
 
+    def strengths_of(self, k: float) -> Sequence[float]:
+        """The automatic strengths of a closed form: at k = 2 one eigendecomposition serves all."""
+        fewer = self.strengths is STRENGTHS and k != 2
+        return FEWER_STRENGTHS if fewer else self.strengths
+
     def ks(self, a: float) -> Sequence[float]:
         """The powers at one a: those of the linear limit are not above 2."""
         return self.linear_k if a == 0 else self.k
@@ -77,11 +84,15 @@ class Grid:
     @property
     def n_cells(self) -> int:
         """The number of cells; automatic paths of exact minimisers may end before theirs."""
-        n_c = len(self.strengths) if self.c is None else len(self.c)
-        n_path = PATH_LENGTH if self.c is None else len(self.c)
-        n_exact = sum(len(self.exact_ks(a)) for a in self.a)
-        n_closed = sum(len(self.ks(a)) for a in self.a) - n_exact
-        return (n_closed * n_c + n_exact * n_path) * len(self.densities)
+        return sum(self._n_at(a) for a in self.a) * len(self.densities)
+
+    def _n_at(self, a: float) -> int:
+        """The number of pairs of k and c at one a."""
+        if self.c is not None:
+            return len(self.ks(a)) * len(self.c)
+        exact = self.exact_ks(a)
+        closed = (len(self.strengths_of(k)) for k in self.ks(a) if k not in exact)
+        return len(exact) * PATH_LENGTH + sum(closed)
 
 
 def outcomes(
@@ -160,7 +171,7 @@ def _penalties(
         relative = [lam / scale if scale > 0 else np.nan for lam in lams]
         return list(zip(grid.c, relative, lams, strict=True))
     found: list[tuple[float, float, float | None]] = []
-    for strength in grid.strengths:
+    for strength in grid.strengths_of(k):
         lam = strength * scale
         c = 1.0 / (lam * k) if TINY <= lam < np.inf else np.inf if lam < TINY else 0.0
         told = strength == 0 or TINY <= lam <= LARGEST_PENALTY

@@ -25,6 +25,8 @@ from skstretch.solve.spec import Spec
 
 # values of c on an automatic path, at most
 PATH_LENGTH = 20
+# an automatic path ends where so many cells in a row have so much more than the least error
+PATIENCE, WORSE = 4, 1.1
 # relative accuracy of out-of-fold residuals that are solved for
 ACCURACY = 1e-8
 NOISE = "interpolates: its out-of-fold residuals are rounding"
@@ -57,7 +59,8 @@ def minimised_cells(
         found: list[list[bridge_path.Cell]] = [[] for _ in batch]
         if finite is None or finite:
             given = None if finite is None else [finite] * len(batch)
-            found = paths(where, batch, problem.Y, PATH_LENGTH, given, held_out=visit)
+            options = {"held_out": visit, "enough": visit.passed}
+            found = paths(where, batch, problem.Y, PATH_LENGTH, given, **options)
         for k, path in zip(batch, found, strict=True):
             yield from _along(k, path, cs, visit, where, selection)
 
@@ -151,6 +154,14 @@ class Visit:
             coefs = left_out_coef(point, s, np.column_stack([e for _, e in both]))[0].T
             self._select(finish(s, point, y).alpha, coefs, self._spec(p.k, p.c), target)
         return np.concatenate([r[f.positions] for r, f in zip(found, folds, strict=True)])
+
+    def passed(self, path: Sequence[bridge_path.Cell]) -> bool:
+        """Whether a path has left the least out-of-fold error of every target behind."""
+        t, weights = self.problem.Y.shape[1], self.problem.weights[self.problem.folds.tested]
+        with np.errstate(over="ignore"):
+            errors = np.array([weights @ np.square(one.loo) for one in path]).reshape(-1, t)
+        worse = errors[-PATIENCE:] > WORSE * np.fmin.reduce(errors)
+        return len(errors) > PATIENCE and bool(worse.all())
 
     def _spec(self, k: float, c: float) -> Spec:
         return Spec(k, c, self.problem.intercept, linear=True)

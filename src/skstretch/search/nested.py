@@ -25,8 +25,11 @@ from skstretch.search.mix import (
 
 # samples that a search is repeated without, at most, of numbers and of classes: more are drawn
 MOST, MOST_OF_CLASSES = 300, 100
-# residuals that are kept of a family, at most; with fewer samples than this a score says nothing
-MOST_KEPT, LEAST = 4_000_000, 30
+# pairs of samples that are looked at in every cell, of numbers and of classes, unless the samples
+# without which a search is repeated become fewer than say anything
+PAIRS, PAIRS_OF_CLASSES, LEAST = 60_000, 20_000, 30
+# residuals that are kept of a family, at most
+MOST_KEPT = 4_000_000
 # steps of Newton's method for the temperature of probabilities
 STEPS = 30
 
@@ -36,10 +39,12 @@ def outer_samples(n_samples: int, n_targets: int, classes: bool) -> Index:
 
     None where their residuals would take too much memory.
     """
-    most = min(MOST_OF_CLASSES if classes else MOST, MOST_KEPT // (n_samples * n_targets))
+    most, pairs = (MOST_OF_CLASSES, PAIRS_OF_CLASSES) if classes else (MOST, PAIRS)
+    size = n_samples * n_targets
+    most = min(most, max(LEAST, pairs // size))
     if n_samples <= most:
         return np.arange(n_samples)
-    if most < LEAST:
+    if MOST_KEPT // size < LEAST:
         return np.zeros(0, dtype=np.intp)
     drawn = np.random.default_rng(0).choice(n_samples, most, replace=False)
     return np.sort(drawn).astype(np.intp)
