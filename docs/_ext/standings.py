@@ -40,13 +40,22 @@ def standing(section):
     raise ValueError("docs/arena.md has no table of methods with mean ranks: run make arena.")
 
 
+def verdicts(section):
+    """The sentences that say where we win and where we lose, with the names of the sets."""
+    begins = ("skstretch against", "skstretch loses")
+    found = [line for line in section.splitlines() if line.startswith(begins)]
+    if len(found) < len(begins):
+        raise ValueError("docs/arena.md does not say where skstretch loses: run make arena.")
+    return "\n".join(f"- {line}" for line in found)
+
+
 def write_page(app):
-    """Write the tables for the front page to include."""
+    """Write the tables and sentences for the front page to include."""
     sections = (DOCS / "arena.md").read_text("utf-8").split("\n## ")
     parts = []
     for kind, title in KINDS.items():
         section = next(part for part in sections if part.startswith(kind))
-        parts.append(f"**{title}**\n\n{standing(section)}\n")
+        parts.append(f"**{title}**\n\n{standing(section)}\n\n{verdicts(section)}\n")
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text("\n".join(parts), "utf-8")
 

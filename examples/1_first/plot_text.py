@@ -2,7 +2,7 @@
 Which chapter is a text from?
 =============================
 
-Texts become wide and sparse tables: one column a word. The texts here are real and come with
+Texts become wide and sparse tables: one column for each word. The texts here are real and come with
 scipy: the documentation of its functions. The task: from the words alone, tell functions for
 statistics, signals, linear algebra and special functions apart.
 """

@@ -10,7 +10,18 @@ from tests.site.build import ROOT, built_site
 EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 
 
+# What the gallery has promised to show, by the names of the files.
+PROMISED = {
+    "nir_calibration", "gene_expression", "text", "digits", "time_series",
+    "mixture", "few_features", "letters", "exact_minimiser",
+    "intervals", "exact_cv", "search_on_noise", "permutations",
+    "sparse_million", "memory_map", "dask",
+    "table_1", "polynomials", "onnx", "report",
+}  # fmt: skip
+
+
 def test_there_are_enough_stories():
+    assert {path.stem.removeprefix("plot_") for path in EXAMPLES} >= PROMISED
     assert len(EXAMPLES) >= 14
 
 
