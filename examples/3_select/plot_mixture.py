@@ -74,8 +74,8 @@ figure.legend(frameon=False, ncols=4, loc="outside upper center")
 # %%
 # Ridge is made for data in which all features matter, the lasso for data in which few do: where
 # that is so, each is hard to beat, and the last printed line says what it can cost where it is not
-# so. A search over all families need not guess. On sets as clear-cut as the sparse ones choosing one
-# model can be better than mixing; that mixing is the default was decided on real data
+# so. A search over all families need not guess. On sets as clear-cut as the sparse ones choosing
+# one model can be better than mixing; that mixing is the default was decided on real data
 # (:doc:`/rules`).
 #
 # ``weights_`` is the table of what was mixed: the bend a, the power k (2 is ridge regression, close
