@@ -7,6 +7,8 @@ PAGE = DOCS / "api" / "generated" / "standings.md"
 KINDS = {"Regression": "Predicting numbers", "Classification": "Predicting classes"}
 # what is taken of a table of methods, by the beginning of its head; the rest is on the page
 COLUMNS = ("method", "mean rank", "ratio to the best peer", "families lost", "seconds")
+# the arena's short names, written out for readers of the front page
+NAMES = {"enet": "elastic net", "pls": "PLS", "plsda": "PLS-DA", "svm": "linear SVM"}
 
 
 def cells(line):
@@ -35,7 +37,8 @@ def standing(section):
                 if name.startswith(COLUMNS) and not name.endswith("all methods")
             ]
             ranked = sorted((row for row in rows if row[1] != "-"), key=lambda row: float(row[1]))
-            lines = [head, ["---"] * len(head), *ranked]
+            named = [[NAMES.get(row[0], row[0]), *row[1:]] for row in ranked]
+            lines = [head, ["---"] * len(head), *named]
             return "\n".join("| " + " | ".join(line[i] for i in wanted) + " |" for line in lines)
     raise ValueError("docs/arena.md has no table of methods with mean ranks: run make arena.")
 
