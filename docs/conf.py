@@ -118,6 +118,7 @@ sphinx_gallery_conf = {
     "reference_url": {"skstretch": None},
     "backreferences_dir": "api/generated/used",
     "inspect_global_variables": True,
+    "capture_repr": ("_repr_html_",),  # figures and printed lines alone
 }
 
 html_theme = "pydata_sphinx_theme"

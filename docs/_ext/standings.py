@@ -52,13 +52,20 @@ def verdicts(section):
     return "\n".join(f"- {line}" for line in found)
 
 
+def measured(section):
+    """How many sets are behind the table: the first sentences of the section."""
+    lines = [line for line in section.splitlines()[1:] if line and not line.startswith("|")]
+    return lines[0] if lines and " sets" in lines[0] else ""
+
+
 def write_page(app):
     """Write the tables and sentences for the front page to include."""
     sections = (DOCS / "arena.md").read_text("utf-8").split("\n## ")
     parts = []
     for kind, title in KINDS.items():
         section = next(part for part in sections if part.startswith(kind))
-        parts.append(f"**{title}**\n\n{standing(section)}\n\n{verdicts(section)}\n")
+        told = [f"**{title}**", measured(section), standing(section), verdicts(section)]
+        parts.append("\n\n".join(filter(None, told)) + "\n")
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text("\n".join(parts), "utf-8")
 

@@ -38,7 +38,8 @@ for panel, target, title in zip(axes, (y, noise), ("disease", "pure noise"), str
     panel.hist(test.null_distribution, bins=30, color="0.75", label="shuffled")
     panel.axvline(test.statistic, color="#b8431a", lw=2, label="true")
     panel.set(title=f"{title}: p = {test.pvalue:.3f}", xlabel="score, greater is better")
-    panel.legend(frameon=False, fontsize="small", loc="upper left")
+    panel.locator_params(axis="x", nbins=4)
+    panel.legend(frameon=False, fontsize="small", loc="upper center")
 
 # %%
 # Left: hardly any shuffled target is predicted as well as the true one. Right: on noise the true

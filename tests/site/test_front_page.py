@@ -12,6 +12,8 @@ SPEC.loader.exec_module(front)
 
 SECTION = """Regression: squared error
 
+2 of 3 sets, 2 of 2 families.
+
 | set | ridge |
 | --- | --- |
 | corn | 0.1 |
@@ -35,6 +37,11 @@ def test_ranked_methods_are_sorted_and_columns_are_cut():
         "| ours | 1.50 | 0.9 |",
         "| ridge | 2.50 | 1.2 |",
     ]
+
+
+def test_the_number_of_sets_is_told():
+    assert front.measured(SECTION) == "2 of 3 sets, 2 of 2 families."
+    assert front.measured("Regression\n\n| set | ridge |\n") == ""
 
 
 def test_losses_are_named_too():

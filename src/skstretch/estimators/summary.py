@@ -269,8 +269,8 @@ class Summary:
     def frame(self) -> Any:
         """All features by the size of their effect, as a pandas DataFrame.
 
-        One row a feature and output: its effect for one standard deviation, ``slope_`` (that for
-        one unit at the mean), standard deviation, mean, and whether the model keeps it.
+        One row for each feature and output: its effect for one standard deviation, ``slope_``
+        (that for one unit at the mean), standard deviation, mean, and whether the model keeps it.
         """
         try:
             import pandas as pd

@@ -48,8 +48,9 @@ class PermutationTest:
     >>> from sklearn.datasets import load_diabetes
     >>> from skstretch import StretchyRegressorCV
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = StretchyRegressorCV(a_grid=(-0.2,), nested=False).fit(X[:60], y[:60])
-    >>> print(model.permutation_test(99))
+    >>> X, y = X[:60], y[:60]
+    >>> model = StretchyRegressorCV(a_grid=(-0.2,), nested=False)
+    >>> print(model.fit(X, y).permutation_test(99))
     p = 0.01: of 99 random orders of the targets 0 did as well.
     """
 
