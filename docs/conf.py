@@ -108,7 +108,6 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,
-    "junit": "../gallery.xml",  # seconds of every example, in build/
     "show_signature": False,
     "min_reported_time": 0,
     "abort_on_example_error": True,
