@@ -19,7 +19,7 @@ from skstretch.core.bridge_loo import LeftOut, leave_one_out, left_out_coef, ref
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
 from skstretch.core.bridge_path import derivative, finish, solve_all, space
-from skstretch.core.crossfit import Fold
+from skstretch.core.crossfit import Fold, pair_residuals
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design, dual_space
@@ -196,6 +196,20 @@ class NewtonJackknife:
                 m = self._intercepts(rows, alpha, target)
             out[:, rows] = (new.dot(alpha) if D else 0.0) + m
         return out
+
+    def pairs(self, some: Index) -> Array:
+        """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
+
+        To first order: one Newton step takes the second sample out, about the exact residuals r of
+        the first alone, ``r_j - B_ji / B_jj r_i`` over ``1 - B_ij B_ji / (B_ii B_jj)``.
+        """
+        where, columns = self.found.where, []
+        for point, alone in zip(self.found.points, self.left_out, strict=True):
+            rows, diagonal = where.rows(point, some), where.diagonal(point)
+            e = alone.residual * where.u * diagonal
+            found = pair_residuals(rows, rows, diagonal, e[:, None], some)
+            columns.append(found[:, :, 0] / where.u)
+        return np.stack(columns, axis=2)
 
     def _intercepts(self, rows: Index, alpha: Array, target: int) -> Array:
         """What the left-out prediction of each sample has beyond its features."""
