@@ -18,8 +18,8 @@ from skstretch.core.bridge import REPORTED, Point
 from skstretch.core.bridge_loo import LeftOut, leave_one_out, left_out_coef, refits
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
-from skstretch.core.bridge_path import derivative, finish, solve_all, space
-from skstretch.core.crossfit import Fold, pair_residuals
+from skstretch.core.bridge_path import approximate_loo, derivative, finish, solve_all, space
+from skstretch.core.crossfit import Fold
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design, dual_space
@@ -200,16 +200,23 @@ class NewtonJackknife:
     def pairs(self, some: Index) -> Array:
         """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
 
-        To first order: one Newton step takes the second sample out, about the exact residuals r of
-        the first alone, ``r_j - B_ji / B_jj r_i`` over ``1 - B_ij B_ji / (B_ii B_jj)``.
+        The minimiser is fitted again without each of some; one Newton step from there takes the
+        second sample out, as in a search. What that step misses of the residuals of single samples
+        is known, and added.
         """
-        where, columns = self.found.where, []
-        for point, alone in zip(self.found.points, self.left_out, strict=True):
-            rows, diagonal = where.rows(point, some), where.diagonal(point)
-            e = alone.residual * where.u * diagonal
-            found = pair_residuals(rows, rows, diagonal, e[:, None], some)
-            columns.append(found[:, :, 0] / where.u)
-        return np.stack(columns, axis=2)
+        found, everything = self.found, np.arange(len(self.found.Y))
+        steps = zip(found.points, found.Y.T, strict=True)
+        near = np.column_stack([approximate_loo(found.where, *step) for step in steps])
+        out, missed = np.zeros((some.size, *found.Y.shape)), self.residuals - near
+        for place, i in enumerate(some):
+            rest = np.delete(everything, i)
+            part, Y = found.design.take_rows(rest), found.Y[rest]
+            again = minimise(part, Y, found.weights[rest], found.spec)
+            for target, point in enumerate(again.points):
+                out[place, rest, target] = approximate_loo(again.where, point, Y[:, target])
+            out[place] += missed
+            out[place, i] = self.residuals[i]
+        return out
 
     def _intercepts(self, rows: Index, alpha: Array, target: int) -> Array:
         """What the left-out prediction of each sample has beyond its features."""
