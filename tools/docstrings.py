@@ -23,6 +23,7 @@ MODULES = (
 )
 ALSO = (
     "skstretch.estimators.summary.Summary",
+    "skstretch.estimators.influence.Influence",
     "skstretch.search.permutation.PermutationTest",
 )
 # Text starts on the line of the quotes and ends on the line of the closing ones where it fits, as

@@ -148,7 +148,7 @@ class ContributionsDisplay:
         title = f"{self.output} {style.number(self.prediction)}, mean {style.number(self.base)}"
         ax.set(xlabel=f"contribution to the {self.output.partition(' ')[0]}", title=title)
         ax.title.set_fontsize("medium")
-        for place, size in zip(places, sizes, strict=True):
+        for place, size in enumerate(sizes):
             self._write(ax, place, size)
         ax.margins(x=0.16)
         self.ax_, self.figure_ = ax, ax.figure
@@ -180,7 +180,7 @@ class ContributionsDisplay:
 def _one_row(X: Any, sample: Any) -> Any:
     """One row of samples in any container, still with two axes."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    if not isinstance(sample, Integral) or not -n <= sample < n:
+    if not isinstance(sample, Integral) or not -n <= int(sample) < n:
         raise ValueError(f"sample={sample!r} is not a row of X, which has rows 0 to {n - 1}.")
     at = int(sample) % n
     if hasattr(X, "iloc"):
