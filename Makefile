@@ -68,7 +68,7 @@ test: $(VENV)/.dev ## run the tests and the examples in the docstrings
 	$(PY) -m pytest -n $(WORKERS)
 
 test-slow: $(VENV)/.dev $(VENV)/.docs ## run only the tests marked slow
-	$(PY) -m pytest -n $(WORKERS) -m slow
+	$(PY) -m pytest -n $(WORKERS) -m slow $(TESTS)
 
 test-lowest: $(LOWEST)/.floors ## run the tests with the oldest packages that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -W default::DeprecationWarning $(TESTS)
@@ -124,6 +124,7 @@ house: $(VENV)/.dev ## measure how the package is cut, rewrite the table of CONT
 SITE := build/site
 docs: $(VENV)/.docs ## build the documentation into build/site, and run the gallery
 	$(PY) -m sphinx -W --keep-going -q -b html -d build/doctrees docs $(SITE)
+	$(PY) tools/gallery.py
 	@echo "The site is $(SITE)/index.html; open it in a browser, or call make docs-serve."
 
 docs-serve: docs ## build the documentation and show it at http://localhost:8000

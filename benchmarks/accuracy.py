@@ -77,7 +77,7 @@ def reference(P, y, k, c, intercept):
 
 
 def plain_error(P, y, k, c, intercept, exact):
-    """The error of ``P @ Q.T`` and ``numpy.linalg.solve``: the formula as it stands in a book."""
+    """The error of ``P @ Q.T`` and ``numpy.linalg.solve``: the formula as a book prints it."""
     solve = plain_dual if P.shape[0] < P.shape[1] else plain_primal
     try:
         coef, constant = solve(P, y, k, c, intercept=intercept)
@@ -163,8 +163,8 @@ Written by `make accuracy` (`python -m benchmarks.accuracy`); do not edit. Measu
 Python {python}, numpy {np.__version__} and scipy {scipy.__version__} on {machine}.
 
 Relative errors of coefficients and intercept together, in the 2-norm, against the same formula in
-{DIGITS} and more digits from the same float64 features. In every cell first `StretchyRegressor`
-with `solver="auto"`, then in brackets the formula as it stands in a book (`P @ Q.T` and
+{DIGITS} and more digits from the same float64 features. In every entry first `StretchyRegressor`
+with `solver="auto"`, then in brackets the formula as a book prints it (`P @ Q.T` and
 `numpy.linalg.solve`); each is the worst of the three kinds of intercept. An exclamation mark says
 that the library warned of it. The promise is what the tests hold; there is none at k = 1.02.
 """

@@ -43,7 +43,7 @@ SECTIONS = {
         "100 penalties each (two processes; on its own path it stops after about half of "
         "them, so both are shown), scikit-learn's RidgeCV with 100 penalties, and "
         "the bare calls that the search cannot do without: one matrix product for each k, LU "
-        "and two triangular inverses for each cell, one eigendecomposition at k = 2.",
+        "and two triangular inverses for each (k, c), one eigendecomposition at k = 2.",
         lambda: [asdict(search.measure(name)) for name in ("arcene", "dexter")],
         search.table,
     ),
@@ -52,7 +52,7 @@ SECTIONS = {
         "Against python-glmnet's sparse 10-fold search over five mixing values (two processes; "
         "with 100 penalties each, and on its own path, which stops earlier), scikit-learn's "
         "RidgeCV (100 penalties) and LassoCV (10 folds, two processes), our own dense path, and "
-        "the bare LAPACK calls: LU and two triangular inverses for each cell, one "
+        "the bare LAPACK calls: LU and two triangular inverses for each (k, c), one "
         "eigendecomposition at k = 2. The limit is the flops of those at the measured rate of "
         "BLAS.",
         lambda: [sparse_search.measure(name) for name in ("dexter", "dorothea")],

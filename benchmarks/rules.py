@@ -318,7 +318,7 @@ seed of their own: what follows was settled on these folds before the arena's we
 Each rule sees the out-of-fold outputs of the best c of every family (a, k, density), with
 approximate leave-one-out for exact minimisers, and is judged on the other half of the samples. Sets
 that share samples count once. The data sets are those of the arena: only data of neither study is
-a test of all choices.
+a test of all choices. Words such as *cell* and *family* are in the [glossary](glossary.md).
 
 The cells behind the tables below were collected by a forerunner of this command: with the same
 folds but for sets of more than 600 rows and for breast_tumors, and before the paths of exact

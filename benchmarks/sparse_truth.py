@@ -95,7 +95,7 @@ def measure(cell: Truth, repeats: int = REPEATS) -> dict[str, Any]:
         y, signal = cell.targets(rng, X @ beta), new @ beta
         for name, make in makers.items():
             model = make().fit(X, y)
-            # of knowing nothing: the mean square of a signal of mean zero
+            # of answering the mean: the mean square of a signal of mean zero
             risk = np.mean((model.predict(new) - signal) ** 2) / np.mean(signal**2)
             risks[name].append(float(risk))
             if name in OURS:
@@ -159,7 +159,7 @@ def part(rows: list[dict[str, Any]]) -> list[str]:
         f"Written by `make sparse-truth`: {N} samples, {P:,} normal features, neighbours "
         f"correlated as in the table (ρ^|i−j|), true features at random places with normal "
         f"coefficients, {repeats} data sets a line. Risk is the mean of (f(x) − x'β)² over {NEW:,} "
-        "new x, relative to that of knowing nothing; ± is one standard error. RidgeCV "
+        "new x, relative to that of answering the mean; ± is one standard error. RidgeCV "
         "with 100 penalties by leave one out, LassoCV and ElasticNetCV as scikit-learn has them "
         f"(100 penalties, five folds, mixing 0.5), all on z-scores. {models}.",
         "",

@@ -1,7 +1,9 @@
 """The site: `make docs` builds it into build/site, without asking the network for anything."""
 
+import functools
 import importlib
 import importlib.util
+import inspect
 import os
 import shutil
 import sys
@@ -71,7 +73,21 @@ def own_methods(fullname):
     return [m for m in found if getattr(getattr(cls, m), "__module__", "").startswith(here)]
 
 
-autosummary_context = {"own_methods": own_methods}
+def own_properties(fullname):
+    """Public properties of a class that are written here and described, in the same order."""
+    module, _, name = fullname.rpartition(".")
+    cls = getattr(importlib.import_module(module), name)
+    found = {member: inspect.getattr_static(cls, member) for member in dir(cls)}
+    getters = {
+        member: getattr(value, "fget", None) or getattr(value, "func", None)
+        for member, value in found.items()
+        if isinstance(value, property | functools.cached_property) and member[0] != "_"
+    }
+    ours = {m: f for m, f in getters.items() if f.__module__.startswith("skstretch.")}
+    return [member for member, getter in ours.items() if getter.__doc__]
+
+
+autosummary_context = {"own_methods": own_methods, "own_properties": own_properties}
 
 # Mathematics: MathJax from a package, copied beside the pages.
 mathjax_path = "mathjax/tex-chtml.js"
@@ -92,7 +108,6 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,
-    "junit": "../gallery.xml",  # seconds of every example, in build/
     "show_signature": False,
     "min_reported_time": 0,
     "abort_on_example_error": True,
@@ -102,6 +117,7 @@ sphinx_gallery_conf = {
     "reference_url": {"skstretch": None},
     "backreferences_dir": "api/generated/used",
     "inspect_global_variables": True,
+    "capture_repr": ("_repr_html_",),  # figures and printed lines alone
 }
 
 html_theme = "pydata_sphinx_theme"

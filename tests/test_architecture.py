@@ -70,7 +70,7 @@ OPTIONAL = {
     "typer": "cli", "rich": "cli",
     "dask": None, "distributed": None, "glmnet": None, "matplotlib": None, "onnx": None,
     "onnxruntime": None, "pandas": None, "polars": None, "pooch": None,
-    "pyarrow": None, "h5py": None, "zarr": None,
+    "pyarrow": None, "h5py": None, "zarr": None, "shap": None,
 }  # fmt: skip
 
 

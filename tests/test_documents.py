@@ -66,6 +66,22 @@ def test_named_files_exist():
     assert found > 20, "the pattern still finds the names"
 
 
+# Words that mean something of their own here; plain English has other meanings for them.
+HOUSE_WORDS = re.compile(r"\b(cells?|walks?|out[- ]of[- ]fold)\b")
+
+
+def test_house_words_lead_to_the_glossary():
+    """A page for readers that uses one of them links the page that explains it."""
+    found = 0
+    for page in GUIDES[1:]:
+        text = page.read_text("utf-8")
+        prose = re.sub(r"```.*?^```|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+        if HOUSE_WORDS.search(prose) and page.name not in ("glossary.md", "reproduction.md"):
+            found += 1
+            assert "glossary.md" in text, f"{page.name} says {HOUSE_WORDS.search(prose)[0]!r}"
+    assert found > 5, "the pattern still finds the words"
+
+
 def installed() -> list[tuple[str, str]]:
     """Page and argument of every ``pip install`` in the documents."""
     return [

@@ -21,7 +21,11 @@ MODULES = (
     "skstretch.core",
     "skstretch.exceptions",
 )
-ALSO = ("skstretch.estimators.summary.Summary",)
+ALSO = (
+    "skstretch.estimators.summary.Summary",
+    "skstretch.estimators.influence.Influence",
+    "skstretch.search.permutation.PermutationTest",
+)
 # Text starts on the line of the quotes and ends on the line of the closing ones where it fits, as
 # in scikit-learn; a return value may have a name; one sentence can be all there is to say.
 STYLE = {"GL01", "GL02", "GL03", "RT02", "ES01"}

@@ -25,7 +25,7 @@ class Row:
     """One fit.
 
     ``error`` is the mean squared error over that of the training mean on the same test fold,
-    or the balanced error rate; ``baseline`` is the error of knowing nothing: 1, or that of a
+    or the balanced error rate; ``baseline`` is the error of using no feature: 1, or that of a
     coin with as many sides as classes. Seconds are for fit and prediction together. ``seed`` names
     the folds; ``commit`` and ``date`` say which state of this repository made the row, and when.
     """

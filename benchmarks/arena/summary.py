@@ -227,7 +227,7 @@ def _worse_than_baseline(table: pd.DataFrame, done: pd.DataFrame) -> str:
             worst = f"{ratio.max():.3g} ({bad.loc[ratio.idxmax(), 'task']})"
         sets = f"{len(bad_sets)} of {len(errors)}" + _listed(bad_sets)
         lines.append([method, sets, f"{len(bad)} of {len(folds)}", worst or NO_RESULT])
-    head = ["method", "sets worse than knowing nothing by > 5 %", "folds worse by > 5 %"]
+    head = ["method", "sets worse than the baseline by > 5 %", "folds worse by > 5 %"]
     return _markdown([*head, "worst fold, times the baseline"], lines)
 
 

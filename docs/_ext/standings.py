@@ -7,6 +7,8 @@ PAGE = DOCS / "api" / "generated" / "standings.md"
 KINDS = {"Regression": "Predicting numbers", "Classification": "Predicting classes"}
 # what is taken of a table of methods, by the beginning of its head; the rest is on the page
 COLUMNS = ("method", "mean rank", "ratio to the best peer", "families lost", "seconds")
+# the arena's short names, written out for readers of the front page
+NAMES = {"enet": "elastic net", "pls": "PLS", "plsda": "PLS-DA", "svm": "linear SVM"}
 
 
 def cells(line):
@@ -35,18 +37,35 @@ def standing(section):
                 if name.startswith(COLUMNS) and not name.endswith("all methods")
             ]
             ranked = sorted((row for row in rows if row[1] != "-"), key=lambda row: float(row[1]))
-            lines = [head, ["---"] * len(head), *ranked]
+            named = [[NAMES.get(row[0], row[0]), *row[1:]] for row in ranked]
+            lines = [head, ["---"] * len(head), *named]
             return "\n".join("| " + " | ".join(line[i] for i in wanted) + " |" for line in lines)
     raise ValueError("docs/arena.md has no table of methods with mean ranks: run make arena.")
 
 
+def verdicts(section):
+    """The sentences that say where we win and where we lose, with the names of the sets."""
+    begins = ("skstretch against", "skstretch loses")
+    found = [line for line in section.splitlines() if line.startswith(begins)]
+    if len(found) < len(begins):
+        raise ValueError("docs/arena.md does not say where skstretch loses: run make arena.")
+    return "\n".join(f"- {line}" for line in found)
+
+
+def measured(section):
+    """How many sets are behind the table: the first sentences of the section."""
+    lines = [line for line in section.splitlines()[1:] if line and not line.startswith("|")]
+    return lines[0] if lines and " sets" in lines[0] else ""
+
+
 def write_page(app):
-    """Write the tables for the front page to include."""
+    """Write the tables and sentences for the front page to include."""
     sections = (DOCS / "arena.md").read_text("utf-8").split("\n## ")
     parts = []
     for kind, title in KINDS.items():
         section = next(part for part in sections if part.startswith(kind))
-        parts.append(f"**{title}**\n\n{standing(section)}\n")
+        told = [f"**{title}**", measured(section), standing(section), verdicts(section)]
+        parts.append("\n\n".join(filter(None, told)) + "\n")
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text("\n".join(parts), "utf-8")
 

@@ -47,15 +47,26 @@
     }
   }
 
+  // The names in the first line, as Python's csv reads them: quotes may hold commas.
+  function columns(text) {
+    const line = text.split(/\r?\n/, 1)[0];
+    const found = [];
+    let name = "", quoted = false;
+    for (let i = 0; i < line.length; i++) {
+      if (line[i] === '"' && quoted && line[i + 1] === '"') name += line[i++];
+      else if (line[i] === '"') quoted = !quoted;
+      else if (line[i] === "," && !quoted) { found.push(name); name = ""; }
+      else name += line[i];
+    }
+    return [...found, name];
+  }
+
   async function opened(event) {
     const file = event.target.files[0];
     if (!file) return;
     table = await file.text();
-    const names = table.slice(0, table.search(/\r?\n/)).split(",");
-    part("target").replaceChildren(...names.map((name) => {
-      const bare = name.replace(/^"|"$/g, "");
-      return new Option(bare, bare);
-    }));
+    const names = columns(table);
+    part("target").replaceChildren(...names.map((name) => new Option(name, name)));
     part("target").selectedIndex = names.length - 1;
     part("fit").disabled = false;
     say(`${file.name}: ${names.length} columns. Choose what is to be predicted.`);

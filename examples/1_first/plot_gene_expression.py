@@ -45,7 +45,7 @@ print(model.summary())
 
 proba = model.predict_proba(new)
 print(f"balanced accuracy {balanced_accuracy_score(truth, model.predict(new)):.3f}")
-print(f"log loss          {log_loss(truth, proba):.3f} (knowing nothing: {np.log(2):.3f})")
+print(f"log loss          {log_loss(truth, proba):.3f} (tossing a coin: {np.log(2):.3f})")
 
 # %%
 # Probabilities are learned from scores of patients that were left out, so that they mean what they

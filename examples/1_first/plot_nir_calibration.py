@@ -42,8 +42,8 @@ model = StretchyRegressorCV().fit(X, y)
 print(model.summary())
 
 # %%
-# Beside it stand what a chemist would otherwise use. All choose their settings by cross-validation
-# on the same 60 spectra, and all are judged on 400 new ones.
+# What would a chemist otherwise use? All methods choose their settings by cross-validation on the
+# same 60 spectra, and all are judged on 400 new ones.
 
 components = {"plsregression__n_components": range(1, 16)}
 rivals = {

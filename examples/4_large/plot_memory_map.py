@@ -44,7 +44,7 @@ for megabytes in (1024, 16):
         model = StretchyRegressor(k=2.0, c=1e-7, quadrant="identity").fit(X[:150], light[:150])
     slopes[megabytes] = model.slope_
     error = np.sqrt(np.mean((model.predict(X[150:]) - light[150:]) ** 2))
-    print(f"working memory {megabytes:4} MiB: error {error:.3f}, knowing nothing {light.std():.3f}")
+    print(f"working memory {megabytes:4} MiB: error {error:.3f}, always the mean {light.std():.3f}")
 difference = np.abs(slopes[16] - slopes[1024]).max() / np.abs(slopes[1024]).max()
 print(f"largest relative difference of the two: {difference:.0e}")
 

@@ -7,8 +7,8 @@ The paper fits a polynomial of degree 10 to five points of
 .. math:: y = 1 + 0.6 x - 1.5 x^3 + 0.8 x^4, \\qquad x = 0.1, \\dots, 0.5,
 
 eleven coefficients from five numbers. At k = 1.2 and hardly any penalty the coefficients come close
-to the true ones. The table is recomputed here, and beside it stands the formula in 60 digits where
-mpmath is installed (else our accurate solver).
+to the true ones. The table is recomputed here and compared with the formula in 60 digits where
+mpmath is installed (else with our accurate solver).
 """
 
 import matplotlib.pyplot as plt

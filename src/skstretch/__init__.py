@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from skstretch.features import FirstQuadrant as FirstQuadrant
     from skstretch.features import GaussianBasis as GaussianBasis
     from skstretch.features import RandomNetwork as RandomNetwork
+    from skstretch.features import SpectralFilter as SpectralFilter
     from skstretch.io.read import load as load
     from skstretch.io.write import save as save
 
@@ -29,6 +30,7 @@ _HOMES = {
     "FirstQuadrant": "features",
     "GaussianBasis": "features",
     "RandomNetwork": "features",
+    "SpectralFilter": "features",
     "load": "io",
     "save": "io",
 }

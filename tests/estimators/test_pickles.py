@@ -19,6 +19,7 @@ MODELS = {
     "FirstQuadrant": {},
     "GaussianBasis": {},
     "RandomNetwork": {},
+    "SpectralFilter": {"snv": True},
 }
 
 

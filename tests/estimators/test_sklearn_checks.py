@@ -68,6 +68,7 @@ def test_scikit_learn_check(estimator, check):
         "FirstQuadrant",
         "RandomNetwork",
         "GaussianBasis",
+        "SpectralFilter",
     ],
 )
 def test_discovery_finds_the_public_estimators(name):

@@ -89,12 +89,12 @@ def newer(tmp_path, **changes):
 
 
 def test_newer_schema(tmp_path):
-    path = newer(tmp_path, schema=4, versions={"skstretch": "3.1.4"})
+    path = newer(tmp_path, schema=5, versions={"skstretch": "3.1.4"})
     with pytest.raises(ModelFileError) as caught:
         skstretch.load(path)
     assert str(caught.value) == (
-        f"{str(path)!r} is not a sound model file: it has schema version 4 and was written by "
-        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 3. "
+        f"{str(path)!r} is not a sound model file: it has schema version 5 and was written by "
+        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 4. "
         "Upgrade to skstretch 3.1.4 or later."
     )
 

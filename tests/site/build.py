@@ -1,6 +1,7 @@
 """The built site for tests: built once, with nothing but this machine to talk to."""
 
 import fcntl
+import functools
 import importlib.util
 import os
 import subprocess
@@ -37,6 +38,7 @@ def offline_environment(folder: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}
 
 
+@functools.cache
 def built_site() -> Path:
     """The folder of the site; skips where its extra is not installed."""
     if importlib.util.find_spec("sphinx_gallery") is None:

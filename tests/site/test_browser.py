@@ -113,5 +113,5 @@ def test_search_box_leads_to_the_results(browser, site):
 
 def test_the_flow_chart_leads_on(browser, site):
     with Visit(browser, site, "guide/which.html") as page:
-        page.locator("svg.flow a").first.click()
+        page.locator(".flow a.go").first.click()
         page.wait_for_url("**/guide/few.html")

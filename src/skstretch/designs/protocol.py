@@ -13,7 +13,7 @@ import numpy as np
 
 from skstretch.core.bridge_walks import Walks
 from skstretch.core.dual_gram import DualGram, Frame, cross_block, dual_grams, joined
-from skstretch.core.features import Features, Offset
+from skstretch.core.features import Features, Offset, row_tiles
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.quadrant import Quadrant, Strip
 from skstretch.core.stretch import is_safe
@@ -61,6 +61,10 @@ class Design(Protocol):
 
     def dot(self, coef: Array) -> Array:
         """``(P - offset) coef`` for coefficients (D, t)."""
+        ...
+
+    def weighted_sum(self, weights: Array) -> Array:
+        """``w' (P - offset)`` of every column, (D,), for weights of shape (M,)."""
         ...
 
     def row_peaks(self, exponent: float) -> Array | None:
@@ -276,6 +280,17 @@ class LocalDesign(QuadrantDesign):
     @abstractmethod
     def row_blocks(self) -> Iterator[tuple[slice, Features]]:
         """Features of blocks of rows."""
+
+    def weighted_sum(self, weights: Array) -> Array:
+        out = np.zeros(self.shape[1])
+        if self.shape[0] > self.shape[1]:
+            for rows, features in self.row_blocks():
+                out += weights[rows] @ features.excess(1.0)
+            return out
+        for columns, strip in self.column_strips():
+            for rows in row_tiles(*strip.shape):
+                out[columns] += weights[rows] @ strip.rows(rows).excess(1.0)
+        return out
 
     def dense_sums(
         self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool

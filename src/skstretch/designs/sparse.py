@@ -65,6 +65,13 @@ class SparseDesign(LocalDesign):
             out += S @ coef[columns] + u @ coef[columns]
         return out
 
+    def weighted_sum(self, weights: Array) -> Array:
+        out, total = np.empty(self.shape[1]), weights.sum()
+        for columns, block in self.blocks():
+            S, u = block.excess(1.0)
+            out[columns] = S.T @ weights + total * u
+        return out
+
     def _peaks(self) -> Array:
         peaks = np.full(self.shape[0], self.log_blank)
         for _, block in self.blocks():

@@ -11,7 +11,14 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, WideDesign, as_design, is_dask, lazy_outputs
+from skstretch.designs.contributions import Curves
 from skstretch.designs.dask.run import check_at_hand
+from skstretch.estimators.contributions import (
+    base_of,
+    contributions_of,
+    curves_of,
+    explanation_of,
+)
 from skstretch.estimators.inputs import Targets, checked_X
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import Decision, Learner
@@ -108,6 +115,94 @@ class StretchyModel(Learner):
                 "dask.array.from_array(model.coef_) does the same."
             )
         return self._state.shaped(self._state.quadrant.outer(coef).astype(self.coef_.dtype).T)
+
+    def contributions(self, X: Any, *, background: Any = None) -> Any:
+        """The share of every feature in every prediction: exact, since the model is additive.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples whose predictions are explained: an array, a frame, a sparse matrix, a memory
+            map, or a Dask array, which gives a lazy result in its own chunks.
+        background : array-like of shape (n_background, n_features) or None, default=None
+            Samples that predictions are compared with. None is the training data, each sample with
+            the weight that it had in the fit.
+
+        Returns
+        -------
+        contributions : ndarray of shape (n_samples, n_features) or (n_samples, n_features, t)
+            In float64, with a last axis for several targets or classes. Rows add up to
+            ``predict(X) - contributions_base_`` of a regressor, and to
+            ``decision_function(X) - contributions_base_`` of a classifier.
+
+        See Also
+        --------
+        explanation : The same for the plots of shap.
+
+        Notes
+        -----
+        A prediction is a sum of one curve a feature, ``f(x) = level + sum_j f_j(x_j)``, and the
+        contribution of feature j is ``f_j(x_j)`` less the mean of ``f_j`` over the background.
+        These are the Shapley values of the model for independent features, exactly and for any
+        number of features. They say what the model did with the numbers, not what would happen if
+        someone changed them: of features that go together the model may use any.
+
+        The result is dense, also for sparse X, where a zero contributes as well. A result beyond
+        ``working_memory`` (`sklearn.set_config`) is refused; pass some rows at a time.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skstretch import StretchyRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = StretchyRegressor().fit(X, y)
+        >>> shares = model.contributions(X[:5])
+        >>> shares.shape
+        (5, 10)
+        >>> total = model.contributions_base_ + shares.sum(axis=1)
+        >>> bool((abs(total - model.predict(X[:5])) < 1e-10).all())
+        True
+        """
+        X, curves = self._explained(X, background)
+        return contributions_of(self, X, curves, check_outputs)
+
+    def explanation(self, X: Any, *, background: Any = None) -> Any:
+        """`contributions` as an ``Explanation`` of shap, for its plots; needs the extra ``shap``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples whose predictions are explained; not a Dask array.
+        background : array-like of shape (n_background, n_features) or None, default=None
+            As in `contributions`.
+
+        Returns
+        -------
+        explanation : shap.Explanation
+            ``values`` are the contributions, ``base_values`` what they are added to, ``data`` the
+            samples.
+
+        See Also
+        --------
+        contributions : The numbers alone.
+        """
+        X, curves = self._explained(X, background)
+        return explanation_of(self, X, curves, check_outputs)
+
+    def _explained(self, X: Any, background: Any) -> tuple[Any, list[Curves]]:
+        check_is_fitted(self)
+        X = checked_X(self, X)
+        return X, curves_of(self, None if background is None else checked_X(self, background))
+
+    @property
+    def contributions_base_(self) -> Any:
+        """What `contributions` are added to: the mean prediction of the training data.
+
+        Samples have the weights of the fit, those of classes included. Of a classifier it is the
+        mean of `decision_function`, the cut subtracted.
+        """
+        check_is_fitted(self)
+        return self._state.shaped(base_of(self, curves_of(self)))
 
     def summary(self) -> Summary:
         """The model in sentences: what was chosen and why, its error, the strongest features.

@@ -190,6 +190,12 @@ class Classification(ClassifierMixin, StretchyModel):
             )
         return lazily(partial(_probable, decision.factor, decision.isotonic), outputs)
 
+    def _probable(self, outputs: Array) -> Array:
+        """Probabilities (n, n_classes) of scores (n, t) that have been cut."""
+        decision = self._decision
+        assert decision.factor is not None
+        return _probable(decision.factor, decision.isotonic, outputs)
+
 
 def _named(classes: Any, outputs: Array) -> Any:
     return classes[decided(outputs)]

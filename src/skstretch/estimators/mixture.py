@@ -117,6 +117,10 @@ class Mixture(State):
         heaviest = max(self.members, key=lambda member: float(member.weight.sum()))
         return self.terms[heaviest.term].quadrant
 
+    @property
+    def _learned(self) -> list[tuple[Design, Array]]:
+        return [(term.design, term.coef) for term in self.terms]
+
     def coefs(self, coef: Array) -> list[Array]:
         return [self.spread(term.coef) for term in self.terms]
 
@@ -219,13 +223,13 @@ class Mixture(State):
         N, t = new[0].shape[0], self.n_targets
         lower, upper = np.empty((N, t)), np.empty((N, t))
         for rows in row_chunks(N, self.model.weights.size * t):
-            predictions = self._without_each([design.take_rows(rows) for design in new])
+            predictions = self.without_each([design.take_rows(rows) for design in new])
             for target, predicted in enumerate(predictions):
                 found = jackknife_plus(predicted, self.loo_residuals[:, target], coverage)
                 lower[rows, target], upper[rows, target] = found
         return lower, upper
 
-    def _without_each(self, new: Sequence[Design]) -> Array:
+    def without_each(self, new: Sequence[Design]) -> Array:
         """Predictions of new rows by the model without each sample, (t, N, M)."""
         out = np.zeros((self.n_targets, new[0].shape[0], self.model.weights.size))
         for member, passes in zip(self.members, self.jackknives, strict=True):
@@ -235,6 +239,19 @@ class Mixture(State):
                     if member.weight[target]:
                         out[target] += member.weight[target] * jackknife.predictions(part, place)
         return out
+
+    def pairs(self, some: Index) -> Array:
+        out = np.zeros((some.size, *self.model.Y.shape))
+        for member, passes in zip(self.members, self.jackknives, strict=True):
+            for number, jackknife in enumerate(passes):
+                own = member.targets(number)
+                if member.weight[own].any():
+                    out[:, :, own] += member.weight[own] * jackknife.pairs(some)
+        return out
+
+    @property
+    def closed(self) -> bool:
+        return not any(member.spec.exact for member in self.members)
 
 
 def _columns(design: Design, kept: Index) -> Design:

@@ -9,7 +9,7 @@ from skstretch.estimators.search import StretchySearch
 class StretchyRegressorCV(Regression, StretchySearch):
     """`StretchyRegressor` that finds its own a, k, c and density, and mixes the best of them.
 
-    A family is one (a, k, density), and its best c stands for it. By default the best cells of all
+    A family is one (a, k, density), and its best c represents it. By default the best cells of all
     families are mixed into one model, with weights from their out-of-fold residuals: choosing one
     of many cells on few samples is a gamble, and their mean is not. Cells of one a merge into one
     vector of coefficients; those of a = 0 alone make a linear model.

@@ -24,6 +24,7 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import is_dask, is_source, rows_in_memory, steps_read_again
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel
+from skstretch.estimators.influence import WithInfluence
 from skstretch.estimators.inputs import (
     Prepared,
     Targets,
@@ -93,7 +94,7 @@ def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[st
     return {name: value for name, value in params.items() if value is not None}
 
 
-class StretchySearch(CallbackSupport, StretchyModel):
+class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     """Base of the estimators that choose a, k, c and density by exact cross-validation."""
 
     a_grid: Any

@@ -5,7 +5,7 @@ Files, batches, reports and graphs read the same object.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -115,6 +115,29 @@ class State:
         """The transform of `model`."""
         return self.quadrant
 
+    @property
+    def _learned(self) -> list[tuple[Design, Array]]:
+        """For every transform the training data and the coefficients (t, D') found on them."""
+        return [(self.model.design, self.model.coef)]
+
+    @cached_property
+    def feature_means(self) -> list[Array]:
+        """Weighted means (D,) of the training features of every transform, less the offset.
+
+        Zero for columns without coefficients, and for z-scores, whose means are zero. Needs a walk
+        over the training data.
+        """
+        weights, found = self.model.weights / self.model.weights.sum(), []
+        for quadrant, (design, coef) in zip(self.quadrants, self._learned, strict=True):
+            means, kept = np.zeros(coef.shape[1]), np.flatnonzero(coef.any(axis=0))
+            # rows that were not kept may have come after the moments were fixed
+            is_centred = quadrant.kind == "linear" and self.used.size > 0
+            if kept.size and not is_centred:
+                part = design if kept.size == coef.shape[1] else design.take(kept)
+                means[kept] = part.weighted_sum(weights)
+            found.append(cast(Array, self.spread(means)))
+        return found
+
     def coefs(self, coef: Array) -> list[Array]:
         """Coefficients (t, D) of the features of every transform in their unit; `coef` as shown."""
         return [self.quadrant.inner(np.atleast_2d(coef).astype(np.float64))]
@@ -122,6 +145,35 @@ class State:
     def bounds(self, new: Sequence[Design], coverage: float, method: str) -> tuple[Array, Array]:
         """``(lower, upper)`` of shape (N, t); `new` are the new rows seen by every transform."""
         return interval_bounds(self.model, new[0], coverage, method)
+
+    @property
+    def training(self) -> list[Design]:
+        """The training data as every transform sees them."""
+        return [design for design, _ in self._learned]
+
+    def without_each(self, new: Sequence[Design]) -> Array:
+        """Outputs at new rows of the model without each sample, (t, N, M), columns as kept."""
+        out = np.empty((self.n_targets, new[0].shape[0], self.model.weights.size))
+        for p, jackknife in zip(self.model.passes, self.model.jackknives, strict=True):
+            part = new[0] if p.columns.size == new[0].shape[1] else new[0].take(p.columns)
+            for place, target in enumerate(p.targets):
+                out[target] = jackknife.predictions(part, place)
+        return out
+
+    def pairs(self, some: Index) -> Array:
+        """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
+
+        Exact for closed forms, to first order for exact minimisers.
+        """
+        out = np.empty((some.size, *self.model.Y.shape))
+        for p, jackknife in zip(self.model.passes, self.model.jackknives, strict=True):
+            out[:, :, p.targets] = jackknife.pairs(some)
+        return out
+
+    @property
+    def closed(self) -> bool:
+        """Whether no exact minimiser has a part in it."""
+        return not self.model.spec.exact
 
     def std(self, noise: Array | None) -> Array:
         """Standard deviations of the user's coefficients, shape (t, D)."""

@@ -31,7 +31,7 @@ NAMED = 5
 LARGE_SIDE = 3000
 
 
-# How well it does on samples that it has not seen, beside knowing nothing.
+# How well it does on samples that it has not seen, and what using no feature gives.
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Summary:
 
     @cached_property
     def error(self) -> str:
-        """The error on samples that the model has not seen, beside knowing nothing."""
+        """The error on samples that the model has not seen, and that of using no feature."""
         outputs, fitted = self._held_out(), self.model._state.model
         spread = _score_in_words(self.model)
         if outputs is None or not np.isfinite(fitted.Y).all():
@@ -269,8 +269,8 @@ class Summary:
     def frame(self) -> Any:
         """All features by the size of their effect, as a pandas DataFrame.
 
-        One row a feature and output: its effect for one standard deviation, ``slope_`` (that for
-        one unit at the mean), standard deviation, mean, and whether the model keeps it.
+        One row for each feature and output: its effect for one standard deviation, ``slope_``
+        (that for one unit at the mean), standard deviation, mean, and whether the model keeps it.
         """
         try:
             import pandas as pd

@@ -1,5 +1,6 @@
-"""Transformers with positive outputs, ready for ``quadrant="identity"`` or on their own."""
+"""Transformers: positive outputs for ``quadrant="identity"``, and filters of spectra."""
 
 from skstretch.features.basis import GaussianBasis as GaussianBasis
 from skstretch.features.network import RandomNetwork as RandomNetwork
 from skstretch.features.quadrant import FirstQuadrant as FirstQuadrant
+from skstretch.features.spectral import SpectralFilter as SpectralFilter

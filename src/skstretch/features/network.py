@@ -80,8 +80,7 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned
         X = checked(self, X, reset=True)
         if not isinstance(self.n_units, (int, np.integer)) or self.n_units < 1:
             raise ValueError(f"n_units={self.n_units!r} must be an int of at least 1.")
-        if not isinstance(self.scale, Real) or not 0 < float(self.scale) < np.inf:
-            raise ValueError(f"scale={self.scale!r} must be positive and finite.")
+        self._check_scale()
         rng = check_random_state(self.random_state)
         self.mean_, deviation = computed(X.mean(axis=0), X.std(axis=0))
         self.scale_ = np.where(deviation > 0, deviation, 1).astype(X.dtype)
@@ -90,6 +89,10 @@ class RandomNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned
         self.biases_ = rng.standard_normal(self.n_units).astype(X.dtype)
         self._n_features_out = self.n_units
         return self
+
+    def _check_scale(self) -> None:
+        if not isinstance(self.scale, Real) or not 0 < float(self.scale) < np.inf:
+            raise ValueError(f"scale={self.scale!r} must be positive and finite.")
 
     def transform(self, X: Any) -> Array:
         """Evaluate the units; lazy for a Dask array.

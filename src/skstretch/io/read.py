@@ -27,6 +27,7 @@ from skstretch.io.header import (
 )
 from skstretch.io.mixtures import MixtureParts, read_mixture
 from skstretch.io.parts import Parts, put_together
+from skstretch.io.pipelines import read_pipeline, split_arrays
 from skstretch.io.results import set_search, set_weights
 from skstretch.io.training import NOT_STORED, read_training, stored_design
 from skstretch.io.write import CLASSES, task_of
@@ -43,7 +44,8 @@ def load(path: Any) -> Any:
 
     Returns
     -------
-    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV \
+            or sklearn.pipeline.Pipeline
         Fitted; its predictions are bit for bit those of the model that was saved. Parameters that
         could not be stored have their default; ``not_stored_``, a dict that is only there for
         such a model, says how they were written.
@@ -94,7 +96,14 @@ def _read_arrays(archive: Archive, header: dict[str, Any]) -> dict[str, Any]:
 
 
 def rebuilt(header: dict[str, Any], raw: dict[str, Any]) -> Any:
-    """The estimator that a header and its arrays stand for."""
+    """The estimator, or the pipeline, that a header and its arrays stand for."""
+    if "pipeline" not in header:
+        return _estimator(header, raw)
+    own, others = split_arrays(raw)
+    return read_pipeline(field(header, "pipeline", dict), others, _estimator(header, own))
+
+
+def _estimator(header: dict[str, Any], raw: dict[str, Any]) -> Any:
     name = field(header, "class", str)
     if name not in CLASSES:
         raise ModelFileError(f"its class {name[:80]!r} is none of {', '.join(CLASSES)}.")

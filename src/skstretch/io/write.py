@@ -22,7 +22,6 @@ from skstretch.io.header import (
     FORMAT,
     NAME,
     NUMBERS,
-    SCHEMA,
     NotStorableError,
     checked_facts,
     encode,
@@ -32,6 +31,7 @@ from skstretch.io.header import (
 )
 from skstretch.io.mixtures import MixtureParts
 from skstretch.io.parts import Parts, take_apart
+from skstretch.io.pipelines import is_pipeline, last_step, pipeline_fields
 from skstretch.io.training import write_features
 
 # beyond this, names of features are stored as arrays and values of parameters as their repr
@@ -68,8 +68,12 @@ def save(
 
     Parameters
     ----------
-    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
-        Fitted.
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV \
+            or sklearn.pipeline.Pipeline
+        Fitted. A pipeline ends in one of ours; before it may come SimpleImputer, StandardScaler,
+        RobustScaler, PowerTransformer, QuantileTransformer, VarianceThreshold,
+        PolynomialFeatures, OneHotEncoder, our transformers, and ColumnTransformer and Pipeline of
+        these.
     path : str or path-like
         By convention with the ending ``.stretchy``. An older file is replaced in one step; a pipe
         or device is written to.
@@ -108,15 +112,21 @@ def save(
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    if type(model) not in CLASSES.values():
+    own = last_step(model)
+    if type(own) not in CLASSES.values():
         raise TypeError(
-            f"a {type(model).__name__} cannot be saved: pass a fitted {', '.join(CLASSES)}."
+            f"a {type(own).__name__} cannot be saved: pass a fitted {', '.join(CLASSES)}, or a "
+            "scikit-learn Pipeline that ends in one."
         )
-    check_is_fitted(model)
-    if intervals and is_classifier(model):
+    check_is_fitted(own)
+    if intervals and is_classifier(own):
         raise ValueError("intervals=True is for regressors: a classifier has no intervals.")
     facts = checked_facts({} if about is None else about)
-    contents = contents_of(model, bool(intervals))
+    contents = contents_of(own, bool(intervals))
+    if is_pipeline(model):
+        contents.header["pipeline"], arrays, notes = pipeline_fields(model)
+        contents.header["notes"] += notes
+        contents.arrays |= arrays
     if facts:
         contents.header["about"] = facts
     with replacing(path) as file:
@@ -131,7 +141,8 @@ def write_contents(file: BinaryIO, contents: Contents) -> None:
         }
         # other models can be read by those who know the first schema alone
         newer = bool(contents.header.keys() & {"unit", "shifted"}) or "rest" in contents.arrays
-        schema = SCHEMA if "terms" in contents.header else 2 if newer else 1
+        schema = 3 if "terms" in contents.header else 2 if newer else 1
+        schema = 4 if "pipeline" in contents.header else schema
         header = {"format": FORMAT, "schema": schema, "versions": versions()}
         header |= {**contents.header, "arrays": entries}
         archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))

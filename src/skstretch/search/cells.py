@@ -23,6 +23,7 @@ from skstretch.core.types import Array, Fit, Index
 from skstretch.designs.protocol import Design
 from skstretch.solve.choose import POOR_RCOND
 from skstretch.solve.direct import dual_fit, primal_fit
+from skstretch.solve.jackknife import primal_pairs
 from skstretch.solve.newton import where_of
 from skstretch.solve.spec import Spec
 
@@ -401,7 +402,8 @@ def primal_outcomes(
         reason, dof = judged(out, cell.rcond), cell.system.dof
         first_pass = partial(_primal_first_pass, design, cell, Y, weights, folds)
         known, error = (Unknowns(cell.coef),), relative_error(cell.rcond) * size
-        pairs = partial(_primal_pairs, design, cell, Y, weights) if folds.folds is None else None
+        alone = partial(primal_pairs, design, Y, weights, cell.system, cell.x)
+        pairs = alone if folds.folds is None else None
         yield Outcome(
             out,
             cell.rcond,
@@ -414,27 +416,6 @@ def primal_outcomes(
             error,
             pairs=pairs,
         )
-
-
-def _primal_pairs(design: Design, cell: PrimalCell, Y: Array, weights: Array, some: Index) -> Array:
-    """Residuals of pairs of samples, (m, M, t)."""
-    gram, system = cell.system.gram, cell.system
-    P, Q = gram.pair(design.row_features(some))
-    ahead = system.left(P) @ cell.rows.inverse
-    behind = cell.rows.inverse @ (system.right(Q).T * weights[some])
-    shape = some.size, len(Y)
-    rows, columns, diagonal, e = np.zeros(shape), np.zeros(shape), np.ones(len(Y)), np.empty_like(Y)
-    for part in design.row_slices():
-        P, Q = gram.pair(design.row_features(np.arange(part.start, part.stop)))
-        left, right = system.left(P), system.right(Q)
-        rows[:, part] = -(ahead @ right.T) * weights[part]
-        columns[:, part] = -(left @ behind).T
-        diagonal[part] -= cell.rows.leverages(left, right, weights[part])
-        e[part] = cell.residuals(left, Y[part])
-    place = np.arange(some.size)
-    rows[place, some] += 1.0
-    columns[place, some] += 1.0
-    return pair_residuals(rows, columns, diagonal, e, some)
 
 
 def _primal_first_pass(

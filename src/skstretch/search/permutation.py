@@ -26,7 +26,9 @@ CHUNK_BYTES = 1 << 25
 class PermutationTest:
     """What a search gives on targets in random order.
 
-    Attributes
+    The method `permutation_test` of a search makes the object; ``print`` it for a sentence.
+
+    Parameters
     ----------
     statistic : float
         The score of the mixture of closed forms on the data as they are, greater is better: minus
@@ -35,6 +37,21 @@ class PermutationTest:
         The same on targets in random order.
     pvalue : float
         ``(1 + number of null scores at least as good) / (1 + n_permutations)``.
+
+    See Also
+    --------
+    skstretch.StretchyRegressorCV : Its method `permutation_test` returns this.
+    skstretch.StretchyClassifierCV : The same for classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X, y = X[:60], y[:60]
+    >>> model = StretchyRegressorCV(a_grid=(-0.2,), nested=False)
+    >>> print(model.fit(X, y).permutation_test(99))
+    p = 0.01: of 99 random orders of the targets 0 did as well.
     """
 
     statistic: float

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skstretch.core.crossfit import jackknife_plus
+from skstretch.core.crossfit import jackknife_plus, pair_residuals
 from skstretch.core.dual import DualSystem, dual_system
 from skstretch.core.primal import PrimalSystem
 from skstretch.core.primal_gram import PrimalGram
@@ -58,6 +58,13 @@ class DualJackknife:
         change = (left @ inverse[:, :M]) * (self.residuals[:, target] * scale)
         return np.asarray((left @ self.solution[:, target])[:, None] - change)
 
+    def pairs(self, some: Index) -> Array:
+        """Residuals (m, M, t) of all samples when they and one of some (m,) are left out."""
+        log_rows, M = self.system.gram.log_rows, len(self.residuals)
+        G, beta = self.system.factor.inverse[:M, :M], self.solution[:M]
+        found = pair_residuals(G[some], G[:, some].T, G.diagonal(), beta, some)
+        return found if log_rows is None else found * np.exp(log_rows)[:, None]
+
 
 def dual_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> DualJackknife:
     """All leave-one-out models of a dual fit."""
@@ -77,10 +84,16 @@ class PrimalJackknife:
     """``x without i = x - B^-1 right_i w_i r_i``, ``r_i = e_i / (1 - H_ii)``."""
 
     design: Design
+    Y: Array
     weights: Array
     system: PrimalSystem
     solution: Array
     residuals: Array
+
+    def pairs(self, some: Index) -> Array:
+        """Residuals (m, M, t) of all samples when they and one of some (m,) are left out."""
+        data = self.design, self.Y, self.weights
+        return primal_pairs(*data, self.system, self.solution, some)
 
     def predictions(self, new: Design, target: int) -> Array:
         """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
@@ -117,15 +130,63 @@ def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Pr
         left, right = system.left(P), system.right(Q)
         leverages = rows.leverages(left, right, weights[block])
         residuals[block] = (Y[block] - left @ solution) / (1.0 - leverages)[:, None]
-    return PrimalJackknife(design, weights, system, solution, residuals)
+    return PrimalJackknife(design, Y, weights, system, solution, residuals)
+
+
+def primal_pairs(
+    design: Design, Y: Array, weights: Array, system: PrimalSystem, x: Array, some: Index
+) -> Array:
+    """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
+
+    From rows and columns of ``I - H`` and the residuals of the unknowns x (D + 1, t).
+    """
+    gram, inner = system.gram, system.row_system()
+    P, Q = gram.pair(design.row_features(some))
+    ahead = system.left(P) @ inner.inverse
+    behind = inner.inverse @ (system.right(Q).T * weights[some])
+    shape = some.size, len(Y)
+    rows, columns, diagonal, e = np.zeros(shape), np.zeros(shape), np.ones(len(Y)), np.empty_like(Y)
+    for part, P, Q in row_blocks(design, gram):
+        left, right = system.left(P), system.right(Q)
+        rows[:, part] = -(ahead @ right.T) * weights[part]
+        columns[:, part] = -(left @ behind).T
+        diagonal[part] -= inner.leverages(left, right, weights[part])
+        e[part] = Y[part] - left @ x
+    place = np.arange(some.size)
+    rows[place, some] += 1.0
+    columns[place, some] += 1.0
+    return pair_residuals(rows, columns, diagonal, e, some)
 
 
 @dataclass(frozen=True)
 class ConstantJackknife:
-    """No feature varies: every leave-one-out model is a constant, `levels` of shape (M, t)."""
+    """No feature varies: every leave-one-out model is a constant, `levels` of shape (M, t).
 
-    levels: Array
-    residuals: Array
+    ``sum w y / (sum w + extra)`` over the other samples; `extra` is infinite without an intercept.
+    """
+
+    Y: Array
+    weights: Array
+    extra: float
+
+    @property
+    def levels(self) -> Array:
+        w = self.weights[:, None]
+        return np.asarray((w.T @ self.Y - w * self.Y) / (w.sum() - w + self.extra))
+
+    @property
+    def residuals(self) -> Array:
+        return np.asarray(self.Y - self.levels)
+
+    def pairs(self, some: Index) -> Array:
+        """Residuals (m, M, t) of all samples when they and one of some (m,) are left out."""
+        w = self.weights
+        gone = (w[:, None] * self.Y)[some][:, None] + w[:, None] * self.Y
+        left = w.sum() - w[some][:, None] - w + self.extra
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self.Y - (w @ self.Y - gone) / left[:, :, None]
+        found[np.arange(some.size), some] = self.residuals[some]
+        return np.asarray(found)
 
     def predictions(self, new: Design, target: int) -> Array:
         """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
@@ -134,12 +195,8 @@ class ConstantJackknife:
 
 def constant_jackknife(Y: Array, weights: Array, spec: Spec) -> ConstantJackknife:
     """All leave-one-out models of an intercept alone."""
-    sums = weights @ Y - weights[:, None] * Y
-    total = weights.sum() - weights
-    if spec.intercept is Intercept.COLUMN:
-        total = total + spec.lam
-    levels = np.zeros_like(Y) if spec.intercept is Intercept.NONE else sums / total[:, None]
-    return ConstantJackknife(levels, Y - levels)
+    extra = {Intercept.FREE: 0.0, Intercept.COLUMN: spec.lam, Intercept.NONE: np.inf}
+    return ConstantJackknife(Y, weights, extra[spec.intercept])
 
 
 Jackknife = DualJackknife | PrimalJackknife | ConstantJackknife | NewtonJackknife

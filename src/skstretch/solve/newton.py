@@ -18,7 +18,7 @@ from skstretch.core.bridge import REPORTED, Point
 from skstretch.core.bridge_loo import LeftOut, leave_one_out, left_out_coef, refits
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
-from skstretch.core.bridge_path import derivative, finish, solve_all, space
+from skstretch.core.bridge_path import approximate_loo, derivative, finish, solve_all, space
 from skstretch.core.crossfit import Fold
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
@@ -195,6 +195,27 @@ class NewtonJackknife:
             if m is None:
                 m = self._intercepts(rows, alpha, target)
             out[:, rows] = (new.dot(alpha) if D else 0.0) + m
+        return out
+
+    def pairs(self, some: Index) -> Array:
+        """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
+
+        The minimiser is fitted again without each of some; one Newton step from there takes the
+        second sample out, as in a search. What that step misses of the residuals of single samples
+        is known, and added.
+        """
+        found, everything = self.found, np.arange(len(self.found.Y))
+        steps = zip(found.points, found.Y.T, strict=True)
+        near = np.column_stack([approximate_loo(found.where, *step) for step in steps])
+        out, missed = np.zeros((some.size, *found.Y.shape)), self.residuals - near
+        for place, i in enumerate(some):
+            rest = np.delete(everything, i)
+            part, Y = found.design.take_rows(rest), found.Y[rest]
+            again = minimise(part, Y, found.weights[rest], found.spec)
+            for target, point in enumerate(again.points):
+                out[place, rest, target] = approximate_loo(again.where, point, Y[:, target])
+            out[place] += missed
+            out[place, i] = self.residuals[i]
         return out
 
     def _intercepts(self, rows: Index, alpha: Array, target: int) -> Array:

@@ -71,7 +71,8 @@ def forgetful_model(totals: PrimalTotals, spec: Spec, n_rows: int) -> FittedMode
     if solution is None:
         return None
     D, t = totals.projected.shape
-    design = AbsentDesign((n_rows, D), totals.gram.offset, FORGOTTEN)
+    means = totals.gram.centre
+    design = AbsentDesign((n_rows, D), totals.gram.offset, FORGOTTEN, means=means)
     Y, weights = np.broadcast_to(np.nan, (n_rows, t)), np.broadcast_to(np.nan, (n_rows,))
     only = Pass(np.arange(t), np.arange(D), design, solution)
     return FittedModel(design, Y, weights, spec, [only])

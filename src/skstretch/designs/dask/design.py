@@ -108,6 +108,10 @@ class WideDesign(BlockDesign):
         result: Array = self._ask("dot", {}, lambda place: {"coef": coef[place.use]}, pooled_sum)
         return result
 
+    def weighted_sum(self, weights: Array) -> Array:
+        parts = self._ask("weighted_sum", {"weights": weights})
+        return np.concatenate([np.zeros(0), *parts])
+
     def _peaks(self) -> Array:
         # no exponent is safe when it is infinite: blocks tell their peaks whatever they are
         peaks: Array = self._ask("row_peaks", {"exponent": np.inf}, merge=largest)
@@ -228,6 +232,11 @@ class TallDesign(BlockDesign):
 
     def dot(self, coef: Array) -> Array:
         return np.concatenate(self._ask("dot", {"coef": coef}))
+
+    def weighted_sum(self, weights: Array) -> Array:
+        own: Own = lambda place: {"weights": weights[place.use]}  # noqa: E731
+        result: Array = self._ask("weighted_sum", {}, own, pooled_sum)
+        return result
 
     def _peaks(self) -> Array:
         # no exponent is safe when it is infinite: blocks tell their peaks whatever they are

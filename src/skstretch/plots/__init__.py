@@ -1,0 +1,17 @@
+"""Displays: objects that hold numbers of a fitted estimator and draw them with matplotlib.
+
+As with the displays of scikit-learn, `from_estimator` draws, `plot` draws again on other axes, and
+`ax_` and `figure_` hold what was drawn last.
+"""
+
+from skstretch.plots.contributions import ContributionsDisplay
+from skstretch.plots.grid import StretchyGridDisplay
+from skstretch.plots.intervals import PredictionIntervalDisplay
+from skstretch.plots.paths import CoefficientPathDisplay
+
+__all__ = [
+    "CoefficientPathDisplay",
+    "ContributionsDisplay",
+    "PredictionIntervalDisplay",
+    "StretchyGridDisplay",
+]

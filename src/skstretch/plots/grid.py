@@ -1,0 +1,191 @@
+"""The heat map of a search."""
+
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skstretch import style
+from skstretch.estimators.choice import parts
+from skstretch.estimators.strengths import places_of
+from skstretch.plots.canvas import axes
+
+# what the strengths of a search are, beside the axis
+LABELS = {
+    "s": "relative strength of the penalty, s",
+    "c": "c",
+    "paths": "relative strength of the penalty, s; exact minimisers along their paths",
+    "numbers": "place on the path, from weak to strong penalty",
+}
+
+
+@dataclass
+class StretchyGridDisplay:
+    """Heat map of a search.
+
+    Columns are the transforms and powers, rows the strengths of the penalty. The chosen cell, or
+    every cell of a mixture, is framed, cells within one paired standard error of the best have a
+    dot, unusable cells are hatched. Exact minimisers (a = 0, k < 2) with automatic penalties stand
+    along their own path, from weak to strong.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_strengths, n_columns)
+        Greater is better; NaN where unusable.
+    columns : list of tuple (a, k)
+        Transform and power of every column.
+    strengths : ndarray of shape (n_strengths,)
+        Strength of the penalty of every row.
+    strength_name : str
+        What the rows are called: s or c.
+    within : ndarray of bool, of the shape of `scores`
+        Which cells are within one standard error of the best.
+    chosen : tuple (row, column)
+        The chosen cell, of a mixture the heaviest; (-1, -1) where it is not in the picture.
+    score_name : str, default="score"
+        What the colours are called.
+    mixed : list of tuple (row, column)
+        The cells of a mixture at this density.
+    unusable : ndarray of bool, of the shape of `scores`, or None, default=None
+        Cells without a score; None is wherever there is none.
+
+    See Also
+    --------
+    skstretch.StretchyRegressorCV : The search that is drawn.
+    CoefficientPathDisplay : Effects along k or c.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressorCV
+    >>> from skstretch.plots import StretchyGridDisplay
+    >>> model = StretchyRegressorCV().fit(*load_diabetes(return_X_y=True))
+    >>> display = StretchyGridDisplay.from_estimator(model)
+    >>> display.scores.shape
+    (25, 8)
+    """
+
+    scores: Any
+    columns: list[tuple[float, float]]
+    strengths: Any
+    strength_name: str
+    within: Any
+    chosen: tuple[int, int]
+    score_name: str = "score"
+    mixed: list[tuple[int, int]] = field(default_factory=list)
+    unusable: Any = None
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, density: Any = None, ax: Any = None
+    ) -> "StretchyGridDisplay":
+        """Draw a fitted search estimator at one density.
+
+        Parameters
+        ----------
+        estimator : StretchyRegressorCV or StretchyClassifierCV
+            Fitted.
+        density : float, int or None, default=None
+            One of the densities that were searched; None is the chosen one.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : StretchyGridDisplay
+            The numbers, with ``ax_`` and ``figure_``.
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "cv_results_"):
+            name = type(estimator).__name__
+            raise TypeError(f"{name} has not searched a grid: pass one of the CV estimators.")
+        results = estimator.cv_results_
+        density = estimator.density_ if density is None else density
+        # 1 is a count and 1.0 a share
+        same = [
+            value == density and isinstance(value, Integral) == isinstance(density, Integral)
+            for value in results["param_density"]
+        ]
+        rows = np.flatnonzero(same)
+        if not rows.size:
+            tried = sorted(set(results["param_density"]))
+            raise ValueError(f"density={density!r} was not searched; these were: {tried}.")
+        name = "s" if isinstance(estimator.c_grid, str) else "c"
+        own = list(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
+        pairs = list(dict.fromkeys(own))
+        lines = np.array([pairs.index(pair) for pair in own])
+        places = places_of(results, rows, lines, name)
+        scores = np.full((places.values.size, len(pairs)), np.nan)
+        within, unusable = (np.zeros(scores.shape, dtype=bool) for _ in range(2))
+        at = places.at, lines
+        scores[at], within[at] = results["mean_test_score"][rows], results["within_1se"][rows]
+        unusable[at] = np.isnan(scores[at])
+        where = {row: (int(places.at[i]), int(lines[i])) for i, row in enumerate(rows.tolist())}
+        chosen = where.get(int(estimator.best_index_), (-1, -1))
+        mixed = [where[part.row] for part in parts(estimator) if part.row in where]
+        scoring = estimator.scoring if isinstance(estimator.scoring, str) else "score"
+        labels = LABELS.get(places.kind, LABELS[name])
+        told = scores, pairs, places.values, labels, within, chosen, scoring, mixed, unusable
+        return cls(*told).plot(ax)
+
+    def plot(self, ax: Any = None) -> "StretchyGridDisplay":
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : StretchyGridDisplay
+            Itself.
+        """
+        width = 1.8 + 0.75 * len(self.columns)
+        ax = axes(ax, (max(4.2, width), 1.6 + 0.22 * len(self.strengths)))
+        image = ax.pcolormesh(_spread(self.scores), cmap=style.COLORMAP, edgecolors="none")
+        self._mark(ax)
+        ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(*pair) for pair in self.columns])
+        every, counted = max(1, len(self.strengths) // 10), self.strength_name == LABELS["numbers"]
+        ax.set_yticks(
+            np.arange(0, len(self.strengths), every) + 0.5,
+            [f"{s:.0f}" if counted else f"{s:.0e}" for s in self.strengths[::every]],
+        )
+        framed = "in the mixture" if self.mixed else "chosen"
+        title = f"framed: {framed}, dots: within one standard error"
+        ax.set(ylabel=self.strength_name, title=title)
+        ax.title.set_fontsize("medium")
+        label = f"{self.score_name}, greater is better (poorest quarter alike)"
+        ax.figure.colorbar(image, ax=ax, label=label, extend="min")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _mark(self, ax: Any) -> None:
+        from matplotlib.patches import Rectangle
+
+        for row, column in zip(*np.nonzero(self.within), strict=True):
+            ax.plot(column + 0.5, row + 0.5, "o", color="white", mec="black", mew=0.6, ms=4)
+        unusable = np.isnan(self.scores) if self.unusable is None else self.unusable
+        for row, column in zip(*np.nonzero(unusable), strict=True):
+            corner = (column, row)
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", ec=style.GUIDE, lw=0))
+        for row, column in self.mixed or [self.chosen]:
+            if row < 0:
+                continue
+            corner = (column, row)
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=3.2))
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="white", lw=1.4))
+
+
+def _spread(scores: Any) -> Any:
+    """Scores with the poor quarter shown alike, so that differences among the good are seen."""
+    finite = scores[np.isfinite(scores)]
+    return np.maximum(scores, np.quantile(finite, 0.25)) if finite.size else scores
+
+
+def _label(a: float, k: float) -> str:
+    return "a = 0\nlinear" if a == 0 and k == 2 else f"a = {a:g}\nk = {k:g}"
