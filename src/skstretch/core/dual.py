@@ -401,8 +401,10 @@ class EighInverse:
         return np.asarray((V * self._gains) @ V.T)
 
     def columns(self, rows: Index) -> Array:
-        V = self.spectrum.V * self.spectrum.root[:, None]
-        return np.asarray((V * self._gains) @ V[rows].T)
+        # what is multiplied first has few rows
+        V, root = self.spectrum.V, self.spectrum.root
+        some = V[rows] * root[rows, None] * self._gains
+        return np.asarray(root[:, None] * (V @ some.T))
 
     def rows(self, rows: Index) -> Array:
         return self.columns(rows).T

@@ -23,7 +23,7 @@ from skstretch.core.types import Array, Fit, Index
 from skstretch.designs.protocol import Design
 from skstretch.solve.choose import POOR_RCOND
 from skstretch.solve.direct import dual_fit, primal_fit
-from skstretch.solve.jackknife import primal_pairs
+from skstretch.solve.jackknife import PrimalRows, primal_pairs
 from skstretch.solve.newton import where_of
 from skstretch.solve.spec import Spec
 
@@ -392,7 +392,7 @@ def primal_outcomes(
                 r = _held(cell, P, Q, Y[rows], lost, positions is None)
                 out[start:stop] = r if positions is None else r[positions]
         start = stop
-    n_features, size = float(design.shape[1]), target_size(Y)
+    n_features, size, features = float(design.shape[1]), target_size(Y), PrimalRows(design, gram)
     for cell, out in zip(cells, residuals, strict=True):
         if cell is None:
             yield failed(*out.shape, n_features, "singular")
@@ -402,7 +402,7 @@ def primal_outcomes(
         reason, dof = judged(out, cell.rcond), cell.system.dof
         first_pass = partial(_primal_first_pass, design, cell, Y, weights, folds)
         known, error = (Unknowns(cell.coef),), relative_error(cell.rcond) * size
-        alone = partial(primal_pairs, design, Y, weights, cell.system, cell.x)
+        alone = partial(primal_pairs, features, Y, weights, cell.system, cell.x)
         pairs = alone if folds.folds is None else None
         yield Outcome(
             out,

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from skstretch.solve.direct import DualLU, PrimalLU, row_scales
 from skstretch.solve.krylov import check_invertible
 from skstretch.solve.newton import NewtonJackknife, newton_jackknife
 from skstretch.solve.spec import Spec
+
+# features of all rows that are kept, at most, in bytes
+KEPT_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,8 @@ class PrimalJackknife:
 
     def pairs(self, some: Index) -> Array:
         """Residuals (m, M, t) of all samples when they and one of some (m,) are left out."""
-        data = self.design, self.Y, self.weights
-        return primal_pairs(*data, self.system, self.solution, some)
+        rows = PrimalRows(self.design, self.system.gram)
+        return primal_pairs(rows, self.Y, self.weights, self.system, self.solution, some)
 
     def predictions(self, new: Design, target: int) -> Array:
         """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
@@ -105,17 +109,38 @@ class PrimalJackknife:
         change = np.hstack(
             [
                 through @ self.system.right(Q).T * (self.weights * self.residuals[:, target])[rows]
-                for rows, _, Q in row_blocks(self.design, gram)
+                for rows, _, Q in PrimalRows(self.design, gram).blocks()
             ]
         )
         return np.asarray((left @ self.solution[:, target])[:, None] - change)
 
 
-def row_blocks(design: Design, gram: PrimalGram) -> Iterator[tuple[slice, Array, Array]]:
-    """``(rows, Pc, Qc)`` for blocks of rows."""
-    for rows in design.row_slices():
-        index: Index = np.arange(rows.start, rows.stop)
-        yield rows, *gram.pair(design.row_features(index))
+@dataclass(frozen=True)
+class PrimalRows:
+    """``(Pc, Qc)`` of rows of a design, for all penalties of a Gram matrix.
+
+    Features that take little room are kept: many systems ask for the same.
+    """
+
+    design: Design
+    gram: PrimalGram
+
+    @cached_property
+    def _kept(self) -> list[tuple[slice, Array, Array]] | None:
+        n_rows, n_columns = self.design.shape
+        return [*self._read()] if 16 * n_rows * n_columns <= KEPT_BYTES else None
+
+    def _read(self) -> Iterator[tuple[slice, Array, Array]]:
+        for rows in self.design.row_slices():
+            yield rows, *self.of(np.arange(rows.start, rows.stop))
+
+    def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
+        """``(rows, Pc, Qc)`` for blocks of rows."""
+        return self._read() if self._kept is None else iter(self._kept)
+
+    def of(self, some: Index) -> tuple[Array, Array]:
+        """``(Pc, Qc)`` of some rows."""
+        return self.gram.pair(self.design.row_features(some))
 
 
 def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> PrimalJackknife:
@@ -126,7 +151,7 @@ def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Pr
     coef, constant = system.solve(design.project(gram, weights[:, None] * (Y - means)), means)
     solution = np.vstack([coef, constant])
     residuals = np.empty_like(Y)
-    for block, P, Q in row_blocks(design, gram):
+    for block, P, Q in PrimalRows(design, gram).blocks():
         left, right = system.left(P), system.right(Q)
         leverages = rows.leverages(left, right, weights[block])
         residuals[block] = (Y[block] - left @ solution) / (1.0 - leverages)[:, None]
@@ -134,19 +159,24 @@ def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Pr
 
 
 def primal_pairs(
-    design: Design, Y: Array, weights: Array, system: PrimalSystem, x: Array, some: Index
+    features: PrimalRows,
+    Y: Array,
+    weights: Array,
+    system: PrimalSystem,
+    x: Array,
+    some: Index,
 ) -> Array:
     """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
 
     From rows and columns of ``I - H`` and the residuals of the unknowns x (D + 1, t).
     """
-    gram, inner = system.gram, system.row_system()
-    P, Q = gram.pair(design.row_features(some))
+    inner = system.row_system()
+    P, Q = features.of(some)
     ahead = system.left(P) @ inner.inverse
     behind = inner.inverse @ (system.right(Q).T * weights[some])
     shape = some.size, len(Y)
     rows, columns, diagonal, e = np.zeros(shape), np.zeros(shape), np.ones(len(Y)), np.empty_like(Y)
-    for part, P, Q in row_blocks(design, gram):
+    for part, P, Q in features.blocks():
         left, right = system.left(P), system.right(Q)
         rows[:, part] = -(ahead @ right.T) * weights[part]
         columns[:, part] = -(left @ behind).T
