@@ -36,6 +36,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     "commands",
+    "names",
     "standings",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

@@ -57,17 +57,22 @@ def _explanation(seed: str) -> str:
     command = "make arena" if seed == TEST else f"python -m benchmarks.arena --seed {seed}"
     kind = {TEST: "test", DEVELOPMENT: "development"}[seed]
     return (
-        f"Written by `{command}`, on the folds of the {kind} seed. Three repeats of 2-fold on real "
-        "data, five for one target with fewer than 100 rows and two from 250 rows on; rows of a "
-        "group stay together, though no method is told of groups; each "
-        "method chooses its strength inside the training fold; one thread. A star marks a mean "
-        "over fewer folds than other methods of that set have, a dash a method without a result. "
-        f"Peers are {', '.join(PEERS['regression'])} for regression and "
-        f"{', '.join(PEERS['classification'])} for classes. `enet-full` is `enet` on all 100 "
-        "penalties of its path, and the forest (200 trees, its settings fixed) is an outsider: "
-        "they count only where all methods are said to. Our defaults were settled on other folds "
-        "of these data sets (docs/rules.md says how), those of the others were not: the folds "
-        "are new to ours, the data are not, and our ranks are somewhat optimistic."
+        f"Written by `{command}`, on the folds of the {kind} seed. Real data are split into two "
+        "halves, and each half is predicted by models of the other.\n\n"
+        "- **Repeats**: three; five for sets of one target and fewer than 100 rows, two from 250 "
+        "rows on. Rows of a group stay in one half; no method is told of groups.\n"
+        "- **Settings**: every method chooses the strength of its penalty inside the training "
+        "half. One thread.\n"
+        f"- **Peers** are {', '.join(PEERS['regression'])} for regression and "
+        f"{', '.join(PEERS['classification'])} for classes: the linear methods with which ours is "
+        "ranked. `enet-full` is `enet` on all 100 penalties of its path, and the forest (200 "
+        "trees, its settings fixed) is another kind of method; these two count only where the "
+        'page says "all methods".\n'
+        "- **Marks**: a star is a mean over fewer folds than other methods of that set have, a "
+        "dash a method without a result.\n"
+        "- **A caution**: our defaults were settled on other folds of these data sets "
+        "([how](rules.md)), those of the other methods were not. The folds are new to ours, the "
+        "data are not, and our ranks are somewhat optimistic."
     )
 
 

@@ -53,9 +53,10 @@ def verdicts(section):
 
 
 def measured(section):
-    """How many sets are behind the table: the first sentences of the section."""
+    """How many sets are behind the table: the first sentence of the section."""
     lines = [line for line in section.splitlines()[1:] if line and not line.startswith("|")]
-    return lines[0] if lines and " sets" in lines[0] else ""
+    sentence = lines[0].split(". ")[0].rstrip(".") if lines else ""
+    return f"{sentence}." if " sets" in sentence else ""
 
 
 def write_page(app):

@@ -12,7 +12,7 @@ SPEC.loader.exec_module(front)
 
 SECTION = """Regression: squared error
 
-2 of 3 sets, 2 of 2 families.
+2 of 3 sets, 2 of 2 families. Folds are halves.
 
 | set | ridge |
 | --- | --- |

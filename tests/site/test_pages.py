@@ -77,3 +77,13 @@ def test_mathematics_comes_with_the_pages(pages):
     folder = ROOT / "build" / "site" / "_static" / "mathjax"
     assert (folder / "tex-chtml.js").stat().st_size > 500_000
     assert len(list(folder.rglob("*.woff"))) > 10
+
+
+def test_names_in_pages_lead_to_the_reference(pages):
+    site = ROOT / "build" / "site"
+    links = set(pages[site / "guide" / "index.html"].links)
+    home = "../api/generated/skstretch."
+    for name in ("StretchyRegressorCV", "StretchyClassifierCV", "save"):
+        assert f"{home}{name}.html#skstretch.{name}" in links
+    method = "skstretch.StretchyRegressorCV.predict_interval"
+    assert f"{home}StretchyRegressorCV.html#{method}" in links
