@@ -396,4 +396,4 @@ def test_a_nested_score_of_some_samples_says_so(diabetes):
     _, X, y = diabetes
     grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (0.1, 1.0)}
     model = fitted(StretchyRegressorCV(**grid), X, y)
-    assert "without each of 300 samples drawn from 442: " in model.summary().error
+    assert "without each of 135 samples drawn from 442: " in model.summary().error

@@ -59,8 +59,9 @@ def minimised_cells(
         found: list[list[bridge_path.Cell]] = [[] for _ in batch]
         if finite is None or finite:
             given = None if finite is None else [finite] * len(batch)
-            options = {"held_out": visit, "enough": visit.passed}
-            found = paths(where, batch, problem.Y, PATH_LENGTH, given, **options)
+            found = paths(
+                where, batch, problem.Y, PATH_LENGTH, given, held_out=visit, enough=visit.passed
+            )
         for k, path in zip(batch, found, strict=True):
             yield from _along(k, path, cs, visit, where, selection)
 
