@@ -10,6 +10,8 @@ PY := $(BIN)/python
 # `make test-lowest TESTS=tests/cli` runs a part, `TESTS='-m slow'` the slow tests. Old packages
 # beside newer ones warn of each other's ways, so that such warnings are no errors here.
 LOWEST := .venv-lowest
+# Other libraries, in an environment of their own.
+CLIENTS := .venv-clients
 PYTHON_LOWEST ?= python3.11
 TESTS ?=
 
@@ -29,7 +31,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: honest help demo tour reproduce test test-slow test-lowest check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
+.PHONY: honest help demo tour reproduce test test-slow test-lowest test-clients check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
 .PHONY: exact approximation compression sparse-truth
 .DELETE_ON_ERROR:
 
@@ -58,11 +60,12 @@ reproduce: $(VENV)/.reproduction ## the paper's tables, figures and claims
 
 # The processes already fill the cores. If each also started one BLAS or OpenMP thread per core,
 # they would fight over them (several times slower), so every process gets a single thread.
-test test-slow test-lowest: export OPENBLAS_NUM_THREADS := 1
-test test-slow test-lowest: export MKL_NUM_THREADS := 1
-test test-slow test-lowest: export OMP_NUM_THREADS := 1
-test test-slow test-lowest: export VECLIB_MAXIMUM_THREADS := 1
-test test-slow test-lowest: export MPLBACKEND := Agg
+TESTING := test test-slow test-lowest test-clients
+$(TESTING): export OPENBLAS_NUM_THREADS := 1
+$(TESTING): export MKL_NUM_THREADS := 1
+$(TESTING): export OMP_NUM_THREADS := 1
+$(TESTING): export VECLIB_MAXIMUM_THREADS := 1
+$(TESTING): export MPLBACKEND := Agg
 
 test: $(VENV)/.dev ## run the tests and the examples in the docstrings
 	$(PY) -m pytest -n $(WORKERS)
@@ -72,6 +75,11 @@ test-slow: $(VENV)/.dev $(VENV)/.docs ## run only the tests marked slow
 
 test-lowest: $(LOWEST)/.floors ## run the tests with the oldest packages that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -W default::DeprecationWarning $(TESTS)
+
+test-clients: $(CLIENTS)/.created ## run the tests beside aeon, chemotools, MAPIE, shap and others
+	SKSTRETCH_CLIENTS=1 $(CLIENTS)/bin/python -m pytest -s tests/clients
+	@$(CLIENTS)/bin/python -m pip list --format=freeze | grep -iE \
+	  '^(scikit-learn|numpy|pandas|polars|pyarrow|aeon|chemotools|mapie|shap|mlflow|optuna)'
 
 check: $(VENV)/.dev ## lint, format, types, docstrings and the import rule
 	$(PY) -m ruff check .
@@ -138,7 +146,7 @@ wheel: $(VENV)/.created ## build the wheel and the source archive into dist/
 	$(PY) -m build --outdir dist .
 
 clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)
-	rm -rf $(VENV) $(LOWEST) build dist docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(CLIENTS) build dist docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests reproduction benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Five stamps, each more than the one before: the bare environment, what the demo needs, the tools
@@ -167,6 +175,12 @@ $(VENV)/.reproduction: pyproject.toml | $(VENV)/.dev
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.created
 	$(PY) -m pip install --quiet --editable '.[docs,plot,cli,report,dask,onnx,frames]'
+	@touch $@
+
+$(CLIENTS)/.created: pyproject.toml
+	$(PYTHON) -m venv --clear $(CLIENTS)
+	$(CLIENTS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(CLIENTS)/bin/python -m pip install --quiet --editable '.[plot,onnx]' --group clients
 	@touch $@
 
 $(LOWEST)/.floors: pyproject.toml tools/floors.py

@@ -1,0 +1,108 @@
+"""Our searches as heads of aeon's MiniRocket, on the sets that aeon brings along."""
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeClassifierCV
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
+
+pytest.importorskip("aeon", reason="needs aeon: make test-clients installs it")
+
+from aeon.classification.convolution_based import MiniRocketClassifier
+from aeon.datasets import (
+    load_arrow_head,
+    load_basic_motions,
+    load_gunpoint,
+    load_italy_power_demand,
+    load_osuleaf,
+    load_unit_test,
+)
+from aeon.regression.convolution_based import RocketRegressor
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SETS = (
+    load_unit_test,
+    load_gunpoint,
+    load_italy_power_demand,
+    load_arrow_head,
+    load_basic_motions,
+    load_osuleaf,
+)
+
+
+def head():
+    """The search that answers soonest: closed forms alone, without the nested score."""
+    return StretchyClassifierCV(
+        a_grid=(0.0,), k_grid=(2.0,), density_grid=(1.0,), nested=False, class_weight=None
+    )
+
+
+def ridge():
+    return make_pipeline(StandardScaler(with_mean=False), RidgeClassifierCV(np.logspace(-3, 3, 10)))
+
+
+def calibrated(scores, labels, classes):
+    """Log loss of ridge's scores through a softmax of the best single temperature."""
+    margins = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+    losses = []
+    for factor in np.logspace(-2, 2, 41):
+        p = np.exp(factor * (margins - margins.max(axis=1, keepdims=True)))
+        losses.append(log_loss(labels, p / p.sum(axis=1, keepdims=True), labels=classes))
+    return min(losses)
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """Accuracy, seconds and log loss of both heads on every set."""
+    rows = []
+    for load in SETS:
+        X, y = load(split="train")
+        new, true = load(split="test")
+        row = {"set": load.__name__[5:]}
+        for name, estimator in (("ours", head()), ("ridge", ridge())):
+            model = MiniRocketClassifier(estimator=estimator, random_state=0)
+            start = time.perf_counter()
+            model.fit(X, y)
+            row[f"{name} seconds"] = time.perf_counter() - start
+            row[f"{name} accuracy"] = float(np.mean(model.predict(new) == true))
+            if name == "ours":
+                p = model.predict_proba(new)
+                row["ours log loss"] = log_loss(true, p, labels=model.classes_)
+            else:
+                features = model.pipeline_[:-1].transform(new)
+                scores = model.pipeline_[-1].decision_function(features)
+                row["ridge log loss"] = calibrated(scores, true, model.classes_)
+        rows.append(row)
+    for row in rows:
+        print({name: value if isinstance(value, str) else round(value, 3)
+               for name, value in row.items()})  # fmt: skip
+    return rows
+
+
+def mean(rows, name):
+    return float(np.mean([row[name] for row in rows]))
+
+
+def test_as_right_as_ridge(outcomes):
+    assert mean(outcomes, "ours accuracy") >= mean(outcomes, "ridge accuracy") - 0.005
+
+
+def test_probabilities_tell_more(outcomes):
+    """Ours are calibrated out of fold; ridge gets the temperature that suits the test samples."""
+    assert mean(outcomes, "ours log loss") < 1.3 * mean(outcomes, "ridge log loss")
+
+
+def test_a_head_for_numbers():
+    X, _ = load_gunpoint(split="train")
+    levels = X[:, 0].max(axis=1)
+    model = RocketRegressor(
+        n_kernels=200, estimator=StretchyRegressorCV(nested=False), random_state=0
+    )
+    predicted = model.fit(X[::2], levels[::2]).predict(X[1::2])
+    errors = np.mean((predicted - levels[1::2]) ** 2), np.var(levels[1::2])
+    assert errors[0] < 0.7 * errors[1]
