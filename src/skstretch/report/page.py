@@ -328,8 +328,10 @@ def write_report(
 
     Parameters
     ----------
-    model : StretchyRegressorCV, StretchyClassifierCV, StretchyRegressor or StretchyClassifier
-        Fitted, or from `skstretch.load`.
+    model : StretchyRegressorCV, StretchyClassifierCV, StretchyRegressor, StretchyClassifier \
+            or sklearn.pipeline.Pipeline
+        Fitted, or from `skstretch.load`. Of a pipeline that ends in one of ours, the page shows
+        the features that its last step sees.
     path : str or path-like
         By convention with the ending ``.html``. An older file is replaced in one step.
     X, y : array-like, optional

@@ -36,6 +36,7 @@ def numbers_of(subject: Subject) -> list[tuple[str, str]]:
     model, (n, D) = subject.model, subject.shape
     rows = [
         ("model", type(model).__name__),
+        *([("steps before it", short(subject.steps, 300))] if subject.steps else []),
         ("data", f"{count(n, 'sample')} × {count(D, 'feature')}"),
         ("fingerprint of the data", _fingerprint(subject)),
         *_cell_rows(subject),
