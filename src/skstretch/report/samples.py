@@ -159,11 +159,10 @@ def _doubtful(contents: Contents) -> Striking | None:
     codes = subject.codes[known]
     own = probability[np.arange(codes.size), codes]
     first = np.argsort(own, kind="stable")[:MOST_ROWS]
-    rows = [
-        (str(known[i]), subject.classes[codes[i]], subject.classes[int(probability[i].argmax())],
-         share(own[i]))
-        for i in first
-    ]  # fmt: skip
+    rows: list[tuple[str, ...]] = []
+    for i in first:
+        observed, predicted = subject.classes[codes[i]], subject.classes[probability[i].argmax()]
+        rows.append((str(known[i]), observed, predicted, share(own[i])))
     caption = (
         "The labels that models which have not seen the sample find least probable: wrong labels "
         "are found here first, and samples unlike the others of their class."
@@ -181,7 +180,8 @@ def _influential(subject: Subject, model: Any) -> Striking | None:
             found = influence_of(model, None, scores=False)
     except (RowsForgottenError, NeedsInverseError, ArithmeticError, ValueError):
         return None  # a model from a file, or one without an inverse
-    rows, several = [], subject.state.n_targets > 1
+    rows: list[tuple[str, ...]] = []
+    several = subject.state.n_targets > 1
     for i in found.order[:MOST_ROWS]:
         facts = [] if several else [found.observed[i], found.predicted[i], found.without[i]]
         rows.append((str(found.samples[i]), *(number(v) for v in (*facts, found.distance[i]))))
