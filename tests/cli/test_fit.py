@@ -487,8 +487,9 @@ BAD_DATA = {
     "numbers.",
     with_word: "column 'bmi' holds text in 1 of 120 rows ('none' in line 5). Correct these cells, "
     "or leave it out with --drop bmi.",
-    with_missing: "missing values in 13 of 120 rows: 'bmi' 12, 'bp' 1. Fill the cells, or leave "
-    "out these rows with --drop-missing, or the columns with --drop bmi --drop bp.",
+    with_missing: "missing values in 13 of 120 rows: 'bmi' 12, 'bp' 1. Fill the cells, or have "
+    "them filled with --impute mean or --impute median, or leave out these rows with "
+    "--drop-missing, or the columns with --drop bmi --drop bp.",
     with_missing_target: "missing values in 1 of 120 rows: 'y' 1. Fill the cells, or leave out "
     "these rows with --drop-missing.",
     with_constant_target: "the target 'y' is 3 in all 120 rows: there is nothing to predict.",

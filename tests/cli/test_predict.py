@@ -239,7 +239,8 @@ def test_mistakes(call, folder, regressor, frame, new):
     X[3:7, 2] = np.nan
     write_csv(folder / "new.csv", X, names=NAMES)
     assert words("m.stretchy", "new.csv") == (
-        "error: missing values in 4 of 80 rows: 'bmi' 4. Fill these cells first.\n"
+        "error: missing values in 4 of 80 rows: 'bmi' 4. Fill these cells first, or fit the model "
+        "with --impute.\n"
     )
 
 

@@ -46,6 +46,7 @@ def plain_products(design, kind, new):
     rows = np.arange(design.shape[0])[::3]
     found["rows"] = design.row_features(rows).excess(1.0)
     found["taken"] = design.take_rows(rows).dot(coef)
+    found["weighted sum"] = design.weighted_sum(weights)
     return found
 
 

@@ -111,6 +111,18 @@ def test_rows_add_up_to_the_prediction(name, shape, several):
     assert_close(model.contributions_base_ + model.contributions(far).sum(axis=1), outputs, 1e-12)
 
 
+@pytest.mark.parametrize("intercept", [True, "column", False])
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+def test_features_as_they_are(shape, intercept):
+    """Raw non-negative columns: contributions are ``coef (x - mean)``."""
+    X = numbers(shape)
+    how = {"quadrant": "identity", "fit_intercept": intercept}
+    model = StretchyRegressor(1.5, 2.0, **how).fit(X, targets(X))
+    found = model.contributions(X)
+    assert_close(found, model.coef_ * (X - X.mean(axis=0)), 1e-12)
+    assert_close(model.contributions_base_ + found.sum(axis=1), model.predict(X), 1e-12)
+
+
 def test_the_base_of_a_free_intercept_is_the_mean_target():
     X, y = problem("wide")
     w = np.arange(len(y)) + 1.0
@@ -132,14 +144,13 @@ def test_a_background_takes_the_place_of_the_training_data(name):
     assert_close(shift[0], model.contributions(other).mean(axis=0), 1e-12)
 
 
-@models
+@pytest.mark.parametrize("name", [name for name, one in MODELS.items() if not hasattr(one, "rule")])
 def test_repetitions_are_weights(name):
+    """Of given cells: leaving one of several repetitions out is another search."""
     X, y = problem((20, 6))
     y, times = answers(name, y), np.arange(20) % 3
     one = fitted(name, X, y, sample_weight=times.astype(float))
     two = fitted(name, np.repeat(X, times, axis=0), np.repeat(y, times))
-    if type(one).__name__.endswith("CV"):
-        pytest.skip("leaving one of several repetitions out is another search")
     assert_close(one.contributions(X), two.contributions(X), 1e-8)
     if "class" not in name:  # whose cut comes from leaving out single rows
         assert_close(one.contributions_base_, two.contributions_base_, 1e-8)

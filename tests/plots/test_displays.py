@@ -9,7 +9,12 @@ from matplotlib import pyplot
 from matplotlib.patches import Rectangle
 
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
-from skstretch.plots import CoefficientPathDisplay, PredictionIntervalDisplay, StretchyGridDisplay
+from skstretch.plots import (
+    CoefficientPathDisplay,
+    ContributionsDisplay,
+    PredictionIntervalDisplay,
+    StretchyGridDisplay,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
@@ -40,6 +45,9 @@ DRAWN = {
         model, **on
     ),
     PredictionIntervalDisplay: PredictionIntervalDisplay.from_estimator,
+    ContributionsDisplay: lambda model, X, y, **on: ContributionsDisplay.from_estimator(
+        model, X, **on
+    ),
 }
 
 

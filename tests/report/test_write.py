@@ -44,7 +44,8 @@ def test_regression_has_everything(tmp_path):
     text = page(spectra(), tmp_path, source="spectra.csv", seconds=1.25)
     data = data_of(text)
     assert set(data["specs"]) == {
-        "surface", "density", "fit", "profile", "top", "calibration"
+        "surface", "density", "fit", "profile", "top", "calibration",
+        "sample0", "sample1", "sample2",
     }  # fmt: skip
     model, X, y = spectra()
     assert data["chosen"] == model.best_index_
@@ -71,6 +72,7 @@ def test_classes_have_everything():
         model, _, y = sample()
         data = data_of(text_of(sample))
         expected = {"surface", "roc", "confusion", "top", "calibration"}
+        expected |= {f"sample{i}" for i in range(len(data["explained"]))}
         assert set(data["specs"]) - {"profile"} == expected
         own = data["fits"][str(data["chosen"])]
         assert len(own["curves"]) == n_curves

@@ -14,7 +14,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 PROMISED = {
     "nir_calibration", "gene_expression", "text", "digits", "time_series",
     "mixture", "few_features", "letters", "exact_minimiser",
-    "intervals", "exact_cv", "search_on_noise", "permutations",
+    "intervals", "exact_cv", "search_on_noise", "permutations", "explain",
     "sparse_million", "memory_map", "dask",
     "table_1", "polynomials", "onnx", "report",
 }  # fmt: skip

@@ -260,10 +260,10 @@ def check_infinite(table: Table) -> None:
     """Refuse infinite values."""
     X = table.X
     if table.is_sparse:
-        columns = np.unique(X.indices[~np.isfinite(X.data)]).tolist()
+        columns = np.unique(X.indices[np.isinf(X.data)]).tolist()
     else:
         suspects = np.flatnonzero(~np.isfinite(_sums(X)))
-        columns = [j for j in suspects.tolist() if not np.isfinite(X[:, j]).all()]
+        columns = [j for j in suspects.tolist() if np.isinf(X[:, j]).any()]
     if columns:
         name = table.name_of(columns[0])
         raise DataError(

@@ -17,20 +17,25 @@ from skstretch.cli.console import (
 )
 from skstretch.cli.data.files import Form
 from skstretch.cli.options import columns, takes_form
+from skstretch.cli.recipe import Recipe, filled_words, takes_recipe
 from skstretch.exceptions import DataError
 
 EXAMPLES = (
     "skstretch fit diabetes.csv --target target -o diabetes.stretchy",
     "skstretch fit genes.csv.gz -t outcome --drop sample --keep 50,200 --cv 10 -o genes.stretchy",
     "skstretch fit spectra.parquet -t moisture --rule 1se --report moisture.html -o m.stretchy",
+    "skstretch fit nir.csv -t moisture --snv --derivative 1 --window 11 -o nir.stretchy",
+    "skstretch fit patients.csv -t outcome --impute median -o patients.stretchy",
     "skstretch fit train.svm -o words.stretchy --json",
 )
 
 
+@takes_recipe
 @takes_form
 def fit(
     data: options.Data,
     form: Form,
+    recipe: Recipe,
     output: Annotated[
         Path,
         options.output(
@@ -102,6 +107,7 @@ def fit(
     from skstretch.cli import summary
     from skstretch.cli.learning import Plan, cross_validated, searched
     from skstretch.cli.problem import Request, read_problem
+    from skstretch.estimators.steps import named_model, steps_in_words
 
     talk = Talk(quiet)
     plan = Plan.read(cv, k, c, a, density, keep, rule)
@@ -110,14 +116,20 @@ def fit(
     if report is not None:
         check_writable(report, "--report", data, target, output)
         import skstretch.report  # says at once where its extra is missing
-    request = Request(data, target, task, weights, groups, tuple(drop or ()), drop_missing, form)
+    left_out = tuple(drop or ())
+    request = Request(data, target, task, weights, groups, left_out, drop_missing, form, recipe)
     problem = read_problem(request, talk)
+    if recipe.impute is not None and problem.filled:
+        talk.note(filled_words(problem.filled, recipe.impute))
     if intervals and problem.classifies:
         raise DataError("--intervals is for regression: classes have probabilities instead.")
     model, seconds = searched(problem, plan, talk)
+    own = named_model(model)
     found = summary.facts(
-        model, problem, cross_validated(model, problem), plan.folds_named(problem, model), seconds
+        own, problem, cross_validated(own, problem), plan.folds_named(problem, own), seconds
     )
+    if steps := steps_in_words(model):
+        found |= {"steps": steps, "filled": problem.filled}
     facts: dict[str, Any] = {"target": problem.target, "seconds": seconds}
     if cv is not None and problem.groups is None:
         facts["cv"] = cv

@@ -39,8 +39,10 @@ def inspect(
 def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[str, Any]:
     from skstretch.cli.models import origin_of
     from skstretch.cli.summary import chosen, features_used, honest, mixture, numerics
+    from skstretch.estimators.steps import named_model, steps_in_words
     from skstretch.estimators.summary import strongest
 
+    steps, loaded = steps_in_words(loaded), named_model(loaded)
     origin = origin_of(path)
     names = getattr(loaded, "feature_names_in_", None)
     # columns of a file without names count from 1
@@ -66,6 +68,8 @@ def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[st
         "notes": header["notes"],
         "top": strongest(loaded, top, [*map(str, names)]),
     }
+    if steps:
+        found["steps"] = steps
     if hasattr(loaded, "best_score_"):
         found["score"] = loaded.best_score_
         found["standard_error"] = loaded.best_score_se_
@@ -106,6 +110,7 @@ def _page(found: dict[str, Any]) -> Any:
         "model": f"{found['class']} ({found['task']}{_of(found['target'])})",
         "classes": classes_words([str(name) for name in found.get("classes", [])]),
         "data": size_words(found),
+        "steps before": found.get("steps", ""),
         "mixed" if "mixture" in found else "chosen": chosen_words(found),
         "cross-validated": score,
         "numerics": numerics_words(found),

@@ -234,24 +234,32 @@ class Plan:
 
 def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
     """The fitted estimator, and the seconds that it took."""
+    from sklearn.pipeline import make_pipeline
+
     from skstretch import StretchyClassifierCV, StretchyRegressorCV
 
     plan.check(problem, talk)
     kind = StretchyClassifierCV if problem.classifies else StretchyRegressorCV
-    model = kind(
+    own = kind(
         **plan.grid, cv=plan.folds(problem), rule=plan.rule, verbose=int(talk.shows_progress)
     )
-    more = {} if problem.groups is None else {"groups": problem.groups}
+    steps = problem.recipe.steps()
+    model = make_pipeline(*steps, own) if steps else own
+    more = {"sample_weight": problem.weights}
+    more |= {} if problem.groups is None else {"groups": problem.groups}
+    if steps:
+        more = {f"{kind.__name__.lower()}__{name}": value for name, value in more.items()}
     start = perf_counter()
     try:
         with talk.warnings(problem.names):
             # the note of `Plan.check` says it in other words
             warnings.filterwarnings("ignore", "The least populated class")
-            model.fit(problem.X, problem.y, sample_weight=problem.weights, **more)
+            model.fit(problem.X, problem.y, **more)
     except ValueError as error:
         raise DataError(in_options(str(error), problem.names)) from error
     if problem.names is not None:
-        model.feature_names_in_ = np.array(problem.names, dtype=object)
+        first = model.steps[0][1] if steps else model
+        first.feature_names_in_ = np.array(problem.names, dtype=object)
     return model, perf_counter() - start
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 
 from skstretch.cli.columns import KnownColumns, check_features, check_infinite, missing_counts
 from skstretch.cli.console import Talk, counted, in_options
@@ -16,6 +18,8 @@ from skstretch.cli.data.read import read_table, read_vector
 from skstretch.cli.data.table import Table
 from skstretch.cli.learning import asked_to_select, splitter
 from skstretch.cli.problem import missing_message, read_values
+from skstretch.cli.recipe import filled_words
+from skstretch.estimators.steps import first_step, last_step, steps_before, transformed
 from skstretch.exceptions import DataError
 
 
@@ -64,14 +68,15 @@ def header_of(path: Path) -> dict[str, Any]:
 def read_for(
     model: Any, data: str, form: Form, talk: Talk, apart: Mapping[str, Any] | None = None
 ) -> Table:
-    """Data whose columns are those of the model, in its order, with no value missing.
+    """Data whose columns are those of the model, in its order.
+
+    No value is missing but those that a pipeline fills.
 
     `apart` says what else `KnownColumns` shall know: ids, drop, target, option.
     """
-    names = getattr(model, "feature_names_in_", None)
+    names = getattr(first_step(model), "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    idle = ~np.atleast_2d(model.support_).any(axis=0)
-    unused = frozenset(np.array(names, dtype=object)[idle]) if names else frozenset()
+    unused = frozenset(names[j] for j in _idle(model)) if names else frozenset()
     choose = KnownColumns(names, unused, note=talk.note, **(apart or {}))
     with talk.reading("reading") as watch:
         table = read_table(data, form, choose, watch)
@@ -79,16 +84,51 @@ def read_for(
         talk.note(note)
     check_features(table)
     counts, rows = missing_counts(table)
-    if counts:
+    fill = _fill(model)
+    if counts and fill is None:
         raise DataError(missing_message(counts, int(rows.sum()), rows.size))
+    if counts:
+        talk.note(filled_words(counts, str(fill)).replace("of the column", "of the fit"))
     check_infinite(table)
     _fit_width(table, model, names, talk)
     return table
 
 
+def _idle(model: Any) -> list[int]:
+    """Columns without weight; a step before the model may need any of them."""
+    if steps_before(model):
+        return []
+    support = np.atleast_2d(last_step(model).support_)
+    return [int(j) for j in np.flatnonzero(~support.any(axis=0))]
+
+
+def _fill(model: Any) -> str | None:
+    """What a pipeline fills missing values with; None where it does not."""
+    steps = steps_before(model)
+    filling = bool(steps) and type(steps[0]) is SimpleImputer and np.isnan(steps[0].missing_values)
+    return str(steps[0].strategy) if filling else None
+
+
+def _framed(model: Any, X: Any) -> Any:
+    """X with the names of the model, where parts of a pipeline ask for columns by name."""
+    if not any(isinstance(step, ColumnTransformer) for step in steps_before(model)):
+        return X
+    names = getattr(first_step(model), "feature_names_in_", None)
+    if names is None:
+        return X
+    try:
+        import pandas as pd
+    except ImportError:
+        raise DataError(
+            "this model chooses columns by name, which needs pandas: pip install "
+            "'skstretch[frames]'."
+        ) from None
+    return pd.DataFrame(X, columns=names)
+
+
 def _fit_width(table: Table, model: Any, names: list[str] | None, talk: Talk) -> None:
     """Give X as many columns as the model has."""
-    D, width = model.n_features_in_, table.X.shape[1]
+    D, width = first_step(model).n_features_in_, table.X.shape[1]
     if names is not None and table.names is not None and width < D:
         # columns without weight: any finite value does
         X = np.zeros((table.X.shape[0], D))
@@ -127,15 +167,16 @@ def predicted(
 ) -> dict[str, Any]:
     """Name to values: copied columns, prediction, bounds, probabilities."""
     columns = {role.removeprefix("id "): values for role, values in table.aside.items()}
+    X = _framed(model, table.X)
     try:
         with talk.warnings():
             # X has no names any more; its columns were put in order by name
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            columns |= _named("prediction", model.predict(table.X))
+            columns |= _named("prediction", model.predict(X))
             if interval is not None:
-                columns |= _bounds(model, table.X, interval, talk)
+                columns |= _bounds(last_step(model), transformed(model, X), interval, talk)
             if proba:
-                shares = model.predict_proba(table.X)
+                shares = model.predict_proba(X)
                 columns |= {
                     f"probability {name}": shares[:, i] for i, name in enumerate(model.classes_)
                 }
@@ -172,7 +213,7 @@ def training_data(
     if target is None:
         raise DataError("say with --target which column of --data the model predicts.")
     table = _table(model, data, target, form, talk)
-    expected = model.cv_predictions_ if hasattr(model, "cv_predictions_") else None
+    expected = getattr(last_step(model), "cv_predictions_", None)
     if expected is not None and len(expected) != table.X.shape[0]:
         raise DataError(
             f"the model was fitted to {counted(len(expected), 'row')}, and {data!r} has "
@@ -184,8 +225,8 @@ def training_data(
     if not is_classifier(model):
         if values.numbers is None:
             raise DataError(f"the target {target!r} holds text ({values.odd!r}), not numbers.")
-        return table.X, values.numbers
-    return table.X, _labels(model, values, target)
+        return _framed(model, table.X), values.numbers
+    return _framed(model, table.X), _labels(model, values, target)
 
 
 def restore_folds(model: Any, cv: str | None) -> None:
@@ -193,6 +234,7 @@ def restore_folds(model: Any, cv: str | None) -> None:
 
     `cv` is what --cv was; None for fits with groups, whose folds need the groups.
     """
+    model = last_step(model)
     if cv is None or not hasattr(model, "cv_results_") or model.cv is not None:
         return
     compressed = asked_to_select(model.density_grid, model.n_features_in_)

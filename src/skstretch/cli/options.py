@@ -228,14 +228,19 @@ def read_form(
 
 def takes_form(command: Command) -> Command:
     """Give a command the options of `read_form` in place of its argument `form`."""
-    shared = inspect.signature(read_form).parameters
+    return taking(command, "form", read_form)
+
+
+def taking(command: Command, name: str, reader: Callable[..., Any]) -> Command:
+    """Give a command the options of a function in place of the argument that it makes."""
+    shared = inspect.signature(reader).parameters
     own = inspect.signature(command)
-    kept = [parameter for name, parameter in own.parameters.items() if name != "form"]
+    kept = [parameter for key, parameter in own.parameters.items() if key != name]
 
     @wraps(command)
     def run(**words: Any) -> Any:
-        form = read_form(**{name: words.pop(name) for name in shared})
-        return command(form=form, **words)
+        made = reader(**{key: words.pop(key) for key in shared})
+        return command(**{name: made}, **words)
 
     listed = [*kept, *shared.values()]
     changed = cast(Any, run)

@@ -23,6 +23,7 @@ from skstretch.cli.data.files import Form
 from skstretch.cli.data.read import read_table, read_vector
 from skstretch.cli.data.table import Choice, Table
 from skstretch.cli.options import TaskName
+from skstretch.cli.recipe import Recipe
 from skstretch.exceptions import DataError
 
 # whole numbers with so few different values may be classes
@@ -153,11 +154,12 @@ class Request:
     drop: Sequence[str] = ()
     drop_missing: bool = False
     form: Form = field(default_factory=Form)
+    recipe: Recipe | None = None  # None where the command has no steps before the model
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Features and target, with no value missing."""
+    """Features and target, with no value missing but those that the recipe fills."""
 
     X: Any
     y: Any
@@ -168,6 +170,8 @@ class Problem:
     weights: Any
     groups: Any
     seconds: float
+    recipe: Recipe = field(default_factory=Recipe)
+    filled: dict[str, int] = field(default_factory=dict)
 
     @property
     def classifies(self) -> bool:
@@ -188,16 +192,20 @@ def read_problem(request: Request, talk: Talk) -> Problem:
     name = named["target"]
     columns = {role: read_values(values) for role, values in table.aside.items()}
     check_features(table)
-    keep = _known_rows(table, columns, named, request.drop_missing)
+    keep = _known_rows(table, columns, named, request)
     table.X, columns = table.X[keep], {r: _taken(v, keep) for r, v in columns.items()}
     if table.X.shape[0] < 2:
         raise DataError("there is one row to learn from: at least two are needed.")
     check_infinite(table)
+    filled = missing_counts(table)[0]
+    _check_filled(table, filled)
     leave_out_numbering(table, talk.note)
     note_identifiers(table, talk.note)
     target = columns["target"]
     if target.numbers is not None and not np.isfinite(target.numbers).all():
         raise DataError(f"the target {name!r} has infinite values: correct or delete those rows.")
+    recipe = request.recipe or Recipe()
+    recipe.check(table)
     labels = read_labels(target, request.task, name)
     groups = columns.get("groups")
     return Problem(
@@ -210,6 +218,8 @@ def read_problem(request: Request, talk: Talk) -> Problem:
         _weights(columns.get("weights"), request.weights),
         None if groups is None else np.unique(groups.words, return_inverse=True)[1],
         perf_counter() - start,
+        recipe,
+        filled,
     )
 
 
@@ -229,35 +239,61 @@ def _read(request: Request, talk: Talk) -> tuple[Table, dict[str, str]]:
 
 
 def _known_rows(
-    table: Table, columns: dict[str, Values], named: dict[str, str], drop_missing: bool
+    table: Table, columns: dict[str, Values], named: dict[str, str], request: Request
 ) -> Any:
-    """Rows to keep: all, or with --drop-missing those without a missing value."""
+    """Rows to keep: all, or with --drop-missing those without a missing value.
+
+    Gaps that the recipe fills are none.
+    """
     counts, rows = missing_counts(table)
+    recipe = request.recipe
+    if recipe is not None and recipe.impute is not None:
+        counts, rows = {}, np.zeros_like(rows)
     for role, values in columns.items():
         if values.missing.any():
             counts[named[role]] = int(values.missing.sum())
             rows |= values.missing
     if not counts:
         return slice(None)
-    if drop_missing:
+    if request.drop_missing:
         if rows.all():
             raise DataError("every row has a missing value: --drop-missing leaves nothing.")
         return np.flatnonzero(~rows)
-    raise DataError(missing_message(counts, int(rows.sum()), rows.size, apart=named.values()))
+    apart, fills = named.values(), recipe is not None
+    raise DataError(missing_message(counts, int(rows.sum()), rows.size, apart, fills))
+
+
+def _check_filled(table: Table, filled: dict[str, int]) -> None:
+    """Refuse columns without any value: there is nothing to fill them with."""
+    empty = [name for name, count in filled.items() if count == table.X.shape[0]]
+    if empty:
+        raise DataError(
+            f"column {empty[0]!r} has no value at all to fill it with: leave it out with --drop "
+            f"{shlex.quote(empty[0])}."
+        )
 
 
 def missing_message(
-    counts: dict[str, int], n_bad: int, n_rows: int, apart: Collection[str] | None = None
+    counts: dict[str, int],
+    n_bad: int,
+    n_rows: int,
+    apart: Collection[str] | None = None,
+    fills: bool = False,
 ) -> str:
-    """Counts by column, most first, and the ways out; no row of new data can be left out."""
+    """Counts by column, most first, and the ways out; no row of new data can be left out.
+
+    `fills` says whether the command can fill gaps of the features by itself.
+    """
     order = sorted(counts, key=lambda name: -counts[name])
     first = [f"{name!r} {counts[name]:,}" for name in order[:SHOWN]]
     where = listed(first, len(order), more="more columns")
     message = f"missing values in {n_bad:,} of {n_rows:,} rows: {where}."
     if apart is None:
-        return f"{message} Fill these cells first."
+        return f"{message} Fill these cells first, or fit the model with --impute."
     droppable = [name for name in order if name not in apart]
     ways = ["leave out these rows with --drop-missing"]
+    if fills and droppable:
+        ways = ["have them filled with --impute mean or --impute median", *ways]
     if droppable and len(droppable) <= 3:
         ways.append(
             "the columns with " + " ".join(f"--drop {shlex.quote(name)}" for name in droppable)

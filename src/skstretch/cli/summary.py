@@ -157,6 +157,8 @@ def page(found: dict[str, Any]) -> Table:
         sizes = zip(found["classes"], found["class_sizes"], strict=True)
         row("classes", classes_words([f"{name} ({size:,})" for name, size in sizes]))
     row("data", size_words(found))
+    if "steps" in found:
+        row("steps before", found["steps"])
     row("mixed" if "mixture" in found else "chosen", chosen_words(found))
     for line in [*mixture_lines(found), found["why"]]:
         row("", line)

@@ -12,7 +12,7 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.designs.blocks import lone_thread, working_bytes
 from skstretch.designs.dask.array import Block, check_known, opened
-from skstretch.designs.dask.lazy import spans
+from skstretch.designs.dask.lazy import Check, spans
 from skstretch.designs.local import local_design
 from skstretch.designs.source import Source
 
@@ -73,12 +73,16 @@ def check_room(n_rows: int, n_columns: int, n_targets: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class BlockShares:
-    """The shares of one block of a Dask array; `curves` holds those of every column chunk."""
+    """The shares of one block of a Dask array; `curves` holds those of every column chunk.
+
+    `check` refuses what is not finite; it is told the first row.
+    """
 
     curves: Sequence[Sequence[Curves]]
     rows: Sequence[slice]
     columns: Sequence[slice]
     flat: bool
+    check: Check
 
     def __call__(self, chunk: Any, block_id: tuple[int, ...] = ()) -> Array:
         i, j = block_id[:2]
@@ -88,19 +92,19 @@ class BlockShares:
         with lone_thread(), np.errstate(over="ignore", invalid="ignore"):
             for one in own:
                 one.add_to(out, X)
+        self.check(out.reshape(len(out), -1), block.rows.start)
         return out[:, :, 0] if self.flat else out
 
 
-def lazy_contributions(X: Any, curves: Sequence[Curves], *, flat: bool) -> Any:
+def lazy_contributions(X: Any, curves: Sequence[Curves], check: Check, *, flat: bool) -> Any:
     """`contributions` of a Dask array, in its chunks; `flat` drops the axis of the one target."""
     import dask.array
 
     da: Any = dask.array
     check_known(X)
     rows, columns = (spans(sizes) for sizes in X.chunks)
-    shares = BlockShares(
-        [[one.take(span) for one in curves] for span in columns], rows, columns, flat
-    )
+    own = [[one.take(span) for one in curves] for span in columns]
+    shares = BlockShares(own, rows, columns, flat, check)
     chunks: tuple[Any, ...] = X.chunks
     more: dict[str, Any] = {}
     if not flat:

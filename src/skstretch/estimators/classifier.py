@@ -298,6 +298,8 @@ class StretchyClassifier(Classification):
         The cut that `decision_function` subtracts.
     coef_ : ndarray of shape (n_features,) or (n_classes, n_features)
         Weights of the transformed features; one row for two classes.
+    contributions_base_ : float or ndarray of shape (n_classes,)
+        What `contributions` are added to: the mean of `decision_function` over the training data.
     intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_, n_iter_, residual_
     dual_gap_, n_features_in_, n_samples_seen_
         As in `StretchyRegressor`, with one target for two classes.

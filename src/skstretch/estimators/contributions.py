@@ -50,7 +50,7 @@ def contributions_of(model: Any, X: Any, curves: list[Curves], check: Any) -> An
     """Contributions (n, D) or (n, D, t) of validated X; `check` refuses what is not finite."""
     single = model._state.single
     if is_dask(X):
-        return lazy_contributions(X, curves, flat=single)
+        return lazy_contributions(X, curves, check, flat=single)
     found = contributions(X, curves)
     check(found.reshape(len(found), -1))
     return found[:, :, 0] if single else found

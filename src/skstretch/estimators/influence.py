@@ -181,8 +181,11 @@ def _columns(name: str, values: Any) -> dict[str, Any]:
     return {f"{name}_{j}": column for j, column in enumerate(np.asarray(values).T)}
 
 
-def influence_of(model: Any, new: list[Design] | None) -> Influence:
-    """The influence of every sample of a fitted search; `new` are new rows by every transform."""
+def influence_of(model: Any, new: list[Design] | None, *, scores: bool = True) -> Influence:
+    """The influence of every sample of a fitted search; `new` are new rows by every transform.
+
+    Without `scores`, for which pairs of samples are left out, they are NaN.
+    """
     state: State = model._state
     Y, weights, M = state.model.Y, state.model.weights, state.model.weights.size
     if M < 3:
@@ -191,9 +194,9 @@ def influence_of(model: Any, new: list[Design] | None) -> Influence:
     squares, own = _moved(state, fitted)
     left_out = Y - fitted + own
     dof = np.broadcast_to(np.asarray(state.facts()["dof_"], dtype=float), (Y.shape[1],))
-    scores = np.empty(M)
-    for some in row_chunks(M, M * Y.shape[1]):
-        scores[some] = _scores(state, state.pairs(some), others(weights, some))
+    found = np.full(M, np.nan)
+    for some in row_chunks(M, M * Y.shape[1]) if scores else ():
+        found[some] = _scores(state, state.pairs(some), others(weights, some))
     whole = _scores(state, left_out[None], weights[None])
     shift = 0.0 if state.decision is None else state.decision.cuts
     classes, labels = getattr(model, "classes_", None), Y
@@ -206,7 +209,7 @@ def influence_of(model: Any, new: list[Design] | None) -> Influence:
         state.flat(fitted - own - shift),
         distances(squares, left_out, weights, dof),
         float(whole[0]),
-        scores,
+        found,
         "neg_mean_squared_error" if classes is None else "neg_log_loss",
         None if classes is None else _of_given_labels(model),
         state.closed,

@@ -228,6 +228,8 @@ class StretchyRegressor(Regression):
     slope_ : ndarray, of the shape of ``coef_``
         Effect of one unit of each raw feature at its mean. Read this one: with a < 0 the signs of
         ``coef_`` are the opposite.
+    contributions_base_ : float or ndarray of shape (n_targets,)
+        What `contributions` are added to: the mean prediction of the training data.
     dual_coef_ : ndarray of shape (n_samples,) or (n_targets, n_samples)
         Weights of the training samples, ``coef_ = Q' dual_coef_``.
     support_ : ndarray of bool, of the shape of ``coef_``

@@ -211,7 +211,7 @@ class SpectralFilter(TransformerMixin, Versioned, BaseEstimator):
         return X
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns that are kept.
+        """The names of the columns that are kept.
 
         Parameters
         ----------

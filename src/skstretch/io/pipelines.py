@@ -15,6 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skstretch.estimators.steps import last_step
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import MAX_MEMBERS, Arrays, Rule, refusing
 from skstretch.io.header import NotStorableError, decode, encode, text_arrays, text_list
@@ -30,15 +31,6 @@ OUTPUTS = ("default", "pandas", "polars")
 # parameters of a ColumnTransformer that matter to what comes out of it
 JOINING = ("sparse_threshold", "transformer_weights", "verbose_feature_names_out", "verbose")
 LIST = f"{', '.join(KINDS)}, ColumnTransformer and Pipeline of these, 'passthrough' and 'drop'"
-
-
-def is_pipeline(model: Any) -> bool:
-    return type(model) is Pipeline
-
-
-def last_step(model: Any) -> Any:
-    """The model at the end of a pipeline; others as they are."""
-    return model.steps[-1][1] if is_pipeline(model) and model.steps else model
 
 
 @dataclass
@@ -198,13 +190,13 @@ def _check_names(names: list[str]) -> None:
         raise ModelFileError("its steps have names that no pipeline has.")
 
 
-class Stub(TransformerMixin, BaseEstimator):
+class _Stub(TransformerMixin, BaseEstimator):
     """Stands for a step while scikit-learn sets up a `ColumnTransformer` around it."""
 
     def __init__(self, width: int = 1):
         self.width = width
 
-    def fit(self, X: Any, y: Any = None) -> "Stub":
+    def fit(self, X: Any, y: Any = None) -> "_Stub":
         return self
 
     def transform(self, X: Any) -> Any:
@@ -400,7 +392,7 @@ def _joining(node: Fields) -> Fields:
 
 
 def _stub(step: Any) -> Any:
-    return step if isinstance(step, str) else Stub(width_of(step))
+    return step if isinstance(step, str) else _Stub(width_of(step))
 
 
 def _restored(

@@ -15,6 +15,7 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import Decision, State
+from skstretch.estimators.steps import is_pipeline, last_step
 from skstretch.io import mixtures
 from skstretch.io.archive import write_array
 from skstretch.io.files import replacing
@@ -31,7 +32,7 @@ from skstretch.io.header import (
 )
 from skstretch.io.mixtures import MixtureParts
 from skstretch.io.parts import Parts, take_apart
-from skstretch.io.pipelines import is_pipeline, last_step, pipeline_fields
+from skstretch.io.pipelines import pipeline_fields
 from skstretch.io.training import write_features
 
 # beyond this, names of features are stored as arrays and values of parameters as their repr

@@ -113,13 +113,15 @@ class Known:
 
     Of a mixture `own` is the heaviest cell.
 
-    `verified` says that X and y are those of the fit.
+    `verified` says that X and y are those of the fit. `again` is the search that was run again for
+    a model without its training data, where it has found the same cells.
     """
 
     outcomes: Any = None
     own: int = 0
     why: str = ""
     verified: bool = False
+    again: Any = None
 
 
 def known_of(subject: Subject) -> Known:
@@ -171,7 +173,8 @@ def _searched_again(subject: Subject) -> Known:
         return Known(why=OTHER)
     if not _alike(_told(outcomes, own, subject, again._state.used), chosen_outputs(subject)):
         return Known(why=OTHER)
-    return Known(outcomes, own, "" if whole else TOO_LONG, True)
+    same = not whole or again.weights_["row"].tolist() == model.weights_["row"].tolist()
+    return Known(outcomes, own, "" if whole else TOO_LONG, True, again if same else None)
 
 
 def _told(outcomes: Any, own: int, subject: Subject, used: Mask) -> Array:

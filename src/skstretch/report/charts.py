@@ -283,6 +283,36 @@ def top_chart(n_bars: int) -> dict[str, Any]:
     return spec(bars, 24 * n_bars)
 
 
+def share_chart(n_bars: int, what: str) -> dict[str, Any]:
+    """Contributions of the strongest features to one prediction, or to what it is called."""
+    y = alt.Y(
+        "key:N",
+        sort={"field": "place", "op": "min"},
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=140),
+    )
+    axis = alt.Axis(tickCount=4, format=",~r", labelOverlap="greedy")
+    bars = (
+        named("shares")
+        .mark_bar(height={"band": 0.62})
+        .encode(
+            y=y,
+            x=alt.X("effect:Q", title=f"contribution to the {what}", stack=None, axis=axis),
+            color=alt.Color(
+                "sign:N",
+                scale=alt.Scale(domain=["raises", "lowers"], range=[ACCENT, WARM]),
+                legend=None,
+            ),
+            tooltip=[
+                alt.Tooltip("name:N", title="feature"),
+                alt.Tooltip("written:N", title="value"),
+                alt.Tooltip("effect:Q", title="contribution", format=".4g"),
+            ],
+        )
+    )
+    return spec(bars, 24 * n_bars)
+
+
 def roc_chart(labels: list[str]) -> dict[str, Any]:
     """ROC curves, one for each label."""
     x = alt.X("x:Q", title="false positives, share", scale=alt.Scale(domain=[0, 1]))

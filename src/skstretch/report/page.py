@@ -22,6 +22,7 @@ from skstretch.io.files import replacing
 from skstretch.report import charts, quality
 from skstretch.report.cells import MOST_OUTPUTS, TOP, Fitted, Picture, starts
 from skstretch.report.quality import Contents, calibration, class_quality, contents_of
+from skstretch.report.samples import Explained, explained_samples
 from skstretch.report.subject import checked_subject, distinct
 from skstretch.report.surface import LEVELS, density_curve
 from skstretch.report.text import own_text, page_context
@@ -59,6 +60,7 @@ def chart_data(contents: Contents) -> Data:
     curves = calibration(contents)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
+    data["explained"] = [_shares(one) for one in explained_samples(contents)]
     data["specs"] = _specs(contents, data)
     return data
 
@@ -99,6 +101,24 @@ def _null(contents: Contents) -> Data:
     ends = zip(rounded(edges[:-1]), rounded(edges[1:]), counts.tolist(), strict=True)
     bars = [{"from": low, "to": high, "n": n} for low, high, n in ends]
     return {"null": bars, "statistic": [{"at": rounded([found.statistic])[0]}]}
+
+
+def _shares(one: Explained) -> Data:
+    """The bars of one explained sample, with what is said of it."""
+    bars = [
+        {
+            "place": place,
+            "name": name,
+            "key": charts.key(name),
+            "written": written,
+            "effect": effect,
+            "sign": "raises" if effect > 0 else "lowers",
+        }
+        for place, (name, written, effect) in enumerate(
+            zip(one.names, one.written, rounded(one.shares), strict=True)
+        )
+    ]
+    return {"sample": one.sample, "why": one.why, "facts": one.facts, "bars": bars}
 
 
 def _features(contents: Contents) -> Data:
@@ -207,6 +227,9 @@ def _specs(contents: Contents, data: Data) -> Data:
         specs["density"] = charts.density_chart(contents.surface.measure.name, wide)  # type: ignore[union-attr]
     if data["null"]:
         specs["null"] = charts.null_chart("score of the closed forms, mixed: greater is better")
+    for i, one in enumerate(data["explained"]):
+        what = "score" if subject.classifies else "prediction"
+        specs[f"sample{i}"] = charts.share_chart(max(1, len(one["bars"])), what)
     data["bars"] = min(MOST_BARS, max(len(p["top"]) for p in _pictures(data)))
     specs["top"] = charts.top_chart(max(1, data["bars"]))
     if data["along"]:
@@ -328,8 +351,10 @@ def write_report(
 
     Parameters
     ----------
-    model : StretchyRegressorCV, StretchyClassifierCV, StretchyRegressor or StretchyClassifier
-        Fitted, or from `skstretch.load`.
+    model : StretchyRegressorCV, StretchyClassifierCV, StretchyRegressor, StretchyClassifier \
+            or sklearn.pipeline.Pipeline
+        Fitted, or from `skstretch.load`. Of a pipeline that ends in one of ours, the page shows
+        the features that its last step sees.
     path : str or path-like
         By convention with the ending ``.html``. An older file is replaced in one step.
     X, y : array-like, optional

@@ -20,6 +20,7 @@ from skstretch.estimators import (
 )
 from skstretch.estimators.choice import Part, parts
 from skstretch.estimators.state import State
+from skstretch.estimators.steps import last_step, named_model, steps_in_words, transformed
 
 CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
 # what a name may take of a page
@@ -53,6 +54,7 @@ class Subject:
     source: str | None = None
     seconds: float | None = None
     given_target: str | None = None
+    steps: str = ""
 
     @property
     def state(self) -> State:
@@ -179,21 +181,25 @@ def checked_subject(
     model: Any, X: Any, y: Any, source: Any = None, seconds: Any = None, target: Any = None
 ) -> Subject:
     """A subject whose parts fit together, or an error that says which do not."""
-    if not isinstance(model, CLASSES):
+    own = last_step(model)
+    if not isinstance(own, CLASSES):
         raise TypeError(
-            f"a {type(model).__name__} has no report: pass a fitted "
-            f"{', '.join(c.__name__ for c in CLASSES)}. Of a pipeline, pass its last step."
+            f"a {type(own).__name__} has no report: pass a fitted "
+            f"{', '.join(c.__name__ for c in CLASSES)}, or a Pipeline that ends in one."
         )
-    check_is_fitted(model)
+    check_is_fitted(own)
     if X is not None and y is None:
         raise ValueError("X was passed without y: pass the training data as X=X, y=y.")
+    X = None if X is None else transformed(model, X)
+    steps, model = steps_in_words(model), named_model(model)
     if hasattr(X, "columns"):
         _check_columns(list(X.columns), getattr(model, "feature_names_in_", None))
     X = None if X is None else _unframed(X)
     y = y if y is None or hasattr(y, "shape") else np.asarray(y)
     source = None if source is None else short(source, 120)
     seconds = None if seconds is None else float(seconds)
-    subject = Subject(model, X, y, source, seconds, None if target is None else str(target))
+    target = None if target is None else str(target)
+    subject = Subject(model, X, y, source, seconds, target, steps)
     n, D = subject.shape
     if X is not None and tuple(X.shape) != (n, D):
         raise ValueError(

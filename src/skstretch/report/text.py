@@ -11,6 +11,7 @@ from skstretch.core.stretch import keep_count
 from skstretch.estimators.choice import chance_in_words, choice, left_out, shares_in_words
 from skstretch.report.cells import MIXTURE, MOST_OUTPUTS
 from skstretch.report.quality import Contents, tiles
+from skstretch.report.samples import striking_samples
 from skstretch.report.subject import Subject, fingerprint, short
 from skstretch.report.surface import best_error, measure_of, nested_error
 from skstretch.style import count, near_one, number, plain, share, thousands
@@ -36,6 +37,7 @@ def numbers_of(subject: Subject) -> list[tuple[str, str]]:
     model, (n, D) = subject.model, subject.shape
     rows = [
         ("model", type(model).__name__),
+        *([("steps before it", short(subject.steps, 300))] if subject.steps else []),
         ("data", f"{count(n, 'sample')} × {count(D, 'feature')}"),
         ("fingerprint of the data", _fingerprint(subject)),
         *_cell_rows(subject),
@@ -179,6 +181,8 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "density": data["density"],
         "calibration": data["calibration"],
         "confusion": _confusion(data),
+        "explained": _explained_rows(data),
+        "striking": striking_samples(contents),
         "numbers": numbers_of(subject),
     }
 
@@ -389,6 +393,14 @@ def _top_rows(data: dict[str, Any]) -> list[tuple[str, str, str]]:
             number(slope * data["scales"][j], 4),
         )
         for j, slope in zip(picture["top"], picture["slopes"], strict=True)
+    ]
+
+
+def _explained_rows(data: dict[str, Any]) -> list[Context]:
+    """Explained samples with their contributions as text."""
+    return [
+        {**one, "rows": [(b["name"], b["written"], number(b["effect"], 4)) for b in one["bars"]]}
+        for one in data["explained"]
     ]
 
 

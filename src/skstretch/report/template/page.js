@@ -94,6 +94,8 @@
     calibration: { calibration: () => data.calibration[Math.min(state.output, data.calibration.length - 1)] ?? [] },
   };
 
+  data.explained.forEach((one, i) => { sources[`sample${i}`] = { shares: () => one.bars }; });
+
   const embed = async (name) => {
     const spec = data.specs[name];
     const filled = Object.entries(sources[name]).map(([key, rows]) => [key, rows()]);

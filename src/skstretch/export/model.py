@@ -1,4 +1,4 @@
-"""Fitted models as ONNX graphs."""
+"""Fitted models, and pipelines that end in one, as ONNX graphs."""
 
 from typing import Any
 
@@ -8,58 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.quadrant import Quadrant
 from skstretch.estimators.base import StretchyModel
+from skstretch.estimators.steps import first_step, last_step, steps_before
+from skstretch.export.graph import Graph, imported_onnx
+from skstretch.export.steps import add_step, excess, standardised
 
-# supported by every runtime since early 2022
-OPSET, IR_VERSION = 17, 8
 DTYPES = ("float64", "float32")
-
-
-class Graph:
-    """A graph that grows node by node.
-
-    Nodes and constants; `dtype` is the type of the numbers.
-    """
-
-    def __init__(self, onnx: Any, dtype: Any) -> None:
-        self.onnx, self.dtype = onnx, np.dtype(dtype)
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def constant(self, values: Any) -> str:
-        """The name of a constant with these values as they are."""
-        name = f"constant{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.array(values), name))
-        return name
-
-    def number(self, values: Any) -> str:
-        """The name of a constant in the type of the graph."""
-        return self.constant(np.asarray(values, dtype=self.dtype))
-
-    def add(self, operator: str, *inputs: str, output: str | None = None, **options: Any) -> str:
-        """Add a node; returns the name of its output."""
-        name = output or f"value{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, [*inputs], [name], **options))
-        return name
-
-    def cast(self, values: str, dtype: Any) -> str:
-        """The values in another type."""
-        to = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return self.add("Cast", values, to=to)
-
-    def model(self, n_features: int, outputs: list[str], name: str) -> Any:
-        """The checked graph, with one input X of shape (N, n_features)."""
-        helper = self.onnx.helper
-        kind = helper.np_dtype_to_tensor_dtype(self.dtype)
-        X = helper.make_tensor_value_info("X", kind, ["N", n_features])
-        empty = [helper.make_empty_tensor_value_info(output) for output in outputs]
-        graph = helper.make_graph(self.nodes, name, [X], empty, initializer=self.constants)
-        opset = [helper.make_opsetid("", OPSET)]
-        made = helper.make_model(
-            graph, opset_imports=opset, ir_version=IR_VERSION, producer_name="skstretch"
-        )
-        made = self.onnx.shape_inference.infer_shapes(made, strict_mode=True)
-        self.onnx.checker.check_model(made, full_check=True)
-        return made
 
 
 def to_onnx(model: Any, dtype: str = "float64") -> Any:
@@ -67,8 +20,10 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
 
     Parameters
     ----------
-    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV or StretchyClassifierCV
-        Fitted.
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV \
+            or sklearn.pipeline.Pipeline
+        Fitted. Steps of a pipeline can be those that `save` takes, but for QuantileTransformer;
+        its columns must be numbers, as the graph has one input.
     dtype : {"float64", "float32"}, default="float64"
         The type of the input ``X`` of shape (N, n_features), of the numbers in the graph and of
         its outputs. A model that was fitted on float32 rounds its outputs to it in either graph,
@@ -90,7 +45,8 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     Standardise, bound, ``exp(a z + b)``, one product. The excess ``exp(L) - 1`` is formed as
     ``tanh(L/2) (exp(L) + 1)``, which keeps its digits where L is small, so that the float64 graph
     agrees with `predict` to about 1e-14 relative to the largest term. Only the features whose
-    coefficients are not zero are read. Unlike `predict`, a graph does not refuse NaN.
+    coefficients are not zero are read. Unlike `predict`, a graph does not refuse NaN, and
+    categories that an encoder does not know become zeros.
 
     Examples
     --------
@@ -100,47 +56,38 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     >>> [output.name for output in graph.graph.output]
     ['prediction']
     """
-    _check(model, dtype)
+    own = last_step(model)
+    _check(own, dtype)
     onnx = imported_onnx()
-    graph = Graph(onnx, np.dtype(dtype))
-    outputs = _linear(graph, model)
-    if is_classifier(model):
-        made = _decisions(graph, model, outputs)
+    graph, X = Graph(onnx, np.dtype(dtype)), "X"
+    for step in steps_before(model):
+        X = add_step(graph, step, X)
+    outputs = _linear(graph, own, X)
+    if is_classifier(own):
+        made = _decisions(graph, own, outputs)
     else:
-        made = [_shaped(graph, model, outputs, "prediction")]
-    return graph.model(model.n_features_in_, made, type(model).__name__)
-
-
-def imported_onnx() -> Any:
-    """The package, or an error that says how to get it."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError(
-            "to_onnx needs the package onnx: pip install 'skstretch[onnx]'."
-        ) from error
-    return onnx
+        made = [_shaped(graph, own, outputs, "prediction")]
+    return graph.model(first_step(model).n_features_in_, made, type(own).__name__)
 
 
 def _check(model: Any, dtype: str) -> None:
     if not isinstance(model, StretchyModel):
         raise TypeError(
             f"a {type(model).__name__} cannot be exported: pass a fitted skstretch regressor or "
-            "classifier."
+            "classifier, or a scikit-learn Pipeline that ends in one."
         )
     check_is_fitted(model)
     if dtype not in DTYPES:
         raise ValueError(f"dtype={dtype!r} is not known: use one of {', '.join(DTYPES)}.")
 
 
-def _linear(graph: Graph, model: Any) -> str:
+def _linear(graph: Graph, model: Any, X: str) -> str:
     """Outputs (N, t), in the type that `predict` gives them: one product for every transform."""
     outputs = ""
     for quadrant, coef in model._terms():
         used = np.flatnonzero(coef.any(axis=0))
         used = used if used.size else np.array([0])
-        columns = graph.add("Gather", "X", graph.constant(used.astype(np.int64)), axis=1)
-        features = _features(graph, quadrant.take(used), columns)
+        features = _features(graph, quadrant.take(used), graph.columns(X, used))
         products = graph.add("MatMul", features, graph.number(coef[:, used].T))
         others = outputs or graph.number(model._state.level)
         outputs = graph.add("Add", products, others)
@@ -153,22 +100,14 @@ def _features(graph: Graph, quadrant: Quadrant, columns: str) -> str:
     """The features less their offset, as in `skstretch.core.features`."""
     if quadrant.kind == "identity":
         return columns
-    moments = quadrant.moments
-    z = graph.add("Sub", columns, graph.number(moments.mean))
-    if moments.rest.any():
-        z = graph.add("Sub", z, graph.number(moments.rest))
-    z = graph.add("Div", z, graph.number(moments.scale))
-    width = moments.high - moments.low
-    z = graph.add("Max", z, graph.number(moments.low - width))
-    z = graph.add("Min", z, graph.number(moments.high + width))
+    z = standardised(graph, quadrant.moments, columns)
     if quadrant.kind == "linear":
         return z
     L = graph.add("Mul", z, graph.number(quadrant.a))
-    half = graph.add("Tanh", graph.add("Mul", L, graph.number(0.5)))
-    excess = graph.add("Mul", half, graph.add("Add", graph.add("Exp", L), graph.number(1.0)))
+    values = excess(graph, L)
     if not quadrant.b.any():
-        return excess
-    return graph.add("Mul", excess, graph.number(np.exp(quadrant.b)))
+        return values
+    return graph.add("Mul", values, graph.number(np.exp(quadrant.b)))
 
 
 def _shaped(graph: Graph, model: Any, values: str, name: str) -> str:

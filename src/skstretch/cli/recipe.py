@@ -1,0 +1,135 @@
+"""What happens to the data before the model: filling gaps, and filters of spectra."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from skstretch.cli.console import SHOWN, counted, listed
+from skstretch.cli.options import Command, taking
+from skstretch.exceptions import DataError
+
+PANEL = "Before the model"
+# the parabola that scatter correction of powders is usually followed by
+DEGREE = 2
+
+
+class Fill(StrEnum):
+    """What takes the place of missing values."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Steps before the model, as they were asked for."""
+
+    impute: str | None = None
+    snv: bool = False
+    detrend: bool = False
+    derivative: int | None = None
+    window: int = 11
+    polyorder: int = 2
+
+    @property
+    def filters(self) -> bool:
+        """Whether rows are taken for spectra."""
+        return self.snv or self.detrend or self.derivative is not None
+
+    def steps(self) -> list[Any]:
+        """The steps, not fitted yet."""
+        found: list[Any] = []
+        if self.impute is not None:
+            from sklearn.impute import SimpleImputer
+
+            found.append(SimpleImputer(strategy=self.impute))
+        if self.filters:
+            from skstretch import SpectralFilter
+
+            smoothing = {} if self.derivative is None else {"derivative": self.derivative}
+            if smoothing:
+                smoothing |= {"window": self.window, "polyorder": self.polyorder}
+            degree = DEGREE if self.detrend else None
+            found.append(SpectralFilter(snv=self.snv, detrend=degree, **smoothing))
+        return found
+
+    def check(self, table: Any) -> None:
+        """Refuse data that the filters cannot work on."""
+        if self.filters and table.is_sparse:
+            raise DataError("--snv, --detrend and --derivative are for spectra, not sparse data.")
+        if self.derivative is not None and self.window > table.X.shape[1]:
+            raise DataError(
+                f"--window {self.window}: the file has {counted(table.X.shape[1], 'feature')}; a "
+                "window cannot be wider."
+            )
+
+
+def filled_words(counts: dict[str, int], fill: str) -> str:
+    """What was filled: how many values in which columns, most first."""
+    order = sorted(counts, key=lambda name: -counts[name])
+    first = [f"{name!r} {counts[name]:,}" for name in order[:SHOWN]]
+    total = counted(sum(counts.values()), "missing value")
+    where = listed(first, len(order), more="more columns")
+    columns = counted(len(order), "column")
+    return f"filled {total} in {columns} with the {fill} of the column: {where}."
+
+
+def read_recipe(
+    impute: Annotated[
+        Fill | None,
+        typer.Option(
+            help="Fill missing values with the mean or median of their column; the model "
+            "remembers it for predict.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    snv: Annotated[
+        bool,
+        typer.Option(
+            "--snv", help="Spectra: every row gets mean 0 and deviation 1.", rich_help_panel=PANEL
+        ),
+    ] = False,
+    detrend: Annotated[
+        bool,
+        typer.Option(
+            "--detrend", help="Spectra: take a parabola out of every row.", rich_help_panel=PANEL
+        ),
+    ] = False,
+    derivative: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Spectra: Savitzky–Golay derivative along the columns; 0 smooths.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Columns in its window; 11.", rich_help_panel=PANEL),
+    ] = None,
+    polyorder: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Degree of its polynomial; 2.", rich_help_panel=PANEL),
+    ] = None,
+) -> Recipe:
+    """The recipe that the options ask for; refuses what no data could follow."""
+    for option, value in (("--window", window), ("--polyorder", polyorder)):
+        if value is not None and derivative is None:
+            raise DataError(f"{option} {value} goes with --derivative; --derivative 0 smooths.")
+    wide, order = 11 if window is None else window, 2 if polyorder is None else polyorder
+    if wide < 1 or wide % 2 == 0:
+        raise DataError(f"--window {wide} must be an odd number, 11 for example.")
+    if not 0 <= order < min(wide, 21):
+        raise DataError(f"--polyorder {order} must lie from 0 to below the window {wide}.")
+    if derivative is not None and not 0 <= derivative <= order:
+        raise DataError(
+            f"--derivative {derivative} must lie from 0 to the --polyorder, which is {order}."
+        )
+    return Recipe(None if impute is None else str(impute), snv, detrend, derivative, wide, order)
+
+
+def takes_recipe(command: Command) -> Command:
+    """Give a command the options of `read_recipe` in place of its argument `recipe`."""
+    return taking(command, "recipe", read_recipe)

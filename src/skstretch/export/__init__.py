@@ -1,0 +1,3 @@
+"""ONNX graphs of fitted models and of the steps before them."""
+
+from skstretch.export.model import to_onnx as to_onnx

@@ -1,0 +1,164 @@
+"""Steps before the model on the command line: the model file has them, and predict applies them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import skstretch
+from skstretch import SpectralFilter, StretchyRegressorCV
+from skstretch.datasets import make_spectra
+from tests.cli.program import run
+from tests.cli.samples import NAMES, diabetes, floats, read_csv, tumours, write_csv
+
+SMALL = ("--a", "-0.2,0", "--k", "1.5,2", "--c", "1,100", "--density", "1", "--rule", "best")
+GRID = {
+    "a_grid": (-0.2, 0.0),
+    "k_grid": (1.5, 2.0),
+    "c_grid": (1.0, 100.0),
+    "density_grid": (1.0,),
+    "rule": "best",
+}
+
+
+def gaps():
+    X, y = diabetes()
+    X[3:15, 2], X[7, 3] = np.nan, np.nan
+    write_csv(Path("gaps.csv"), X, {"y": y.tolist()}, names=NAMES)
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+@pytest.mark.parametrize("fill", ["mean", "median"])
+def test_filled(call, fill):
+    X, y = gaps()
+    done = call("fit", "gaps.csv", "-t", "y", "--impute", fill, *SMALL, "-o", "m.stretchy")
+    assert done.code == 0, done.err
+    assert (
+        f"filled 13 missing values in 2 columns with the {fill} of the column: 'bmi' 12, 'bp' 1."
+        in done.err
+    )
+    assert f"SimpleImputer(strategy='{fill}')" in done.out or fill == "mean"
+    expected = make_pipeline(SimpleImputer(strategy=fill), StretchyRegressorCV(**GRID)).fit(X, y)
+    done = call("predict", "m.stretchy", "gaps.csv")
+    assert (done.code, read_csv(done.out)["prediction"]) == (
+        0,
+        [repr(value) for value in expected.predict(X).tolist()],
+    )
+    assert f"filled 13 missing values in 2 columns with the {fill} of the fit" in done.err
+    loaded = skstretch.load("m.stretchy")
+    assert loaded.feature_names_in_.tolist() == NAMES
+    frame = pd.DataFrame(X, columns=NAMES)
+    # scikit-learn keeps the layout of a frame, and with it the order of sums
+    np.testing.assert_array_equal(loaded.predict(frame), expected.predict(frame.to_numpy()))
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+def test_spectra(call):
+    X, y = make_spectra(40, return_X_y=True)
+    names = [str(1100 + 2 * j) for j in range(X.shape[1])]
+    write_csv(Path("nir.csv"), X, {"y": y.tolist()}, names=names)
+    options = ("--snv", "--detrend", "--derivative", "1", "--window", "15", "--polyorder", "3")
+    done = call(
+        "fit", "nir.csv", "-t", "y", *options, *SMALL, "-o", "m.stretchy", "--json",
+        "--report", "m.html",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "SpectralFilter(derivative=1, detrend=2, polyorder=3" in json.loads(done.out)["steps"]
+    flt = SpectralFilter(snv=True, detrend=2, derivative=1, window=15, polyorder=3)
+    expected = make_pipeline(flt, StretchyRegressorCV(**GRID)).fit(X, y)
+    done = call("predict", "m.stretchy", "nir.csv", "--interval", "0.9")
+    found = read_csv(done.out)
+    np.testing.assert_array_equal(floats(found["prediction"]), expected.predict(X))
+    bounds = expected[-1].predict_interval(flt.transform(X), 0.9, method="residual")
+    np.testing.assert_array_equal(floats(found["lower"]), bounds[0])
+    done = call("inspect", "m.stretchy", "--json")
+    facts = json.loads(done.out)
+    assert facts["top"][0]["feature"] in names
+    assert facts["schema"] == 4
+    assert "snv=True" in " ".join(call("inspect", "m.stretchy").out.split())
+    done = call("report", "m.stretchy", "--data", "nir.csv", "-o", "again.html")
+    assert done.code == 0, done.err
+    for page in ("m.html", "again.html"):
+        text = Path(page).read_text()
+        assert "steps before it" in text
+        assert "SpectralFilter(" in text
+
+
+def test_real_program(folder):
+    X, y = tumours()
+    X[4, 5] = np.nan
+    write_csv(folder / "t.csv", X, {"kind": y.tolist()})
+    done = run(
+        "fit", "t.csv", "-t", "kind", "--impute", "mean", *SMALL, "-o", "m.stretchy", cwd=folder
+    )
+    assert done.code == 0, done.err
+    assert "filled 1 missing value in 1 column with the mean of the column: 'x5' 1." in done.err
+    done = run("predict", "m.stretchy", "t.csv", "--proba", cwd=folder)
+    shares = read_csv(done.out)
+    np.testing.assert_allclose(
+        floats(shares["probability bad"]) + floats(shares["probability good"]), 1.0
+    )
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+def test_pipelines_of_python(call):
+    """Columns that are chosen by name, whatever their order in the file."""
+    X, y = diabetes()
+    frame = pd.DataFrame(X, columns=NAMES)
+    parts = ColumnTransformer([("s", StandardScaler(), ["bmi", "bp"])], remainder="passthrough")
+    model = make_pipeline(parts, StretchyRegressorCV(**GRID)).fit(frame, y)
+    skstretch.save(model, "m.stretchy")
+    write_csv(Path("turned.csv"), X[:, ::-1], names=NAMES[::-1])
+    done = call("predict", "m.stretchy", "turned.csv")
+    assert done.code == 0, done.err
+    np.testing.assert_array_equal(floats(read_csv(done.out)["prediction"]), model.predict(frame))
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+def test_rows_without_a_target_are_left_out_beside_filling(call):
+    X, y = gaps()
+    words = ["" if i == 50 else repr(value) for i, value in enumerate(y.tolist())]
+    write_csv(Path("gaps.csv"), X, {"y": words}, names=NAMES)
+    base = ("fit", "gaps.csv", "-t", "y", "--impute", "mean", *SMALL, "-o", "m.stretchy")
+    done = call(*base)
+    assert "missing values in 1 of 120 rows: 'y' 1. Fill the cells, or leave out" in done.err
+    done = call(*base, "--drop-missing")
+    assert "119 rows, 10 features" in " ".join(done.out.split())
+    assert "filled 13 missing values" in done.err
+
+
+REFUSED = {
+    ("--window", "11"): "--window 11 goes with --derivative; --derivative 0 smooths.",
+    ("--polyorder", "1"): "--polyorder 1 goes with --derivative; --derivative 0 smooths.",
+    ("--derivative", "1", "--window", "4"): "--window 4 must be an odd number, 11 for example.",
+    ("--derivative", "1", "--polyorder", "11"): "--polyorder 11 must lie from 0 to below the wind",
+    ("--derivative", "3"): "--derivative 3 must lie from 0 to the --polyorder, which is 2.",
+    ("--derivative", "1", "--window", "15"): "--window 15: the file has 10 features; a window cann",
+}
+
+
+@pytest.mark.parametrize("options", REFUSED, ids=" ".join)
+def test_refused(options, call):
+    X, y = diabetes()
+    write_csv(Path("d.csv"), X, {"y": y.tolist()}, names=NAMES)
+    done = call("fit", "d.csv", "-t", "y", *options, "-o", "m.stretchy")
+    assert done.code != 0
+    assert REFUSED[options] in done.err
+    assert not Path("m.stretchy").exists()
+
+
+def test_nothing_to_fill_with(call):
+    X, y = gaps()
+    X[:, 4] = np.nan
+    write_csv(Path("gaps.csv"), X, {"y": y.tolist()}, names=NAMES)
+    done = call("fit", "gaps.csv", "-t", "y", "--impute", "mean", "-o", "m.stretchy")
+    assert (
+        "column 's1' has no value at all to fill it with: leave it out with --drop s1." in done.err
+    )

@@ -1,0 +1,89 @@
+"""Graphs of pipelines say what the pipelines say."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PowerTransformer, QuantileTransformer
+
+import skstretch
+from skstretch import SpectralFilter
+from tests.export.test_onnx import run
+from tests.io.test_pipelines import FRAME, GAPS, NEW_GAPS, STEPS, X, Y, pipe
+
+TEXT = ("mixed", "mixed, holes", "selector", "sparse")
+QUANTILES = ("quantile", "normal")
+NUMBERS = [name for name in STEPS if name not in (*TEXT, *QUANTILES)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_equal(name):
+    model, new = pipe(name)
+    expected = model.predict(new)
+    got = run(skstretch.to_onnx(model), np.asarray(new, dtype=np.float64))["prediction"]
+    # where a model is fitted on float32, `predict` rounds to it
+    tolerance = 1e-9 if model[-1].coef_.dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"detrend": 2},
+        {"snv": True, "detrend": 0},
+        {"derivative": 0, "window": 1, "polyorder": 0},
+        {"derivative": 1, "window": 29, "polyorder": 3},
+        {"snv": True, "derivative": 2, "window": 11, "polyorder": 4, "keep": np.arange(30) % 4 > 0},
+    ],
+    ids=str,
+)
+def test_spectra(parameters):
+    rng = np.random.default_rng(0)
+    spectra = rng.standard_normal((40, 30)).cumsum(axis=1) + 5
+    new = np.vstack([spectra[::2] * 1.1, np.ones((1, 30))])  # a flat row too
+    model = make_pipeline(SpectralFilter(**parameters), skstretch.StretchyRegressor())
+    expected = model.fit(spectra, Y).predict(new)
+    got = run(skstretch.to_onnx(model), new)["prediction"]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9 * abs(expected).max())
+
+
+@pytest.mark.parametrize("lam", [0.0, 1e-9, 1.0, 2.0, 2.0 - 1e-9, -0.7])
+def test_powers_over_the_whole_range(lam):
+    model, new = pipe("power")
+    model[0].lambdas_ = np.full(7, lam)
+    expected = model.predict(new)
+    got = run(skstretch.to_onnx(model), new)["prediction"]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9 * abs(expected).max())
+
+
+def test_classes(tmp_path):
+    steps, _, _ = STEPS["several"]
+    model = make_pipeline(*steps, skstretch.StretchyClassifier())
+    model.fit(GAPS, np.where(Y > 0, "a", "b"))
+    skstretch.save(model, tmp_path / "m.stretchy")
+    for one in (model, skstretch.load(tmp_path / "m.stretchy")):
+        out = run(skstretch.to_onnx(one), NEW_GAPS)
+        assert out["label"].tolist() == model.predict(NEW_GAPS).tolist()
+        np.testing.assert_allclose(
+            out["probabilities"], model.predict_proba(NEW_GAPS), rtol=0, atol=1e-9
+        )
+
+
+def test_float32():
+    model, new = pipe("power")
+    got = run(skstretch.to_onnx(model, "float32"), new.astype(np.float32))["prediction"]
+    expected = model.predict(new)
+    np.testing.assert_allclose(got, expected, atol=1e-4 * abs(expected).max())
+
+
+def test_refused():
+    text, _ = pipe("mixed")
+    with pytest.raises(TypeError, match=r"of text.* whose input X holds numbers"):
+        skstretch.to_onnx(text)
+    for step in (QuantileTransformer(n_quantiles=5), PCA(2)):
+        model = make_pipeline(PowerTransformer(), step, skstretch.StretchyRegressor()).fit(X, Y)
+        with pytest.raises(TypeError, match=f"a {type(step).__name__} has no counterpart in an ON"):
+            skstretch.to_onnx(model)
+    words = make_pipeline(OneHotEncoder(), skstretch.StretchyRegressor()).fit(FRAME[["g"]], Y)
+    with pytest.raises(TypeError, match=r"a OneHotEncoder of text \('high'\)"):
+        skstretch.to_onnx(words)
