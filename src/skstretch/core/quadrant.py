@@ -60,6 +60,20 @@ class Quadrant:
         """The transform of some columns."""
         return replace(self, moments=self.moments.take(columns), b=self.b[columns])
 
+    def scaled(self, log_scale: Array) -> "Quadrant":
+        """The transform whose feature j is ``exp(log_scale_j)`` times as large."""
+        if self.kind == "identity":
+            raise ValueError(
+                'quadrant="identity" takes columns as they are, and penalty factors other than 0, '
+                "inf and one common value would scale them: multiply the columns yourself, or use "
+                'quadrant="exp".'
+            )
+        if self.kind == "exp":
+            return replace(self, b=self.b + log_scale)
+        times, m = np.exp(log_scale), self.moments
+        moments = replace(m, scale=m.scale / times, low=m.low * times, high=m.high * times)
+        return replace(self, moments=moments)
+
     def features(
         self, X: npt.NDArray[np.generic], columns: Columns, bounded: bool
     ) -> ExpFeatures | PlainFeatures:
