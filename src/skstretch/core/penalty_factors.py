@@ -125,10 +125,10 @@ def check_free(U: Array, weights: Array, names: Sequence[str]) -> None:
     size, turn = _spread(U, weights, _sizes(U, weights))
     if size.size and size[-1] <= COLLINEAR * size[0]:
         parts = np.flatnonzero(np.abs(turn[-1]) > 1e-6)
-        listed = ", ".join(names[j] for j in parts[:5]) + (", ..." if parts.size > 5 else "")
+        listed = ", ".join(f"column {names[j]}" for j in parts[:5])
         raise ValueError(
-            f"columns {listed} have penalty_factor 0 and determine each other (or the intercept): "
-            "leave one of them out with np.inf, or give it a positive factor."
+            f"penalty_factor is 0 for {listed}{', ...' if parts.size > 5 else ''}, which determine "
+            "each other: leave one of them out with np.inf, or give it a positive factor."
         )
 
 
@@ -162,8 +162,8 @@ def check_left_out(U: Array, weights: Array, held: Sequence[Index] | None) -> No
         worst = int(np.argmax(leverage))
         if leverage[worst] >= 1.0 - COLLINEAR:
             raise ValueError(
-                f"sample {worst} alone determines a column of penalty_factor 0, so that it cannot "
-                f"be left out. {advice}"
+                f"row {worst} (of those with a positive weight) alone determines a column of "
+                f"penalty_factor 0, so that it cannot be left out. {advice}"
             )
         return
     sizes = _sizes(U, weights)

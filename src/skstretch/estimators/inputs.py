@@ -24,6 +24,7 @@ from skstretch.core.quadrant import (
     check_range,
     checked_offsets,
     checked_quadrant,
+    column_name,
     common_unit,
 )
 from skstretch.core.stretch import Intercept
@@ -194,9 +195,9 @@ class Prepared:
         ready = self.ready.get(a) if self.ready else None
         design = as_design(self.X, quadrant, rows=self.rows, columns=columns, ready=ready)
         if self.factors is not None:
-            names = np.arange(self.X.shape[1]) if self.names is None else self.names
             design = factored(design, self.factors[columns])
-            check_factored(design, self.weights, [str(name) for name in names[columns]])
+            names = [column_name(self.names, column) for column in columns]
+            check_factored(design, self.weights, names)
         return View(design, quadrant, columns)
 
     def state(
