@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 import skstretch
-from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, write_csv
 
 SMALL = ("--k", "1.5", "--c", "10", "--a", "-0.2", "--rule", "best", "-o", "m.stretchy")
 
 
-def test_columns_by_name(folder):
+def test_columns_by_name(call, folder):
     factors = (
         "--penalty-factor",
         "age=0",
@@ -19,18 +18,18 @@ def test_columns_by_name(folder):
         "--penalty-factor",
         "s6=inf",
     )
-    done = run("fit", "diabetes.csv", "-t", "progression", *SMALL, *factors, cwd=folder)
+    done = call("fit", "diabetes.csv", "-t", "progression", *SMALL, *factors)
     assert done.code == 0, done.err
     X, y = diabetes()
     p = np.ones(10)
     p[[NAMES.index("age"), NAMES.index("sex")]], p[NAMES.index("s6")] = 0.0, np.inf
     model = skstretch.StretchyRegressorCV([-0.2], [1.5], [10.0], rule="best", penalty_factor=p)
-    loaded = skstretch.load(folder / "m.stretchy")
+    loaded = skstretch.load(call, folder / "m.stretchy")
     np.testing.assert_array_equal(loaded.coef_, model.fit(X, y).coef_)
     np.testing.assert_array_equal(loaded.penalty_factor, p)
-    done = run("inspect", "m.stretchy", cwd=folder)
+    done = call("inspect", "m.stretchy")
     assert done.code == 0, done.err
-    done = run("predict", "m.stretchy", "diabetes.csv", "-o", "p.csv", cwd=folder)
+    done = call("predict", "m.stretchy", "diabetes.csv", "-o", "p.csv")
     assert done.code == 0, done.err
 
 
@@ -46,19 +45,19 @@ def test_columns_by_name(folder):
         (["age=1e-40"], "--penalty-factor[0]=1e-40 is"),
     ],
 )
-def test_mistakes(folder, words, said):
+def test_mistakes(call, folder, words, said):
     options = [part for word in words for part in ("--penalty-factor", word)]
-    done = run("fit", "diabetes.csv", "-t", "progression", *SMALL, *options, cwd=folder)
+    done = call("fit", "diabetes.csv", "-t", "progression", *SMALL, *options)
     assert done.code == 2
     assert said in " ".join(done.err.split())
 
 
-def test_twins_are_named(folder):
+def test_twins_are_named(call, folder):
     X, y = diabetes()
     names = [*NAMES, "twin"]
-    write_csv(folder / "twins.csv", np.column_stack([X, X[:, 2]]), {"y": y}, names=names)
+    write_csv(call, folder / "twins.csv", np.column_stack([X, X[:, 2]]), {"y": y}, names=names)
     options = ("--penalty-factor", "bmi=0", "--penalty-factor", "twin=0")
-    done = run("fit", "twins.csv", "-t", "y", *SMALL, *options, cwd=folder)
+    done = call("fit", "twins.csv", "-t", "y", *SMALL, *options)
     assert done.code == 2
     words = " ".join(done.err.split())
     assert "--penalty-factor is 0 for column 'bmi', column 'twin', which determine" in words

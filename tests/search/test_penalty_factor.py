@@ -239,13 +239,13 @@ def test_samples_that_cannot_be_left_out():
     X, y, p = problem("wide")
     X[:, 1] = 0.0
     X[7, 1] = 1.0
-    with pytest.raises(ValueError, match="row 7 .* alone determines"):
+    with pytest.raises(ValueError, match=r"row 7 .* alone determines"):
         one_cell(-0.2, 1.5, p).fit(X, y)
     model = StretchyRegressor(penalty_factor=p).fit(X, y)
-    with pytest.raises(ValueError, match="row 7 .* alone determines"):
+    with pytest.raises(ValueError, match=r"row 7 .* alone determines"):
         model.predict_interval(X)
     with pytest.raises(ValueError, match="samples of fold 1 columns of penalty_factor 0"):
         one_cell(0.0, 1.3, p, cv=KFold(4)).fit(X, y)
     labels = np.arange(24) % 2
-    with pytest.raises(ValueError, match="row 7 .* alone"):
+    with pytest.raises(ValueError, match=r"row 7 .* alone"):
         StretchyClassifierCV([0.0], [1.3], penalty_factor=p).fit(X, labels)

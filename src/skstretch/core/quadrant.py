@@ -205,7 +205,8 @@ def check_range(quadrant: Quadrant, names: Any, first: int = 0) -> None:
     if quadrant.kind == "identity" and smallest.min(initial=0.0) < 0:
         column = int(np.argmin(smallest))
         raise ValueError(
-            f"column {column_name(names, first + column)} has a negative value ({smallest[column]:g}), "
+            f"column {column_name(names, first + column)} has a negative value "
+            f"({smallest[column]:g}), "
             'and quadrant="identity" needs non-negative data. Use quadrant="exp", or shift the '
             "column."
         )
@@ -213,8 +214,8 @@ def check_range(quadrant: Quadrant, names: Any, first: int = 0) -> None:
     if overflowing is not None:
         column, peak = overflowing
         raise ValueError(
-            f"exp(a z + b) reaches exp({peak:.0f}) in column {column_name(names, first + column)} at "
-            f"a={quadrant.a:g}, beyond the range of float64. Use a smaller |a|, or look at the "
+            f"exp(a z + b) reaches exp({peak:.0f}) in column {column_name(names, first + column)} "
+            f"at a={quadrant.a:g}, beyond the range of float64. Use a smaller |a|, or look at the "
             "outlying values of that column."
         )
 
