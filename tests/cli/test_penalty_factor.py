@@ -24,7 +24,7 @@ def test_columns_by_name(call, folder):
     p = np.ones(10)
     p[[NAMES.index("age"), NAMES.index("sex")]], p[NAMES.index("s6")] = 0.0, np.inf
     model = skstretch.StretchyRegressorCV([-0.2], [1.5], [10.0], rule="best", penalty_factor=p)
-    loaded = skstretch.load(call, folder / "m.stretchy")
+    loaded = skstretch.load(folder / "m.stretchy")
     np.testing.assert_array_equal(loaded.coef_, model.fit(X, y).coef_)
     np.testing.assert_array_equal(loaded.penalty_factor, p)
     done = call("inspect", "m.stretchy")
@@ -55,7 +55,7 @@ def test_mistakes(call, folder, words, said):
 def test_twins_are_named(call, folder):
     X, y = diabetes()
     names = [*NAMES, "twin"]
-    write_csv(call, folder / "twins.csv", np.column_stack([X, X[:, 2]]), {"y": y}, names=names)
+    write_csv(folder / "twins.csv", np.column_stack([X, X[:, 2]]), {"y": y}, names=names)
     options = ("--penalty-factor", "bmi=0", "--penalty-factor", "twin=0")
     done = call("fit", "twins.csv", "-t", "y", *SMALL, *options)
     assert done.code == 2

@@ -147,6 +147,64 @@ def test_useful_on_confounded_data():
     assert free.best_score_ > -1.5
 
 
+@pytest.mark.parametrize(("a", "k"), CELLS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_influence_and_contributions(shape, a, k):
+    """What changes at new points without each sample, by literal refits; shares add up."""
+    X, y, p = problem(shape)
+    model = one_cell(a, k, p).fit(X, y)
+    new, P, everything = X[:3] + 0.1, features(X, a), np.arange(len(y))
+    Z = (new - X.mean(axis=0)) / X.std(axis=0)
+    at_new = Z if a == 0 else np.exp(a * Z)
+    changes = np.empty((3, len(y)))
+    for i in everything:
+        coef, constant = fitted(*(v[np.delete(everything, i)] for v in (P, y)), a, k, 2.0, p)
+        changes[:, i] = model.predict(new) - at_new @ coef - constant
+    found = model.influence(new)
+    assert np.abs(found.changes - changes).max() <= 1e-8 * np.abs(y).max()
+    left = np.delete(everything, 0)
+    pairs = [(np.delete(left, j), left[[j]]) for j in range(len(left))]
+    if found.exact:
+        score = -np.mean(out_of_fold(P, y, a, k, 2.0, p, pairs) ** 2)
+        assert found.score_without[0] == pytest.approx(score, rel=1e-7)
+    total = model.contributions(new).sum(axis=1) + model.contributions_base_
+    assert_close(total, model.predict(new), 1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_search_keeps_for_reports(shape):
+    """Slopes of any cell, and bounds of folds by leave-one-out models of the other samples."""
+    X, y, p = problem(shape)
+    grid = StretchyRegressorCV([-0.2, 0.0], [1.3, 2.0], [0.5, 2.0], (1.0,), penalty_factor=p)
+    model = grid.fit(X, y)
+    kept, table = model._outcomes, model.cv_results_
+    for row, slope in kept.slopes(range(len(table["loo"])), X.shape[1]):
+        a, k, c = (table[f"param_{name}"][row] for name in ("a", "k", "c"))
+        one = StretchyRegressor(k=k, c=c, a=a, penalty_factor=p).fit(X, y)
+        assert_close(slope[0], one.slope_, 1e-7)
+        if c == 2.0:
+            held = np.arange(5)
+            bounds = kept.held_out_bounds(row, [held], [0.8])[:, 0, held, 0]
+            assert_close(bounds, literal_bounds(features(X, a), y, a, k, c, p, held), 1e-7)
+
+
+def literal_bounds(P, y, a, k, c, p, held):
+    """Jackknife+ of coverage 0.8 at some rows, by refits of the others without one each."""
+    rest = np.setdiff1d(np.arange(len(y)), held)
+    sides = []
+    for train, test in leave_one_out(rest.size):
+        coef, constant = fitted(P[rest[train]], y[rest[train]], a, k, c, p)
+        size, at = (
+            np.abs(y[rest[test]] - P[rest[test]] @ coef - constant),
+            P[held] @ coef + constant,
+        )
+        sides.append([at - size, at + size])
+    below, above = np.sort(np.array(sides), axis=0).transpose(1, 0, 2)
+    n = rest.size
+    low, high = int(np.floor(round(0.2 * (n + 1), 9))), int(np.ceil(round(0.8 * (n + 1), 9)))
+    return np.array([below[low - 1], above[high - 1]])
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nested_score_is_literal(shape):
     """One cell leaves nothing to choose: the nested score is its leave-one-out score; with two,

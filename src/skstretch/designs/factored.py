@@ -119,6 +119,9 @@ class FactoredDesign(Design):
     def dot(self, coef: Array) -> Array:
         return self.inner.dot(coef)
 
+    def weighted_sum(self, weights: Array) -> Array:
+        return self.inner.weighted_sum(weights)
+
     def row_peaks(self, exponent: float) -> Array | None:
         return self.at(exponent).row_peaks(exponent) if self.penalised.size else None
 
