@@ -61,3 +61,17 @@ def test_twins_are_named(call, folder):
     assert done.code == 2
     words = " ".join(done.err.split())
     assert "--penalty-factor is 0 for column 'bmi', column 'twin', which determine" in words
+
+
+def test_beside_other_steps(call, folder):
+    """Filled columns keep their factors; spectra have no column that stands for itself."""
+    X, y = diabetes()
+    X[3, 4] = np.nan
+    write_csv(folder / "gaps.csv", X, {"y": y.tolist()}, names=NAMES)
+    options = ("-t", "y", *SMALL, "--penalty-factor", "age=0")
+    done = call("fit", "gaps.csv", *options, "--impute", "mean")
+    assert done.code == 0, done.err
+    np.testing.assert_array_equal(skstretch.load("m.stretchy")[-1].penalty_factor, [0, *[1] * 9])
+    done = call("fit", "gaps.csv", *options, "--impute", "mean", "--snv")
+    assert done.code == 2
+    assert "--penalty-factor with --snv" in done.err
