@@ -112,8 +112,8 @@ def penalty_factors(named: Mapping[str, float], problem: Problem) -> Any:
         return None
     if problem.recipe.filters:
         raise DataError(
-            "--penalty-factor with --snv, --detrend or --derivative: these take all columns for one "
-            "spectrum, in which no column stands for itself."
+            "--penalty-factor with --snv, --detrend or --derivative: these take all columns for "
+            "one spectrum, in which no column stands for itself."
         )
     n_features = problem.X.shape[1]
     # columns without names go by their numbers from 1
