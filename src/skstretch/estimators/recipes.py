@@ -20,7 +20,7 @@ def spectral_recipes(n_features: int) -> dict[str, Any]:
     """What is usually tried on spectra, as far as its windows fit into the columns."""
     first = {"derivative": 1, "window": 11}
     second = {"derivative": 2, "window": 15}
-    listed = {
+    listed: dict[str, dict[str, Any]] = {
         "as measured": {},
         "snv": {"snv": True},
         "snv, detrended": {"snv": True, "detrend": 2},
