@@ -31,7 +31,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: honest help demo tour reproduce test test-slow test-lowest test-clients check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
+.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
 .PHONY: exact approximation compression sparse-truth
 .DELETE_ON_ERROR:
 
@@ -111,6 +111,9 @@ exact: approximation compression sparse-truth ## measure the exact minimiser, re
 
 approximation: $(VENV)/.dev ## approximate beside exact leave one out, a table of docs/exact.md
 	$(PY) -m benchmarks.approximation
+
+recipes: $(VENV)/.dev ## recipes for spectra chosen by the search, beside PLS (docs/guide/preprocessing.md)
+	$(PY) -m benchmarks.recipes
 
 honest: $(VENV)/.dev ## plain and nested scores on noise, and the cost of the default search (docs/mixing.md)
 	$(PY) -m benchmarks.honest

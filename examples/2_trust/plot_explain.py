@@ -42,7 +42,7 @@ print("the turned labels are on places", sorted(places), "of", len(y))
 
 worst = int(found.frame.index[0])
 display = ContributionsDisplay.from_estimator(model, X, sample=worst, top=8)
-display.ax_.set_title(f"sample {worst}, labelled {y[worst]}: {display.ax_.get_title()}")
+print(f"sample {worst} is labelled {y[worst]}, and its score is {display.prediction:.2f}")
 plt.show()
 
 # %%

@@ -130,6 +130,12 @@ def test_the_base_of_a_free_intercept_is_the_mean_target():
     assert_close(model.contributions_base_, w @ y / w.sum(), 1e-12)
 
 
+def test_the_mean_score_of_balanced_classes_is_zero():
+    X, y = problem("wide")
+    model = StretchyClassifier(1.5, 2.0, class_weight="balanced", threshold="zero").fit(X, y > 5.3)
+    assert model.contributions_base_ == 0.0
+
+
 @models
 def test_a_background_takes_the_place_of_the_training_data(name):
     X, y = problem("wide")

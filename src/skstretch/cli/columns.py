@@ -48,10 +48,10 @@ class TrainingColumns:
                 if role == "target" and Path(name).is_file():
                     del aside[role]
                     continue
-                raise DataError(_unknown(f"--{role}", name, names, extras))
+                raise DataError(unknown(f"--{role}", name, names, extras))
         for name in self.drop:
             if name not in names:
-                raise DataError(_unknown("--drop", name, names) + _apart(name, names))
+                raise DataError(unknown("--drop", name, names) + _apart(name, names))
         taken = {*aside.values(), *self.drop}
         if aside.get("target") in self.drop:
             raise DataError(f"--drop names the target {aside['target']!r}.")
@@ -80,7 +80,8 @@ def _others(names: Sequence[str], taken: set[str]) -> Sequence[int]:
     return [i for i, name in enumerate(names) if name not in taken]
 
 
-def _unknown(option: str, name: str, names: Sequence[str], extras: Sequence[str] = ()) -> str:
+def unknown(option: str, name: str, names: Sequence[str], extras: Sequence[str] = ()) -> str:
+    """That there is no such column, and which it may be."""
     known = [*extras, *names[:MANY]]
     near = nearest(name, known)
     message = f"{option}: there is no column {name!r}"
@@ -136,7 +137,7 @@ class KnownColumns:
         for option, listed in ((self.option, ids), ("--drop", self.drop)):
             for name in listed:
                 if not known(name):
-                    raise DataError(_unknown(option, name, names, extras))
+                    raise DataError(unknown(option, name, names, extras))
         aside = {f"id {name}": name for name in ids}
         numbered = all(name == str(number) for number, name in enumerate(names, 1))
         if self.model_names is None or (numbered and not self._knows(names)):

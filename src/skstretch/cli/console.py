@@ -38,6 +38,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\banother cv\b", "another --cv"),
     (r"\bnp\.inf\b", "inf"),
     (r"\bsample_weight\b", "--weights"),
+    (r"\bpenalty_factor\b", "--penalty-factor"),
     (r"\bno column of X varies\b", "every feature has one value in all rows"),
 )
 

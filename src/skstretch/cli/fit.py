@@ -1,6 +1,7 @@
 """``skstretch fit``: learn from a data file, write a model file."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,6 +89,7 @@ def fit(
     groups: options.Groups = None,
     drop: options.Drop = None,
     drop_missing: options.DropMissing = False,
+    penalty_factor: options.PenaltyFactor = None,
     intervals: Annotated[
         bool,
         typer.Option(
@@ -105,12 +107,13 @@ def fit(
     """Learn from DATA, choose or mix a, k, c and density by exact cross-validation, and save it."""
     import skstretch
     from skstretch.cli import summary
-    from skstretch.cli.learning import Plan, cross_validated, searched
+    from skstretch.cli.learning import Plan, cross_validated, named_factors, searched
     from skstretch.cli.problem import Request, read_problem
     from skstretch.estimators.steps import named_model, steps_in_words
 
     talk = Talk(quiet)
     plan = Plan.read(cv, k, c, a, density, keep, rule)
+    plan = replace(plan, factors=named_factors(penalty_factor))
     check_writable(output, "-o", data, target)
     check_json(json, output)
     if report is not None:

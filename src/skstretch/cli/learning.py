@@ -2,13 +2,14 @@
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from skstretch.cli.columns import unknown
 from skstretch.cli.console import Talk, counted, in_options
 from skstretch.cli.problem import Problem
 from skstretch.core.crossfit import paired_error
@@ -83,6 +84,49 @@ def densities(shares: str | None, counts: str | None) -> Any:
             raise DataError(f"--keep {count:g} must be a whole number from 1.")
         found.append(int(count))
     return tuple(found) or "auto"
+
+
+def named_factors(words: Sequence[str] | None) -> dict[str, float]:
+    """Penalty factors by the names of their columns, from ``NAME=NUMBER``."""
+    found: dict[str, float] = {}
+    for word in words or ():
+        name, equals, number = word.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not equals or not value >= 0:
+            raise DataError(
+                f"--penalty-factor {word!r} is not a column and a number from 0, such as age=0."
+            )
+        if found.setdefault(name, value) != value:
+            raise DataError(
+                f"--penalty-factor names {name!r} twice, with {found[name]:g} and {value:g}."
+            )
+    return found
+
+
+def penalty_factors(named: Mapping[str, float], problem: Problem) -> Any:
+    """One factor for every feature, None where none was named."""
+    if not named:
+        return None
+    if problem.recipe.filters:
+        raise DataError(
+            "--penalty-factor with --snv, --detrend or --derivative: these take all columns for "
+            "one spectrum, in which no column stands for itself."
+        )
+    n_features = problem.X.shape[1]
+    # columns without names go by their numbers from 1
+    names = problem.names or [str(number) for number in range(1, n_features + 1)]
+    place = {name: column for column, name in enumerate(names)}
+    factors = np.ones(n_features)
+    for name, value in named.items():
+        if name == problem.target:
+            raise DataError(f"--penalty-factor names the target {name!r}.")
+        if name not in place:
+            raise DataError(unknown("--penalty-factor", name, names))
+        factors[place[name]] = value
+    return factors
 
 
 def asked_to_select(grid: Any, n_features: int) -> bool:
@@ -188,6 +232,7 @@ class Plan:
     cv: str | None = None
     grid: Any = None
     rule: str = "mix"
+    factors: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -241,7 +286,11 @@ def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
     plan.check(problem, talk)
     kind = StretchyClassifierCV if problem.classifies else StretchyRegressorCV
     own = kind(
-        **plan.grid, cv=plan.folds(problem), rule=plan.rule, verbose=int(talk.shows_progress)
+        **plan.grid,
+        penalty_factor=penalty_factors(plan.factors, problem),
+        cv=plan.folds(problem),
+        rule=plan.rule,
+        verbose=int(talk.shows_progress),
     )
     steps = problem.recipe.steps()
     model = make_pipeline(*steps, own) if steps else own

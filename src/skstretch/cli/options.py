@@ -106,6 +106,15 @@ Drop = Annotated[
     ),
 ]
 
+PenaltyFactor = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COL=NUMBER",
+        help="Penalise a feature so many times as much as the others: 0 never (age, sex, batch), "
+        "inf leaves it out; may be repeated.",
+    ),
+]
+
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out the rows that have a missing value.")
 ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skstretch.core.bridge import REPORTED, Point, Problem, Tolerance, newton, start
-from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish
+from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, reached
 from skstretch.core.bridge_walks import DenseWalks, Trial, phi
 from skstretch.core.types import Array, Index, Mask
 
@@ -43,7 +43,9 @@ def columns(s: Space, point: Point, S: Index) -> Array:
         return point.B[:, S] + (0.0 if s.null is None else s.null @ s.null[S].T)
     out = s.Q @ (point.B @ s.Q[S].T - s.Q[S].T)
     out[S, np.arange(len(S))] += 1.0
-    if s.intercept == "free":
+    if s.U is not None:
+        out -= s.N @ s.N[S].T
+    elif s.intercept == "free":
         out -= np.outer(s.u, s.u[S] / (s.u @ s.u))
     return np.asarray(out)
 
@@ -291,7 +293,8 @@ def together(
 @dataclass(frozen=True)
 class Rows:
     """A tall space with the intercept's direction in its basis: diag(u) Z = Q R, Q (M×T'), and
-    the sums b = Qᵀ(u∘y), w (M), wZ (D) from which every fold follows."""
+    the sums b = Qᵀ(u∘y), w (M), wZ (D) from which every fold follows. With columns U that are never
+    penalised, wZ is Nᵀ diag(u) Z for the basis N that stands last in Q."""
 
     space: Space
     y: Array
@@ -305,7 +308,7 @@ class Rows:
 
         The inner products of those rows are I − Q_SᵀQ_S = L Lᵀ, so LᵀR and L⁺(b − Q_Sᵀ(u∘y)_S) are
         their design and target; directions that only S reached (leverage 1) are gone. A free
-        intercept takes out the coordinates of u, Lᵀ's last column.
+        intercept takes out the coordinates of u (and U), Lᵀ's last columns.
         """
         s, y, Q, Z = self.space, self.y, self.Q[S], self.space.tall[1][S]
         free, w = s.intercept == "free", s.u**2
@@ -313,6 +316,8 @@ class Rows:
         root, V = np.sqrt(size[size > 1e-12]), V[:, size > 1e-12]
         L, target = V * root, V.T @ (self.b - Q.T @ (s.u[S] * y[S])) / root
         N = L[-1:].T / np.linalg.norm(L[-1]) if free else np.empty((len(root), 0))
+        if s.U is not None:
+            N = reached(L[-s.N.shape[1] :].T)
         bare = Problem(p.k, p.c, target, np.ones(len(root)), N, whole=True)
         bare = replace(bare, target=bare.project(target))
         walks = DenseWalks(bare.project(L.T @ self.R))
@@ -320,10 +325,24 @@ class Rows:
         alpha, m = walks.coef(Trial(p.k, p.lam, found.e), found.v), 0.0
         if s.intercept == "column":
             alpha, m = alpha[:-1], alpha[-1]
+        elif s.U is not None:
+            return self._beside_free(S, alpha), (L @ found.e)[: s.tall[0].shape[1]]
         elif free:
             left = w @ y - w[S] @ y[S] - (self.wZ - w[S] @ Z) @ alpha
             m = left / (w.sum() - w[S].sum())
         return np.asarray(y[S] - Z @ alpha - m), (L @ found.e)[: s.tall[0].shape[1]]
+
+    def _beside_free(self, S: Index, alpha: Array) -> Array:
+        """y − ŷ on S where what is not penalised is more than an intercept.
+
+        With n the rows of N in S, its coordinates g solve (I − nᵀn) g = Nᵀ(u∘(y − Zα)) − nᵀ(...)_S.
+        """
+        s, Z = self.space, self.space.tall[1][S]
+        n, u = s.N[S], s.u[S]
+        rest = self.y[S] - Z @ alpha
+        right = self.b[-n.shape[1] :] - self.wZ @ alpha - n.T @ (u * rest)
+        g = np.linalg.lstsq(np.eye(n.shape[1]) - n.T @ n, right, rcond=None)[0]
+        return np.asarray(rest - (n @ g) / u)
 
 
 def augmented(s: Space, y: Array) -> Rows:
@@ -333,5 +352,6 @@ def augmented(s: Space, y: Array) -> Rows:
     if s.intercept == "free":
         # diag(u) Z = Q R + u z̄ᵀ, and z̄ goes with the intercept: the row of zeros stands for it.
         Q = s.beside_root()
-        R = np.vstack([R, np.zeros(R.shape[1])])
-    return Rows(s, y, Q, R, Q.T @ (s.u * y), s.u**2 @ Z)
+        R = np.vstack([R, np.zeros((Q.shape[1] - R.shape[0], R.shape[1]))])
+    wZ = s.u**2 @ Z if s.U is None else (s.N * s.u[:, None]).T @ Z
+    return Rows(s, y, Q, R, Q.T @ (s.u * y), wZ)

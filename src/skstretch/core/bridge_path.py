@@ -8,7 +8,8 @@ its digits to the part of e that no feature explains.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -46,7 +47,8 @@ STEP = 0.1
 class Space:
     """Where the dual lives. Wide: on the samples, outside `null` (M×p, orthonormal, found by
     `split`, without the intercept's direction). Tall: diag(u) Z, centred, is Q R with Q (M×T), and
-    walks go over R (T×D'); Z (M×D) is kept for predictions. u (M): root weights."""
+    walks go over R (T×D'); Z (M×D) is kept for predictions. u (M): root weights. U (M×q): columns
+    that are never penalised, beside a free intercept; Z is then without its part in [1, U]."""
 
     walks: Walks
     u: Array
@@ -54,15 +56,38 @@ class Space:
     null: Array | None = None
     Q: Array | None = None
     Z: Array | None = None
+    U: Array | None = None
+
+    @property
+    def n_free(self) -> int:
+        """The number of coefficients that are not penalised: the free intercept and those of U."""
+        return int(self.intercept == "free") + (0 if self.U is None else self.U.shape[1])
+
+    @cached_property
+    def N(self) -> Array:
+        """An orthonormal basis of what is not penalised, diag(u) [1, U] (M×(q+1))."""
+        if self.U is None:
+            return (self.u / np.linalg.norm(self.u))[:, None]
+        return reached(self.u[:, None] * np.column_stack([np.ones_like(self.u), self.U]))
+
+    def free_part(self, x: Array) -> tuple[Array, Array]:
+        """m and γ (q) of least Σ w (x − m − Uγ)² for x (M), or one each for its columns."""
+        if self.U is None:
+            return (self.u**2) @ x / (self.u @ self.u), np.zeros((0, *x.shape[1:]))
+        F = self.u[:, None] * np.column_stack([np.ones_like(self.u), self.U])
+        found: Array = np.asarray(np.linalg.lstsq(F, (self.u * x.T).T, rcond=None)[0], dtype=float)
+        return found[0], found[1:]
 
     def beside_root(self) -> Array:
-        """Q and beside it u/‖u‖, the direction of a free intercept (M×(T+1))."""
-        return np.column_stack([self.tall[0], self.u / np.linalg.norm(self.u)])
+        """Q and beside it u/‖u‖, the direction of a free intercept, and U's (M×(T+1+q))."""
+        return np.column_stack([self.tall[0], self.N])
 
     def centre(self, x: Array) -> Array:
-        """x − u uᵀx/uᵀu for a free intercept, else x (M or M×q)."""
+        """x − u uᵀx/uᵀu for a free intercept, else x (M or M×q); without its part in U, too."""
         if self.intercept != "free":
             return x
+        if self.U is not None:
+            return np.asarray(x - self.N @ (self.N.T @ x))
         return x - np.multiply.outer(self.u, self.u @ x / (self.u @ self.u))
 
     @property
@@ -80,7 +105,7 @@ class Space:
             return Problem(k, c, self.Q.T @ target, np.ones(T), np.empty((T, 0)), whole=True)
         parts = [] if self.null is None else [self.null]
         if self.intercept == "free":
-            parts.append((self.u / np.linalg.norm(self.u))[:, None])
+            parts.append(self.N)
         N = np.hstack(parts) if parts else np.empty((len(y), 0))
         bare = Problem(k, c, target, self.u, N, self.intercept == "column", self.null is not None)
         return replace(bare, target=bare.project(target))
@@ -96,6 +121,8 @@ class Space:
         """The squared length of each sample's unit vector in what is not reached (M)."""
         if self.Q is not None:
             free = self.u**2 / (self.u @ self.u) if self.intercept == "free" else 0.0
+            if self.U is not None:
+                free = np.sum(self.N**2, axis=1)
             return np.asarray(1.0 - free - np.einsum("ij,ij->i", self.Q, self.Q))
         return np.zeros_like(self.u) if self.null is None else np.sum(self.null**2, axis=1)
 
@@ -118,7 +145,9 @@ class Space:
         inner = self.Q[some] @ (point.B - np.eye(len(point.B)))
         out = (self.Q @ inner.T).T  # Q may be rows that come when a product asks for them
         out[np.arange(some.size), some] += 1.0
-        if self.intercept == "free":
+        if self.U is not None:
+            out -= self.N[some] @ self.N.T
+        elif self.intercept == "free":
             out -= np.multiply.outer(self.u[some], self.u / (self.u @ self.u))
         return np.asarray(out)
 
@@ -127,9 +156,9 @@ class Space:
 
         Outside what features and intercept reach, B_c is the identity.
         """
-        M, free = len(self.u), self.intercept == "free"
+        M = len(self.u)
         if self.Q is not None:
-            rest = M - self.Q.shape[1] - free
+            rest = M - self.Q.shape[1] - self.n_free
         else:
             rest = 0 if self.null is None else self.null.shape[1]
         return float(np.sum(point.B**2) + rest + self.u @ self.u - M)
@@ -139,21 +168,33 @@ class Space:
         return float(len(self.u) - self.diagonal(point).sum())
 
 
-def space(Z: Array, u: Array, intercept: Intercept = "free") -> Space:
+def reached(A: Array) -> Array:
+    """An orthonormal basis of the columns of A (M×p), those below rounding left out."""
+    U, s, _ = np.linalg.svd(A, full_matrices=False)
+    return np.asarray(U[:, s > s.max(initial=0.0) * max(A.shape) * np.finfo(float).eps])
+
+
+def space(Z: Array, u: Array, intercept: Intercept = "free", U: Array | None = None) -> Space:
     """The space for a Z in memory (M×D): the samples if D ≥ M, else the directions of Z.
 
     Q R is the thin QR of diag(u) Z, centred for a free intercept, with the column u appended for
-    a column of ones; an SVD of R removes directions below rounding (duplicated columns).
+    a column of ones; an SVD of R removes directions below rounding (duplicated columns). U: columns
+    (M×q) that are never penalised.
     """
     if Z.shape[1] >= Z.shape[0]:
-        return Space(DenseWalks(Z), u, intercept)
+        return Space(DenseWalks(Z), u, intercept, U=U)
     A = u[:, None] * Z
-    if intercept == "free":
+    if U is not None:
+        bare = Space(DenseWalks(Z[:, :0]), u, intercept, U=U)
+        # twice, for what rounding leaves of a large part in U
+        A = bare.centre(bare.centre(A))
+    elif intercept == "free":
         A -= np.outer(u, u @ A / (u @ u))
     Q, R = np.linalg.qr(np.column_stack([A, u]) if intercept == "column" else A)
-    U, s, Vt = np.linalg.svd(R, full_matrices=False)
+    left, s, Vt = np.linalg.svd(R, full_matrices=False)
     keep = s > s.max(initial=0.0) * max(A.shape) * np.finfo(float).eps
-    return Space(DenseWalks(s[keep, None] * Vt[keep]), u, intercept, None, Q @ U[:, keep], Z)
+    walks = DenseWalks(s[keep, None] * Vt[keep])
+    return Space(walks, u, intercept, None, Q @ left[:, keep], Z, U)
 
 
 def split(s: Space) -> Space:
@@ -189,7 +230,9 @@ def split(s: Space) -> Space:
 @dataclass(frozen=True)
 class Fit:
     """The minimiser: alpha (D), intercept m, e (M) = u∘(y − Zα − m), residual y − Zα − m (M),
-    and what is known about it. `gap` is relative; `rcond` is that of the last Newton matrix."""
+    and what is known about it. `gap` is relative; `rcond` is that of the last Newton matrix.
+    `gamma` (q): the coefficients of what is never penalised, whose part U gamma m stands for here.
+    """
 
     k: float
     c: float
@@ -202,6 +245,7 @@ class Fit:
     rcond: float
     n_iter: int
     converged: bool
+    gamma: Array = field(default_factory=lambda: np.zeros(0))
 
 
 def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
@@ -214,14 +258,16 @@ def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
         else:
             alpha, m = alpha[:-1], float(alpha[-1])
     predicted = point.fitted if s.Q is None else s.tall[1] @ alpha + m
+    gamma = np.zeros(0)
     if s.intercept == "free":
-        m = float((u**2) @ (y - predicted) / (u @ u))
-        predicted = predicted + m
+        level, gamma = s.free_part(y - predicted)
+        m = float(level)
+        predicted = predicted + m + (0.0 if s.U is None else s.U @ gamma)
     e, on = s.residual(point, y), u > 0
     residual = np.where(on, e / np.where(on, u, 1.0), y - predicted)
     return Fit(
         p.k, p.c, alpha, m, e, residual, s.dof(point), point.gap, point.rcond, point.n_iter,
-        converged=point.gap <= tol.gap,
+        converged=point.gap <= tol.gap, gamma=gamma,
     )  # fmt: skip
 
 
@@ -317,7 +363,7 @@ def cell(s: Space, point: Point, y: Array, target: int, held_out: HeldOut | None
 
 def room(s: Space, point: Point) -> float:
     """The degrees of freedom at saturation, the intercept not counted."""
-    return float(min((s.u > 0).sum() - (s.intercept == "free"), len(point.e)))
+    return float(min((s.u > 0).sum() - s.n_free, len(point.e)))
 
 
 def first_c(point: Point) -> float:
@@ -340,7 +386,7 @@ def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
     If A grows by a factor g alone, d dof/d log g = tr(B − B²); g(c) follows from `stretch`.
     """
     total = room(s, points[0])
-    share = [(s.dof(q) - (s.intercept == "free")) / total for q in points]
+    share = [(s.dof(q) - s.n_free) / total for q in points]
     x = float(np.clip(np.mean(share), 1e-6, 1.0 - 1e-6))
     ends = np.clip([FIRST_DOF / total, MOST_DOF], 1e-6, 1.0 - 1e-6)
     step = np.diff(np.log(ends / (1.0 - ends)))[0] / max(1, n - 1)
@@ -390,5 +436,5 @@ def paths(
 
 def ended(s: Space, points: Sequence[Point], cells: Sequence[Cell], automatic: bool) -> bool:
     """Whether an automatic path has arrived: every target saturated or no longer usable."""
-    most = MOST_DOF * room(s, points[0]) + (s.intercept == "free")
+    most = MOST_DOF * room(s, points[0]) + s.n_free
     return automatic and all(x.dof > most or not x.usable for x in cells)

@@ -10,12 +10,15 @@ depends on two features at once, so that every order in which features become kn
 shares: they are the Shapley values of f for independent features.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
 from skstretch.core.features import Features
 from skstretch.core.types import Array
+
+# roundings of size eps that a sum of products leaves
+ROUNDINGS = 8.0
 
 
 def feature_shares(features: Features, means: Array, coef: Array) -> Array:
@@ -28,6 +31,11 @@ def feature_shares(features: Features, means: Array, coef: Array) -> Array:
     return out
 
 
-def base_values(level: Array, terms: Iterable[tuple[Array, Array]]) -> Array:
-    """``level + sum_j alpha_j p_j``, (t,), for pairs of means (D,) and coefficients (t, D)."""
-    return np.asarray(level + sum(coef @ means for means, coef in terms))
+def base_values(level: Array, terms: Sequence[tuple[Array, Array]]) -> Array:
+    """``level + sum_j alpha_j p_j``, (t,), for pairs of means (D,) and coefficients (t, D).
+
+    What rounding leaves of zero, as the mean score of balanced classes, is zero.
+    """
+    total = level + sum(coef @ means for means, coef in terms)
+    size = np.abs(level) + sum(np.abs(coef) @ np.abs(means) for means, coef in terms)
+    return np.where(np.abs(total) <= ROUNDINGS * np.finfo(np.float64).eps * size, 0.0, total)

@@ -50,7 +50,8 @@ class Fold:
 
 def loo_residuals(inverse: Inverse, solution: DualSolution) -> Array:
     """``beta_i / G_ii``: residuals of every sample by the model fitted without it, (M, t)."""
-    return np.asarray(solution.beta / inverse.diagonal()[:, None])
+    diagonal = inverse.diagonal()[:, None]
+    return np.asarray(solution.beta[: len(diagonal)] / diagonal)
 
 
 def changed_residuals(inverse: Inverse, solution: DualSolution, fold: Fold) -> tuple[Array, Array]:
@@ -94,7 +95,10 @@ def pair_residuals(rows: Array, columns: Array, diagonal: Array, e: Array, some:
 
 
 def without(inverse: Inverse, solution: DualSolution, fold: Fold) -> Array:
-    """Dual coefficients of the model fitted to a fold: zero on the held-out samples, (M, t)."""
+    """Dual coefficients of the model fitted to a fold: zero on the held-out samples, (M, t).
+
+    Below them stand those of columns that are never penalised, as in the solution.
+    """
     residuals, _ = changed_residuals(inverse, solution, fold)
     beta = solution.beta - inverse.columns(fold.changed) @ residuals
     beta[fold.held] = 0.0
@@ -110,7 +114,8 @@ def out_of_fold(
     beta to ``e max|beta|``; ``G_SS r = beta_S`` enlarges both by the norm of ``G_SS^-1``.
     """
     known = np.finfo(np.float64).eps / inverse.rcond
-    beta_peak, G_peak = np.abs(solution.beta).max(axis=0), np.abs(inverse.diagonal()).max()
+    G_peak = np.abs(inverse.diagonal()).max()
+    beta_peak = np.abs(solution.beta[: inverse.diagonal().size]).max(axis=0)
     if folds is None:
         residuals, sizes = loo_residuals(inverse, solution), np.abs(inverse.diagonal())[:, None]
         errors = known * (beta_peak + G_peak * np.abs(residuals)) / sizes

@@ -30,8 +30,9 @@ class DualSolution:
 
     Attributes
     ----------
-    beta : array of shape (M, t)
+    beta : array of shape (M + q, t)
         In the scale of the Gram matrix: divide row i by ``exp(r log_rows_i)`` for the paper's.
+        Below the M dual coefficients stand those of the q columns that are never penalised.
     total : array of shape (t,)
         ``1' beta``, the multiplier of the mean of Q; zero when nothing was centred.
     constant : array of shape (t,)
@@ -51,7 +52,7 @@ class DualSystem:
     ``G = (K_full + diag(lam))^-1`` (with the free intercept: Gc) as its leading block:
 
     ========  =============================================================
-    free      ``K beta + 1 m + lam beta = y``, ``1' beta = 0``
+    free      ``K beta + F g + 1 m + lam beta = y``, ``F' beta = 0``, ``1' beta = 0``
     column    ``K beta + Pq s + 1 m + lam beta = y``, ``s = 1' beta``,
               ``m = Qp' beta + (pq + 1) s``
     none      as column, with pq in place of pq + 1
@@ -60,7 +61,8 @@ class DualSystem:
     Ones in the borders stand beside K, which has the units of the features: they are multiplied
     by `unit`, a power of two of the size of the smallest row of K, so that neither the condition
     nor the pivots depend on units. The unknown m comes out divided by `unit`. (The penalised
-    column is a feature of size one, whatever the others are: there `unit` is one.)
+    column is a feature of size one, whatever the others are: there `unit` is one.) So are the q
+    columns F that are never penalised, usually none; they stand before the ones.
     """
 
     gram: DualGram  # without K
@@ -82,24 +84,43 @@ class DualSystem:
         B[:M] = Y * rows[:, None]
         X = self.factor.solve(B)
         beta, zero = X[:M], np.zeros(t)
+        if self.intercept is Intercept.FREE:
+            beta = self._with_free(X)
         if self.gram.log_rows is None:
             if self.intercept is Intercept.FREE:
-                return DualSolution(beta, zero, self.unit * X[M])
+                return DualSolution(beta, zero, self.unit * X[-1])
             constant = X[M] if self.intercept is Intercept.COLUMN else zero
             return DualSolution(beta, X[M], constant)
         if self.intercept is Intercept.FREE:
-            return DualSolution(beta, zero, X[M] * (self.unit * np.exp(self.gram.log_rows.min())))
+            return DualSolution(beta, zero, X[-1] * (self.unit * np.exp(self.gram.log_rows.min())))
         if self.intercept is Intercept.COLUMN:
             return DualSolution(beta, zero, np.exp(-self.gram.r * self.gram.log_rows) @ beta)
         return DualSolution(beta, zero, zero)
+
+    def _with_free(self, X: Array) -> Array:
+        """The first M + q unknowns, those of F in the scale of F."""
+        M, q = self.gram.n_samples, self.gram.n_free
+        if not q:
+            return X[:M]
+        X = X[: M + q].copy()
+        X[M:] *= self.free_unit
+        return X
+
+    @property
+    def free_unit(self) -> float:
+        """What the unknowns of F are multiplied by to be its coefficients."""
+        log_rows = self.gram.log_rows
+        return self.unit * (1.0 if log_rows is None else float(np.exp(log_rows.min())))
 
     def predict(self, gram: DualGram, rows: Index, trained: Index, solution: DualSolution) -> Array:
         """Predictions for `rows` of a larger Gram matrix, of which `trained` is this system's.
 
         Without row scales only.
         """
-        beta, s = solution.beta, solution.total
+        beta, s = solution.beta[: trained.size], solution.total
         outputs = gram.K[np.ix_(rows, trained)] @ beta
+        if gram.free is not None:
+            outputs += gram.free[rows] @ solution.beta[trained.size :]
         if self.intercept is Intercept.FREE:
             return np.asarray(outputs + solution.constant)
         shift = gram.Qp[trained] @ beta + gram.pq * s + solution.constant
@@ -160,12 +181,15 @@ def _border_unit(A: Array, M: int) -> float:
 def _centred_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> tuple[Array, float]:
     """The system of a centred Gram matrix, and the unit of its borders."""
     M = gram.n_samples
-    A = _with_borders(gram.K, 1 if intercept is Intercept.FREE else 2)
+    A = _with_borders(gram.K, 1 + gram.n_free if intercept is Intercept.FREE else 2)
     A[:M, :M].flat[:: M + 1] += lam
     # the penalised column has a unit of its own: one
     unit = 1.0 if intercept is Intercept.COLUMN else _border_unit(A, M)
     if intercept is Intercept.FREE:
-        A[:M, M] = A[M, :M] = unit
+        A[:M, -1] = A[-1, :M] = unit
+        if gram.free is not None:
+            A[:M, M:-1] = unit * gram.free
+            A[M:-1, :M] = A[:M, M:-1].T
         return A, unit
     A[:M, M], A[:M, M + 1] = gram.Pq, unit
     A[M, :M], A[M, M] = unit, -unit
@@ -178,14 +202,17 @@ def _scaled_matrix(gram: DualGram, lam: Array, intercept: Intercept) -> tuple[Ar
     """The system of a Gram matrix of scaled rows, and the unit of its border."""
     assert gram.log_rows is not None
     M, log_rows = gram.n_samples, gram.log_rows
-    A = _with_borders(gram.K, 1 if intercept is Intercept.FREE else 0)
+    A = _with_borders(gram.K, 1 + gram.n_free if intercept is Intercept.FREE else 0)
     A[:M, :M].flat[:: M + 1] += lam
     unit = _border_unit(A, M)
     if intercept is Intercept.COLUMN:
         A += np.outer(np.exp(-log_rows), np.exp(-gram.r * log_rows))
     if intercept is Intercept.FREE:
         above = log_rows - log_rows.min()
-        A[:M, M], A[M, :M] = unit * np.exp(-above), unit * np.exp(-gram.r * above)
+        A[:M, -1], A[-1, :M] = unit * np.exp(-above), unit * np.exp(-gram.r * above)
+        if gram.free is not None:
+            A[:M, M:-1] = A[:M, -1:] * gram.free
+            A[M:-1, :M] = (A[-1, :M, None] * gram.free).T
     return A, unit
 
 
@@ -221,7 +248,7 @@ class Inverse(Protocol):
         ...
 
     def columns(self, rows: Index) -> Array:
-        """``G[:, rows]``."""
+        """``G[:, rows]``, and below it the q rows that belong to columns never penalised."""
         ...
 
     def rows(self, rows: Index) -> Array:
@@ -289,10 +316,14 @@ class LUInverse:
         return np.asarray(left[rows] @ right[:, rows])
 
     def columns(self, rows: Index) -> Array:
-        M = self.system.gram.n_samples
+        M, q = self.system.gram.n_samples, self.system.gram.n_free
         if self._whole is not None:
-            return self._whole[:M, rows]
-        return self.system.factor.solve(self._units(rows))[:M]
+            found = self._whole[: M + q, rows]
+        else:
+            found = self.system.factor.solve(self._units(rows))[: M + q]
+        if q:
+            found[M:] *= self.system.free_unit
+        return found
 
     def rows(self, rows: Index) -> Array:
         M = self.system.gram.n_samples
@@ -313,7 +344,9 @@ class Spectrum:
 
     With ``s = sqrt(w)``: ``diag(s) K diag(s) = V diag(values) V'`` and
     ``G = diag(s) V diag(1/(values + lam)) V' diag(s)``. The free intercept removes the direction
-    s, which is moved out of the way before (to `away`) and left out of the sum.
+    s, which is moved out of the way before (to `away`) and left out of the sum. So are the
+    directions ``diag(s) F`` of columns that are never penalised; their coefficients are
+    ``g = F'W (y - K beta) / sum(w)``.
     """
 
     V: Array
@@ -321,6 +354,7 @@ class Spectrum:
     root: Array
     intercept: Intercept
     frame: Frame
+    free: "FreeRows | None" = None
 
     def cell(self, lam: float) -> "EighInverse":
         """The inverse at one penalty."""
@@ -339,14 +373,37 @@ def spectrum(gram: DualGram, weights: Array, intercept: Intercept) -> Spectrum:
     if intercept is Intercept.FREE:
         # centred about the weighted mean, K s = 0 up to rounding: give s its own far eigenvalue
         unit = root / np.linalg.norm(root)
-        K -= np.outer(unit, unit @ K)
-        K -= np.outer(K @ unit, unit)
+        units = [unit] if gram.free is None else [unit, *_free_units(gram.free, root)]
+        for unit in units:
+            K -= np.outer(unit, unit @ K)
+            K -= np.outer(K @ unit, unit)
         away = 2.0 * max(float(np.trace(K)), np.finfo(float).tiny)
-        K += away * np.outer(unit, unit)
+        for unit in units:
+            K += away * np.outer(unit, unit)
     values, V = np.linalg.eigh(K)
     if intercept is Intercept.FREE:
-        values, V = values[:-1], V[:, :-1]
-    return Spectrum(V, np.maximum(values, 0.0), root, intercept, gram.frame)
+        values, V = values[: -len(units)], V[:, : -len(units)]
+    known = Spectrum(V, np.maximum(values, 0.0), root, intercept, gram.frame)
+    return known if gram.free is None else replace(known, free=_free_rows(gram, weights))
+
+
+@dataclass(frozen=True)
+class FreeRows:
+    """What coefficients of F (M x q) are made of: ``g = A y - A K beta``, ``A = F'W / sum(w)``."""
+
+    A: Array
+    AK: Array
+
+
+def _free_units(F: Array, root: Array) -> Array:
+    """Orthonormal rows that span ``diag(s) F``, for an F that is orthogonal to ones."""
+    return np.asarray((F * root[:, None]).T / np.linalg.norm(root))
+
+
+def _free_rows(gram: DualGram, weights: Array) -> FreeRows:
+    assert gram.free is not None
+    A = (gram.free * (weights / weights.sum())[:, None]).T
+    return FreeRows(A, A @ gram.K)
 
 
 @dataclass(frozen=True)
@@ -371,7 +428,8 @@ class EighInverse:
     @property
     def dof(self) -> float:
         values, free = self.spectrum.values, self.spectrum.intercept is Intercept.FREE
-        return float(np.sum(values / (values + self.lam)) + (1.0 if free else 0.0))
+        beside = self.spectrum.root.size - values.size if free else 0
+        return float(np.sum(values / (values + self.lam)) + beside)
 
     @property
     def penalties(self) -> Array:
@@ -386,8 +444,11 @@ class EighInverse:
         beta = s * (V @ (self._gains[:, None] * (V.T @ (s * Y))))
         zero = np.zeros(Y.shape[1])
         if self.spectrum.intercept is Intercept.FREE:
-            weights = np.square(self.spectrum.root)
-            return DualSolution(beta, zero, weights @ Y / weights.sum())
+            weights, known = np.square(self.spectrum.root), self.spectrum.free
+            mean = weights @ Y / weights.sum()
+            if known is not None:
+                beta = np.vstack([beta, known.A @ Y - known.AK @ beta])
+            return DualSolution(beta, zero, mean)
         total = beta.sum(axis=0)
         column = total if self.spectrum.intercept is Intercept.COLUMN else zero
         return DualSolution(beta, total, column)
@@ -402,12 +463,13 @@ class EighInverse:
 
     def columns(self, rows: Index) -> Array:
         # what is multiplied first has few rows
-        V, root = self.spectrum.V, self.spectrum.root
+        V, root, known = self.spectrum.V, self.spectrum.root, self.spectrum.free
         some = V[rows] * root[rows, None] * self._gains
-        return np.asarray(root[:, None] * (V @ some.T))
+        found = np.asarray(root[:, None] * (V @ some.T))
+        return found if known is None else np.vstack([found, known.A[:, rows] - known.AK @ found])
 
     def rows(self, rows: Index) -> Array:
-        return self.columns(rows).T
+        return self.columns(rows)[: self.spectrum.root.size].T
 
 
 def lu_inverse(gram: DualGram, lam: Array, intercept: Intercept) -> LUInverse:

@@ -32,6 +32,9 @@ class DualGram:
 
     With `log_rows` (features too large or too small to be raised to r), row i of P is divided
     by ``e_i = exp(log_rows_i)`` and row i of Q by ``e_i**r``; K is the product of these.
+
+    `free` (M x q) are columns that are never penalised, about their means: no part of K, they
+    stand beside the ones of the free intercept.
     """
 
     r: float
@@ -41,6 +44,12 @@ class DualGram:
     pq: float
     centre: Array
     log_rows: Array | None
+    free: Array | None = None
+
+    @property
+    def n_free(self) -> int:
+        """The number of columns that are never penalised."""
+        return 0 if self.free is None else int(self.free.shape[1])
 
     @property
     def n_samples(self) -> int:
@@ -53,8 +62,9 @@ class DualGram:
     def rows(self, rows: Index) -> "DualGram":
         """The Gram matrix of some samples, about the same centre."""
         log_rows = None if self.log_rows is None else self.log_rows[rows]
-        K = self.K[np.ix_(rows, rows)]
-        return replace(self, K=K, Pq=self.Pq[rows], Qp=self.Qp[rows], log_rows=log_rows)
+        K, free = self.K[np.ix_(rows, rows)], None if self.free is None else self.free[rows]
+        part = replace(self, K=K, Pq=self.Pq[rows], Qp=self.Qp[rows], log_rows=log_rows)
+        return replace(part, free=free)
 
 
 def combined(plus: DualGram, other: DualGram, sign: float) -> DualGram:

@@ -148,4 +148,7 @@ def _matrix(gram: PrimalGram, lam: float, intercept: Intercept) -> Array:
 def _penalties(gram: PrimalGram, lam: float) -> Array:
     """What stands on the diagonal for each feature, in the scale of its row."""
     repeated = np.full(gram.n_features, lam)
-    return repeated if gram.log_columns is None else scaled_penalty(repeated, gram.log_columns)
+    logs = gram.log_columns
+    if gram.log_factors is not None:
+        logs = (0.0 if logs is None else logs) - gram.log_factors
+    return repeated if logs is None else scaled_penalty(repeated, logs)

@@ -11,7 +11,7 @@ import numpy as np
 
 from skstretch.core.features import Features, Offset
 from skstretch.core.moments import pooled_sum
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,9 @@ class PrimalGram:
 
     ``P = Pc + 1 (centre + offset)'`` and ``Q = Qc + 1 (q_centre + offset**r)'``; with
     `log_columns` column j of Q is divided by ``exp(log_columns_j)``, and nothing is left out of it.
+
+    `log_factors` are the logs of what the penalty of every feature is multiplied by. `free` are
+    the columns that are never penalised: theirs are not stretched, ``Qc_j = Pc_j``.
     """
 
     r: float
@@ -29,6 +32,8 @@ class PrimalGram:
     q_centre: Array
     log_columns: Array | None
     total_weight: float
+    log_factors: Array | None = None
+    free: Index | None = None
 
     @property
     def n_features(self) -> int:
@@ -54,6 +59,8 @@ class PrimalGram:
         """Qc for a block of rows."""
         Q = stretched_rows(features, self.r, self.log_columns)
         Q -= self.q_centre
+        if self.free is not None:
+            Q[:, self.free] = features.excess(1.0)[:, self.free] - self.centre[self.free]
         return Q
 
 

@@ -60,6 +60,20 @@ class Quadrant:
         """The transform of some columns."""
         return replace(self, moments=self.moments.take(columns), b=self.b[columns])
 
+    def scaled(self, log_scale: Array) -> "Quadrant":
+        """The transform whose feature j is ``exp(log_scale_j)`` times as large."""
+        if self.kind == "identity":
+            raise ValueError(
+                'quadrant="identity" takes columns as they are, and penalty factors other than 0, '
+                "inf and one common value would scale them: multiply the columns yourself, or use "
+                'quadrant="exp".'
+            )
+        if self.kind == "exp":
+            return replace(self, b=self.b + log_scale)
+        times, m = np.exp(log_scale), self.moments
+        moments = replace(m, scale=m.scale / times, low=m.low * times, high=m.high * times)
+        return replace(self, moments=moments)
+
     def features(
         self, X: npt.NDArray[np.generic], columns: Columns, bounded: bool
     ) -> ExpFeatures | PlainFeatures:
@@ -191,7 +205,8 @@ def check_range(quadrant: Quadrant, names: Any, first: int = 0) -> None:
     if quadrant.kind == "identity" and smallest.min(initial=0.0) < 0:
         column = int(np.argmin(smallest))
         raise ValueError(
-            f"column {_name(names, first + column)} has a negative value ({smallest[column]:g}), "
+            f"column {column_name(names, first + column)} has a negative value "
+            f"({smallest[column]:g}), "
             'and quadrant="identity" needs non-negative data. Use quadrant="exp", or shift the '
             "column."
         )
@@ -199,13 +214,14 @@ def check_range(quadrant: Quadrant, names: Any, first: int = 0) -> None:
     if overflowing is not None:
         column, peak = overflowing
         raise ValueError(
-            f"exp(a z + b) reaches exp({peak:.0f}) in column {_name(names, first + column)} at "
-            f"a={quadrant.a:g}, beyond the range of float64. Use a smaller |a|, or look at the "
+            f"exp(a z + b) reaches exp({peak:.0f}) in column {column_name(names, first + column)} "
+            f"at a={quadrant.a:g}, beyond the range of float64. Use a smaller |a|, or look at the "
             "outlying values of that column."
         )
 
 
-def _name(names: Any, column: int) -> str:
+def column_name(names: Any, column: int) -> str:
+    """The number of a column, and its name where it has one."""
     return str(column) if names is None else f"{column} ({names[column]!r})"
 
 

@@ -17,6 +17,13 @@ from skstretch.designs.dask.design import WideDesign as WideDesign
 from skstretch.designs.dask.lazy import lazily as lazily
 from skstretch.designs.dask.lazy import lazy_outputs as lazy_outputs
 from skstretch.designs.dual_space import dual_space as dual_space
+from skstretch.designs.factored import FactoredDesign as FactoredDesign
+from skstretch.designs.factored import check_factored as check_factored
+from skstretch.designs.factored import check_held_out as check_held_out
+from skstretch.designs.factored import factored as factored
+from skstretch.designs.factored import kept_columns as kept_columns
+from skstretch.designs.factored import n_choosable as n_choosable
+from skstretch.designs.factored import same_space as same_space
 from skstretch.designs.protocol import Design as Design
 from skstretch.designs.protocol import Ready as Ready
 from skstretch.designs.protocol import with_one_sum as with_one_sum

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from skstretch.core.bridge import Point
 from skstretch.core.bridge_path import Intercept, Space, space
@@ -21,6 +22,7 @@ from skstretch.core.bridge_walks import DenseWalks
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.blocks import working_bytes
+from skstretch.designs.factored import FactoredDesign
 from skstretch.designs.protocol import Design
 from skstretch.designs.sparse import SparseDesign
 
@@ -142,39 +144,61 @@ class WalkedSpace(Space):
         return np.asarray(rows.forms(point.B) + self.outside())
 
 
-def dual_space(design: Design, u: Array, intercept: Intercept = "free") -> Space:
+def dual_space(design: Design, u: Array, intercept: Intercept = "free", k: float = 2.0) -> Space:
     """The space of the dual problem of a design with root weights u (M).
+
+    With penalty factors its columns are in the scale that belongs to the power k.
 
     Where Q fits the working memory it is orthonormal to rounding, and coefficients have the digits
     that a QR of Z in memory gives. Beyond that ``Q = diag(u) (Z - 1 m') V / s`` is applied through
     Z (singular values s): its products lose the digits of ``s_max / s_min``.
     """
+    U, beside = None, design
+    if isinstance(design, FactoredDesign):
+        r = 1.0 / (k - 1.0)
+        U, beside, design = design.U, design.beside_free(r), design.at(r)
+        U = U if U.shape[1] else None
     n_rows, n_columns = design.shape
     if n_columns >= n_rows:
-        return Space(design.walks(), u, intercept)
+        return Space(design.walks(), u, intercept, U=U)
     features = None if isinstance(design, SparseDesign) else design.in_memory()
     if features is not None:
-        return space(features.excess(1.0), u, intercept)
-    R, G, g = directions(design.row_factor(u), n_rows, intercept)
-    Q, Z = Rows(design, u, G, g), Rows(design, np.ones(n_rows), None, np.zeros(n_columns))
+        return space(features.excess(1.0), u, intercept, U)
+    R, G, g = directions(beside.row_factor(u), n_rows, intercept, 0 if U is None else U.shape[1])
+    Q, Z = Rows(beside, u, G, g), Rows(design, np.ones(n_rows), None, np.zeros(n_columns))
     # Q, its factor and a copy
     if 3 * 8 * n_rows * max(1, g.size) > working_bytes():
+        check_no_free(U, n_rows * max(1, g.size))
         return WalkedSpace(DenseWalks(R), u, intercept, None, cast(Array, Q), cast(Array, Z))
     # what rounding has left of the angles goes into R
     left, right = np.linalg.qr(np.asarray(Q))
-    U, s, Vt = np.linalg.svd(right @ R, full_matrices=False)
-    return Space(DenseWalks(s[:, None] * Vt), u, intercept, None, left @ U, cast(Array, Z))
+    left_of, s, Vt = np.linalg.svd(right @ R, full_matrices=False)
+    turned = left @ left_of
+    return Space(DenseWalks(s[:, None] * Vt), u, intercept, None, turned, cast(Array, Z), U)
 
 
-def directions(factor: Array, n_rows: int, intercept: Intercept) -> tuple[Array, Array, Array]:
+def check_no_free(U: Array | None, size: int) -> None:
+    """Refuse never penalised columns beside directions that do not fit in memory."""
+    if U is not None:
+        raise ValueError(
+            f"a factor of 0 in penalty_factor needs the {size:,} numbers of the directions of X "
+            "three times in memory: raise sklearn.set_config(working_memory=...), or use positive "
+            "factors."
+        )
+
+
+def directions(
+    factor: Array, n_rows: int, intercept: Intercept, n_free: int = 0
+) -> tuple[Array, Array, Array]:
     """``(R, G, g)`` with ``Q R`` the design that the intercept asks for and ``Q = diag(u)
     (Z G + 1 g')``, from the triangular factor of ``[u, diag(u) Z]``.
 
     Without its first row and column the factor is that of the centred design, for its first column
-    is u itself.
+    is u itself. Behind it may stand `n_free` columns U that are never penalised: then the design is
+    without its part in [1, U], and G has rows for U before those for Z.
     """
-    first, rest = factor[:, :1], factor[:, 1:]
-    R = {"free": rest[1:], "none": rest, "column": np.hstack([rest, first])}[intercept]
+    first, rest = factor[:, : 1 + n_free], factor[:, 1 + n_free :]
+    R = {"free": rest[1 + n_free :], "none": rest, "column": np.hstack([rest, first])}[intercept]
     n_columns = rest.shape[1]
     _, s, Vt = np.linalg.svd(R, full_matrices=False)
     keep = s > s.max(initial=0.0) * max(n_rows, R.shape[1]) * np.finfo(float).eps
@@ -182,5 +206,8 @@ def directions(factor: Array, n_rows: int, intercept: Intercept) -> tuple[Array,
     G = Vt.T / s
     if intercept == "column":
         return s[:, None] * Vt, G[:n_columns], G[n_columns]
+    if n_free:
+        part = solve_triangular(first[: 1 + n_free], rest[: 1 + n_free]) @ G
+        return s[:, None] * Vt, np.vstack([-part[1:], G]), -part[0]
     mean = rest[0] / first[0, 0] if intercept == "free" else np.zeros(n_columns)
     return s[:, None] * Vt, G, -mean @ G

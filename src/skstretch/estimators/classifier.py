@@ -269,6 +269,11 @@ class StretchyClassifier(Classification):
         Share (float) or number (int) of features kept by a second pass, for every class its own.
     fit_intercept : {True, "column", False}, default=True
         Free (not penalised), the paper's penalised column of ones, or none.
+    penalty_factor : array-like of shape (n_features,) or None, default=None
+        What the penalty of every feature is multiplied by, ``sum_j p_j |alpha_j|^k``: 0 for a
+        feature that is never penalised (age, sex, batch), ``np.inf`` for one that is left out,
+        else as in glmnet. Only ratios count: factors that are neither 0 nor inf are divided by
+        their mean, so that equal ones change nothing. See the guide, "Penalty factors".
     solver : {"auto", "dual", "primal", "qr", "krylov"}, default="auto"
         As in `StretchyRegressor`, where it is told when ``"auto"`` takes which.
     class_weight : None, "balanced" or dict, default=None
@@ -331,6 +336,7 @@ class StretchyClassifier(Classification):
         quadrant: str = "exp",
         density: float = 1.0,
         fit_intercept: bool | str = True,
+        penalty_factor: Any = None,
         solver: str = "auto",
         class_weight: Any = None,
         threshold: str = "auto",
@@ -346,6 +352,7 @@ class StretchyClassifier(Classification):
         self.quadrant = quadrant
         self.density = density
         self.fit_intercept = fit_intercept
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.class_weight = class_weight
         self.threshold = threshold

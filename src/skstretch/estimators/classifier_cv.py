@@ -31,6 +31,11 @@ class StretchyClassifierCV(Classification, StretchySearch):
         as it is, and a_grid is not used.
     fit_intercept : {True, "column", False}, default=True
         Free (not penalised), the paper's penalised column of ones, or none.
+    penalty_factor : array-like of shape (n_features,) or None, default=None
+        What the penalty of every feature is multiplied by, ``sum_j p_j |alpha_j|^k``: 0 for a
+        feature that is never penalised (age, sex, batch), ``np.inf`` for one that is left out,
+        else as in glmnet. Only ratios count: factors that are neither 0 nor inf are divided by
+        their mean, so that equal ones change nothing. See the guide, "Penalty factors".
     cv : None, int, splitter or list of splits, default=None
         None is leave one out, or ten folds where features are selected; an int makes so many
         stratified folds. With ``fit(..., groups=...)`` None leaves one group out, an int makes
@@ -102,6 +107,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         b: Any = 0.0,
         quadrant: str = "exp",
         fit_intercept: bool | str = True,
+        penalty_factor: Any = None,
         cv: Any = None,
         scoring: Any = None,
         rule: str = "mix",
@@ -119,6 +125,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         self.b = b
         self.quadrant = quadrant
         self.fit_intercept = fit_intercept
+        self.penalty_factor = penalty_factor
         self.cv = cv
         self.scoring = scoring
         self.rule = rule

@@ -17,12 +17,14 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from skstretch.core.moments import Moments
+from skstretch.core.penalty_factors import checked_factors
 from skstretch.core.quadrant import (
     Quadrant,
     active_columns,
     check_range,
     checked_offsets,
     checked_quadrant,
+    column_name,
     common_unit,
 )
 from skstretch.core.stretch import Intercept
@@ -32,8 +34,10 @@ from skstretch.designs import (
     Design,
     Ready,
     as_design,
+    check_factored,
     check_known,
     check_unmasked,
+    factored,
     is_dask,
     is_source,
     measure,
@@ -180,6 +184,7 @@ class Prepared:
     intercept: Intercept
     names: Any
     ready: Mapping[Any, Ready] = field(default_factory=dict)
+    factors: Array | None = None
 
     def at(self, a: Any) -> View:
         """X seen through the transform with this a."""
@@ -189,6 +194,10 @@ class Prepared:
         columns = active_columns(quadrant, self.intercept)
         ready = self.ready.get(a) if self.ready else None
         design = as_design(self.X, quadrant, rows=self.rows, columns=columns, ready=ready)
+        if self.factors is not None:
+            design = factored(design, self.factors[columns])
+            names = [column_name(self.names, column) for column in columns]
+            check_factored(design, self.weights, names)
         return View(design, quadrant, columns)
 
     def state(
@@ -213,19 +222,52 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
     intercept = Intercept.of(estimator.fit_intercept)
     ready: dict[Any, Ready] = {}
     matrix_free = may_be_matrix_free(getattr(estimator, "solver", None), rows.size, X.shape[1])
+    factors = _factors(estimator, X, intercept, matrix_free)
     wide = crossfit_space(rows.size, X.shape[1], intercept) == "dual"
     in_blocks = is_source(X)
     if isinstance(X, DaskArray):
         X, in_blocks = replace(X, weights=weights), X.is_wide
-    if powers and in_blocks and wide and not matrix_free:
+    if powers and in_blocks and wide and not matrix_free and factors is None:
         moments, found = _surveyed(estimator, X, weights, intercept, powers)
         ready = {a: grams for (a, _), grams in zip(powers, found, strict=True)}
     else:
         moments = measure(X, weights)
-    names = getattr(estimator, "feature_names_in_", None)
-    return Prepared(
-        X, rows, weights[rows], moments, estimator.quadrant, estimator.b, intercept, names, ready
-    )
+    if factors is not None:
+        # what is left out takes no part, as if it did not vary
+        moments = replace(moments, constant=moments.constant | np.isinf(factors))
+    names, given = getattr(estimator, "feature_names_in_", None), (estimator.quadrant, estimator.b)
+    return Prepared(X, rows, weights[rows], moments, *given, intercept, names, ready, factors)
+
+
+def _factors(estimator: Any, X: Any, intercept: Intercept, matrix_free: bool) -> Array | None:
+    """Penalty factors, where the rest of the model can have some; None where all are alike."""
+    factors = checked_factors(getattr(estimator, "penalty_factor", None), X.shape[1])
+    if factors is None:
+        return None
+    solver, identity = getattr(estimator, "solver", "auto"), estimator.quadrant == "identity"
+    if isinstance(X, DaskArray):
+        raise ValueError(
+            "penalty_factor is not there for Dask arrays: use data in memory, a sparse matrix or a "
+            "memory map, or penalty_factor=None."
+        )
+    if solver in ("qr", "krylov") or matrix_free:
+        raise ValueError(
+            f'penalty_factor with solver="{solver}" on {X.shape[0]} samples of {X.shape[1]} '
+            'features: the solutions by QR and by Krylov know no factors. Use solver="dual" or '
+            '"primal", or penalty_factor=None.'
+        )
+    if (factors == 0).any() and intercept is not Intercept.FREE:
+        raise ValueError(
+            f"penalty_factor has a 0 and fit_intercept={estimator.fit_intercept!r}: what is never "
+            "penalised joins the free intercept. Use fit_intercept=True."
+        )
+    plain = np.isfinite(factors) & (factors > 0)
+    if identity and (not (factors[plain] == 1.0).all() or intercept is Intercept.NONE):
+        raise ValueError(
+            'penalty_factor with quadrant="identity" may be 0, inf and one other value, beside a '
+            'free intercept: multiply the columns yourself, or use quadrant="exp".'
+        )
+    return factors
 
 
 def _surveyed(

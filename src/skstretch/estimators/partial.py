@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.moments import Moments, awakened, fixed_moments, widened
+from skstretch.core.penalty_factors import checked_factors
 from skstretch.core.primal_gram import PrimalTotals
 from skstretch.core.quadrant import (
     Quadrant,
@@ -19,7 +20,7 @@ from skstretch.core.quadrant import (
 )
 from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.types import Array, Index
-from skstretch.designs import as_design, measure
+from skstretch.designs import FactoredDesign, as_design, measure
 from skstretch.estimators.inputs import Targets
 from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.exceptions import IllConditionedWarning
@@ -169,6 +170,13 @@ def _check_targets(targets: Targets, seen: Seen) -> None:
 
 def _checked_spec(estimator: Any, n_features: int) -> Spec:
     """The model, where it is one that sums of rows can give."""
+    state = getattr(estimator, "_state", None)
+    had = state is not None and isinstance(state.model.design, FactoredDesign)
+    if had or checked_factors(estimator.penalty_factor, n_features) is not None:
+        raise ValueError(
+            "penalty_factor is not there for partial_fit, whose sums know of one penalty: use fit, "
+            "or penalty_factor=None."
+        )
     if keep_count(estimator.density, n_features) < n_features:
         raise ValueError(
             f"density={estimator.density!r} needs a second pass over all rows, and partial_fit "

@@ -205,6 +205,11 @@ class StretchyRegressor(Regression):
         coefficients of the first. Every target keeps its own.
     fit_intercept : {True, "column", False}, default=True
         Free (not penalised), the paper's penalised column of ones, or none.
+    penalty_factor : array-like of shape (n_features,) or None, default=None
+        What the penalty of every feature is multiplied by, ``sum_j p_j |alpha_j|^k``: 0 for a
+        feature that is never penalised (age, sex, batch), ``np.inf`` for one that is left out,
+        else as in glmnet. Only ratios count: factors that are neither 0 nor inf are divided by
+        their mean, so that equal ones change nothing. See the guide, "Penalty factors".
     solver : {"auto", "dual", "primal", "qr", "krylov"}, default="auto"
         ``"auto"`` solves the smaller of the dual and primal systems by LU, and goes on to the
         slower, accurate pivoted QR where LU would lose digits. ``"krylov"`` forms no matrix of
@@ -300,6 +305,7 @@ class StretchyRegressor(Regression):
         quadrant: str = "exp",
         density: float = 1.0,
         fit_intercept: bool | str = True,
+        penalty_factor: Any = None,
         solver: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -311,6 +317,7 @@ class StretchyRegressor(Regression):
         self.quadrant = quadrant
         self.density = density
         self.fit_intercept = fit_intercept
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.n_jobs = n_jobs
         self.verbose = verbose

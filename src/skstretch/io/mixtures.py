@@ -288,8 +288,9 @@ def _design(parts: MixtureParts, number: int, training: Training) -> Design:
         columns_named=stored.size < quadrant.b.size,
     )
     if stored.size == columns.size:
-        return known
-    return PartialDesign(shape, offset, NOT_STORED, known=known, columns=stored)
+        return training.factored(known, columns)
+    partial = PartialDesign(shape, offset, NOT_STORED, known=known, columns=stored)
+    return training.factored(cast(Any, partial), columns)
 
 
 def _members(parts: MixtureParts, results: dict[str, Any]) -> list[Member]:

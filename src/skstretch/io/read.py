@@ -2,12 +2,14 @@
 
 import inspect
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from skstretch.core.moments import Moments
+from skstretch.core.penalty_factors import checked_factors
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.designs import Design
@@ -29,7 +31,7 @@ from skstretch.io.mixtures import MixtureParts, read_mixture
 from skstretch.io.parts import Parts, put_together
 from skstretch.io.pipelines import read_pipeline, split_arrays
 from skstretch.io.results import set_search, set_weights
-from skstretch.io.training import NOT_STORED, read_training, stored_design
+from skstretch.io.training import NOT_STORED, Training, read_training, stored_design
 from skstretch.io.write import CLASSES, task_of
 from skstretch.solve.spec import SOLVERS
 
@@ -359,13 +361,16 @@ def _state(
     """What was learned, with the training data as far as they are stored."""
     M, t, single = _rows(header, parts.used), parts.level.size, field(header, "single", bool)
     state: State
+    factors = checked_factors(model.penalty_factor, parts.quadrant.b.size)
     if isinstance(parts, MixtureParts):
         shape = len(parts.quadrants), M, parts.stored.size
         training = read_training(header, arrays, shape, M, t)
+        training = replace(training, factors=factors)
         state = mixtures.put_together(parts, model.cv_results_, training, single, decision)
     else:
         training = read_training(header, arrays, (M, parts.kept.size), M, t)
-        whole, kept = _designs(header, parts, training.features, M)
+        training = replace(training, factors=factors)
+        whole, kept = _designs(header, parts, training, M)
         state = put_together(parts, whole, kept, training.Y, training.weights, single, decision)
     if "residuals" in arrays:
         # where the cached property would put it
@@ -375,10 +380,11 @@ def _state(
 
 
 def _designs(
-    header: dict[str, Any], parts: Parts, features: Array | None, M: int
+    header: dict[str, Any], parts: Parts, training: Training, M: int
 ) -> tuple[Design, Design]:
     """The training features of the columns that take part, and of those that are kept."""
     quadrant, D, U = parts.quadrant, parts.columns.size, parts.kept.size
+    features = training.features
     offset = 1.0 if quadrant.kind == "exp" else 0.0
     absent = AbsentDesign((M, D), offset, NOT_STORED)
     if features is None:
@@ -387,5 +393,5 @@ def _designs(
     if _is_of_old(header, quadrant):
         features = features - own.b
     named = {"rows_named": not parts.used.all(), "columns_named": quadrant.b.size > U}
-    kept = stored_design(features, own, **named)
+    kept = training.factored(stored_design(features, own, **named), parts.kept)
     return (kept if D == U else absent), kept

@@ -9,7 +9,7 @@ from skstretch.core.features import ExpFeatures, Features, PlainFeatures
 from skstretch.core.moments import Moments
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index
-from skstretch.designs import Design, as_design
+from skstretch.designs import Design, as_design, factored
 from skstretch.designs.absent import AbsentDesign
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Arrays, Rule
@@ -25,11 +25,19 @@ NOT_STORED = (
 
 @dataclass(frozen=True)
 class Training:
-    """Features, targets (M, t) and weights (M,); NaN and no features where they are not stored."""
+    """Features, targets (M, t) and weights (M,); NaN and no features where they are not stored.
+
+    `factors` are the penalty factors of all columns of X, None where all are alike.
+    """
 
     features: Array | None
     Y: Array
     weights: Array
+    factors: Array | None = None
+
+    def factored(self, design: Design, columns: Index) -> Design:
+        """The design of these columns of X with their penalty factors."""
+        return factored(design, None if self.factors is None else self.factors[columns])
 
 
 def read_training(

@@ -209,6 +209,8 @@ def _add_summary(out: Contents, model: Any, parts: Parts | MixtureParts) -> None
 def _add_parameters(out: Contents, model: Any) -> None:
     fields: dict[str, Any] = {}
     for name, value in model.get_params(deep=False).items():
+        if name == "penalty_factor" and value is not None:
+            value = np.asarray(value, dtype=float)  # intervals depend on it, however long it is
         if isinstance(value, np.ndarray) and value.dtype.name in NUMBERS and value.ndim <= 2:
             out.arrays[f"parameter_{name}"] = value
             fields[name] = {"$member": f"parameter_{name}"}

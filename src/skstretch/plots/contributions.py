@@ -145,12 +145,12 @@ class ContributionsDisplay:
         ax.axvline(0, color=style.GUIDE, lw=0.8)
         ax.set_yticks(places, labels)
         ax.invert_yaxis()
-        title = f"{self.output} {style.number(self.prediction)}, mean {style.number(self.base)}"
+        title = f"{self.output}: {style.number(self.prediction)}, mean {style.number(self.base)}"
         ax.set(xlabel=f"contribution to the {self.output.partition(' ')[0]}", title=title)
         ax.title.set_fontsize("medium")
         for place, size in enumerate(sizes):
             self._write(ax, place, size)
-        ax.margins(x=0.16)
+        ax.margins(x=0.22)  # for the numbers beside the bars
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

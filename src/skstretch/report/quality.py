@@ -206,7 +206,8 @@ def _plus(subject: Subject, known: Known) -> Bars:
 def _selected_bounds(subject: Subject, weights: Array, folds: list[Index]) -> Array:
     """Bounds (2, levels, M, t) of a cell that keeps some features: each fit selects its own."""
     rows, given = np.flatnonzero(subject.state.used), subject.model.get_params()
-    shared = {name: given[name] for name in ("b", "quadrant", "fit_intercept", "n_jobs")}
+    names = ("b", "quadrant", "fit_intercept", "penalty_factor", "n_jobs")
+    shared = {name: given[name] for name in names}
     X, Y = subject.X[rows] if rows.size < subject.shape[0] else subject.X, subject.Y[rows]
     bounds = np.full((2, len(LEVELS), *Y.shape), np.nan)
     for test in folds:

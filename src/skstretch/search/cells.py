@@ -24,7 +24,7 @@ from skstretch.designs.protocol import Design
 from skstretch.solve.choose import POOR_RCOND
 from skstretch.solve.direct import dual_fit, primal_fit
 from skstretch.solve.jackknife import PrimalRows, primal_pairs
-from skstretch.solve.newton import where_of
+from skstretch.solve.newton import coefficients, where_of
 from skstretch.solve.spec import Spec
 
 # roundings of size eps that a sum of products leaves
@@ -51,6 +51,11 @@ class Folds:
 
     folds: Sequence[Fold] | None
     tested: Index
+
+    @property
+    def held(self) -> list[Index] | None:
+        """The samples that every fold is not trained on; None for leave one out."""
+        return None if self.folds is None else [fold.held for fold in self.folds]
 
     def mean(self, values: Array, n_samples: int) -> Array:
         """Average predictions (or losses) of each sample over its folds; NaN where it has none."""
@@ -131,12 +136,15 @@ class Minimisers:
 
     def coefficients(self, design: Design, weights: Array) -> Array:
         """The coefficients (D, t), by a few more steps from these points."""
-        where, spec = split(where_of(design, weights, self.spec.intercept)), self.spec
-        found = []
+        spec, found = self.spec, []
+        where = split(where_of(design, weights, spec.intercept, spec.k))
         for e, y in zip(self.e.T, self.Y.T, strict=True):
             at, point = solve(where, spec.k, spec.c, y, e)
-            found.append(finish(at, point, y).alpha)
-        return np.column_stack(found)
+            minimum = finish(at, point, y)
+            found.append(
+                coefficients(design, spec.k, minimum.alpha[:, None], minimum.gamma[:, None])
+            )
+        return np.hstack(found)
 
 
 @dataclass(frozen=True)
@@ -321,8 +329,9 @@ def dual_outcomes(
 
 def _dual_pairs(inverse: Inverse, solution: DualSolution, some: Index) -> Array:
     """Residuals of pairs of samples, (m, M, t)."""
-    log_rows, (rows, columns) = inverse.frame.log_rows, (inverse.rows(some), inverse.columns(some))
-    found = pair_residuals(rows, columns.T, inverse.diagonal(), solution.beta, some)
+    log_rows, (rows, diagonal) = inverse.frame.log_rows, (inverse.rows(some), inverse.diagonal())
+    columns, beta = inverse.columns(some)[: diagonal.size], solution.beta[: diagonal.size]
+    found = pair_residuals(rows, columns.T, diagonal, beta, some)
     return found if log_rows is None else found * np.exp(log_rows)[:, None]
 
 

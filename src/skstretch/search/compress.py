@@ -8,9 +8,8 @@ import numpy as np
 from skstretch.core.crossfit import Fold
 from skstretch.core.dual import dual_system
 from skstretch.core.dual_gram import DualGram, combined
-from skstretch.core.stretch import strongest
 from skstretch.core.types import Array, Index
-from skstretch.designs.protocol import Design
+from skstretch.designs import Design, kept_columns
 from skstretch.exceptions import SingularSystemError
 from skstretch.search.cells import (
     FirstPass,
@@ -72,7 +71,7 @@ def compressed_outcomes(
         rconds, dofs, known = [], [], []
         for target, support in enumerate(supports):
             y = Y[:, [target]]
-            kept = strongest(first.whole[:, target], count)
+            kept = kept_columns(design, first.whole[:, target], count)
             second = build_system(design.take(kept), weights, spec)
             rconds.append(second.rcond)
             dofs.append(second.dof if second.rcond > 0 else np.nan)
@@ -83,7 +82,8 @@ def compressed_outcomes(
             start = 0
             for fold, coef in zip(folds.folds, first.by_fold, strict=True):
                 stop = start + fold.tested.size
-                r, rcond = passes.residuals(strongest(coef[:, target], count), fold)
+                own = kept_columns(design, coef[:, target], count)
+                r, rcond = passes.residuals(own, fold)
                 residuals[start:stop, [target]] = r
                 rconds.append(rcond)
                 start = stop

@@ -17,8 +17,8 @@ from skstretch.core.stretch import (
     stretch_exponent,
 )
 from skstretch.core.types import Array
+from skstretch.designs import Design, check_held_out, n_choosable
 from skstretch.designs.blocks import calm_blas
-from skstretch.designs.protocol import Design
 from skstretch.search.cells import (
     Cell,
     Folds,
@@ -101,6 +101,7 @@ def outcomes(
     """Every cell of the grid with its outcome; one walk over the data for all k of an a."""
     for a in grid.a:
         design = design_at(a)
+        check_held_out(design, problem.weights, problem.folds.held)
         yield from _at(grid, a, design, problem)
 
 
@@ -186,7 +187,7 @@ def _densities(
     grid: Grid, cell: Cell, design: Design, outcome: Outcome, problem: Problem
 ) -> Iterator[tuple[Cell, Outcome]]:
     """One (a, k, c) at every density: the fewest features first, so that sums are reused."""
-    D = design.shape[1]
+    D = n_choosable(design)
     order = sorted(range(len(grid.counts)), key=lambda i: grid.counts[i])
     small = [i for i in order if grid.counts[i] < D]
     if small and outcome.first_pass is not None and outcome.usable:
@@ -232,6 +233,9 @@ def gram_scale(gram: DualGram | PrimalGram, weights: Array) -> float:
             diagonal = gram.C.diagonal()
             if gram.log_columns is not None:
                 diagonal = diagonal * np.exp(gram.log_columns)
+            if gram.log_factors is not None:
+                some = np.isfinite(gram.log_factors)
+                diagonal = diagonal[some] * np.exp(-gram.log_factors[some])
             return float(abs(diagonal.sum()) / gram.total_weight)
         diagonal = gram.K.diagonal()
         if gram.log_rows is not None:
@@ -254,7 +258,7 @@ def finished_model(
     the accurate solution keeps.
     """
     D = design.shape[1]
-    known = outcome.finish is not None and count >= D and spec.solver == "auto"
+    known = outcome.finish is not None and count >= n_choosable(design) and spec.solver == "auto"
     space = choose_space(*design.shape, spec.intercept)
     known &= space == crossfit_space(*design.shape, spec.intercept)
     if not known or outcome.finish is None or loses_digits(outcome.rcond):
@@ -288,10 +292,11 @@ def crossfit(
     folds are fitted one by one, which is as exact; leaving out one sample at a time is too many
     fits, and the outputs are then NaN.
     """
+    check_held_out(design, weights, folds.held)
     if design.shape[1] == 0:
         model = fit_model(design, Y, weights, spec, count, n_jobs)
         return Crossfitted(model, np.broadcast_to(model.level, Y.shape)[folds.tested])
-    if spec.exact and count >= design.shape[1]:
+    if spec.exact and count >= n_choosable(design):
         return _exactly(design, Y, weights, spec, folds)
     if spec.exact or is_matrix_free(design, spec):
         model = fit_model(design, Y, weights, spec, count, n_jobs, report)

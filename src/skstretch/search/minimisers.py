@@ -16,11 +16,11 @@ from skstretch.core.bridge import Point
 from skstretch.core.bridge_loo import leave_one_out, left_out_coef, refits, refitted
 from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, paths, solve, split
 from skstretch.core.crossfit import Fold, pair_residuals
-from skstretch.core.stretch import Intercept, strongest
+from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
-from skstretch.designs.protocol import Design
+from skstretch.designs import Design, kept_columns, n_choosable, same_space
 from skstretch.search.cells import Cell, Minimisers, Outcome, Problem, Unknowns, failed
-from skstretch.solve.newton import minimise, where_of
+from skstretch.solve.newton import coefficients, minimise, where_of
 from skstretch.solve.spec import Spec
 
 # values of c on an automatic path, at most
@@ -52,18 +52,19 @@ def minimised_cells(
     selection: Selection,
 ) -> Iterator[tuple[Cell, Outcome]]:
     """Every cell of a = 0 and the powers ks below 2; without cs the paths are automatic."""
-    where = split(where_of(design, problem.weights, problem.intercept))
-    visit = Visit(design, problem, selection.below(design.shape[1]))
+    visit = Visit(design, problem, selection.below(n_choosable(design)))
     finite = None if cs is None else sorted({c for c in cs if c < np.inf})
-    for batch in _batches(ks, where, problem.Y.shape[1]):
-        found: list[list[bridge_path.Cell]] = [[] for _ in batch]
-        if finite is None or finite:
-            given = None if finite is None else [finite] * len(batch)
-            found = paths(
-                where, batch, problem.Y, PATH_LENGTH, given, held_out=visit, enough=visit.passed
-            )
-        for k, path in zip(batch, found, strict=True):
-            yield from _along(k, path, cs, visit, where, selection)
+    for some in same_space(design, ks):
+        where = split(where_of(design, problem.weights, problem.intercept, some[0]))
+        for batch in _batches(some, where, problem.Y.shape[1]):
+            found: list[list[bridge_path.Cell]] = [[] for _ in batch]
+            if finite is None or finite:
+                given = None if finite is None else [finite] * len(batch)
+                found = paths(
+                    where, batch, problem.Y, PATH_LENGTH, given, held_out=visit, enough=visit.passed
+                )
+            for k, path in zip(batch, found, strict=True):
+                yield from _along(k, path, cs, visit, where, selection)
 
 
 def _batches(ks: Sequence[float], where: Space, t: int) -> list[Sequence[float]]:
@@ -82,7 +83,7 @@ def _along(
     selection: Selection,
 ) -> Iterator[tuple[Cell, Outcome]]:
     """The cells of one power: all targets of a c, at every density, in the order of the grid."""
-    t, D = visit.problem.Y.shape[1], visit.design.shape[1]
+    t, D = visit.problem.Y.shape[1], n_choosable(visit.design)
     groups = {path[at].c: path[at : at + t] for at in range(0, len(path), t)}
     for c in groups if cs is None else cs:
         whole = visit.endless(D) if c not in groups else visit.outcome(where, groups[c])
@@ -152,8 +153,11 @@ class Visit:
         else:
             both = refitted(s, point, y, held)
             found = [r for r, _ in both]
-            coefs = left_out_coef(point, s, np.column_stack([e for _, e in both]))[0].T
-            self._select(finish(s, point, y).alpha, coefs, self._spec(p.k, p.c), target)
+            parts = left_out_coef(point, s, np.column_stack([e for _, e in both]))[0]
+            # which of the penalised are strong: those that are not are kept anyway
+            parts = np.column_stack([finish(s, point, y).alpha, parts])
+            coefs = coefficients(self.design, p.k, parts, np.zeros((1, 1))).T
+            self._select(coefs[0], coefs[1:], self._spec(p.k, p.c), target)
         return np.concatenate([r[f.positions] for r, f in zip(found, folds, strict=True)])
 
     def passed(self, path: Sequence[bridge_path.Cell]) -> bool:
@@ -171,13 +175,14 @@ class Visit:
         """Second passes: every fold fits its own strongest features."""
         Y, w, folds = self.problem.Y[:, [target]], self.problem.weights, self.problem.folds.folds
         for count in self.counts:
-            columns = strongest(whole, count)
-            first = minimise(self.design.take(columns), Y, w, spec).minima[0]
+            columns = kept_columns(self.design, whole, count)
+            solved = minimise(self.design.take(columns), Y, w, spec)
+            first = solved.minima[0]
             parts = [
-                self._second(strongest(coef, count), fold, Y, spec)
+                self._second(kept_columns(self.design, coef, count), fold, Y, spec)
                 for coef, fold in zip(by_fold, folds or (), strict=True)
             ]
-            found = Unknowns(first.alpha[:, None], None, columns, target)
+            found = Unknowns(solved.fit(0).coef, None, columns, target)
             second = Second(np.concatenate(parts), first.rcond, first.dof, found)
             self.kept[spec.k, spec.c, target, count] = second
 

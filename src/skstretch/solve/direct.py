@@ -49,9 +49,12 @@ def dual_fit(
         level = solution.constant - frame.centre @ coef
         constant = level - whole
     else:
-        constant, level = solution.constant, solution.constant + whole
+        constant = solution.constant
+        if intercept is Intercept.FREE:  # of scaled rows only what is never penalised has a centre
+            constant = constant - frame.centre @ coef
+        level = constant + whole
     log_beta = np.zeros(weights.size) if frame.log_rows is None else frame.r * frame.log_rows
-    return Fit(coef, level, constant, solution.beta, log_beta, rcond)
+    return Fit(coef, level, constant, solution.beta[: weights.size], log_beta, rcond)
 
 
 def primal_fit(

@@ -13,7 +13,7 @@ from skstretch.core.primal import PrimalSystem
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
-from skstretch.designs.protocol import Design
+from skstretch.designs import Design, check_held_out
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.solve.choose import POOR_RCOND, crossfit_space
 from skstretch.solve.direct import DualLU, PrimalLU, row_scales
@@ -43,14 +43,18 @@ class DualJackknife:
         return self.at(*self.design.cross(self.system.gram.frame, self.weights, new), target)
 
     def at(self, K: Array, Pq: Array, target: int) -> Array:
-        """Predictions where the products with the training features are K (N, M) and Pq (N,)."""
+        """Predictions where the products with the training features are K (N, M + q) and Pq (N,).
+
+        The last q columns of K are the columns that are never penalised, in their basis.
+        """
         gram, inverse = self.system.gram, self.system.factor.inverse
         M = gram.n_samples
         left = np.zeros((K.shape[0], inverse.shape[0]))
-        left[:, :M] = K
+        left[:, : K.shape[1]] = K
+        left[:, M : K.shape[1]] *= self.system.free_unit
         if gram.log_rows is not None:
             if self.system.intercept is Intercept.FREE:
-                left[:, M] = self.system.unit * np.exp(gram.log_rows.min())
+                left[:, -1] = self.system.unit * np.exp(gram.log_rows.min())
             elif self.system.intercept is Intercept.COLUMN:
                 left[:, :M] += np.exp(-gram.r * gram.log_rows)
             scale = np.exp(-gram.log_rows)
@@ -234,6 +238,7 @@ Jackknife = DualJackknife | PrimalJackknife | ConstantJackknife | NewtonJackknif
 
 def make_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Jackknife:
     """All leave-one-out models, in the space that the fit would choose."""
+    check_held_out(design, weights, None)
     if spec.exact and (design.shape[1] or spec.intercept is Intercept.COLUMN):
         return newton_jackknife(design, Y, weights, spec)
     if design.shape[1] == 0:
@@ -292,6 +297,8 @@ def _held_out(
             system = dual_system(gram.rows(trained), spec.lam / w, spec.intercept)
             near = _dual_jackknife(part, y, w, system)
             K, Pq = gram.K[np.ix_(held, trained)], gram.Pq[held]
+            if gram.free is not None:
+                K = np.hstack([K, gram.free[held]])
             predictions = [near.at(K, Pq, target) for target in range(Y.shape[1])]
             yield held, predictions, near.residuals
         else:

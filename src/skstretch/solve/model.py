@@ -15,9 +15,9 @@ from joblib import Parallel, delayed
 
 from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.krylov import Report
-from skstretch.core.stretch import Intercept, strongest
+from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index, Mask
-from skstretch.designs import with_one_sum
+from skstretch.designs import kept_columns, n_choosable, with_one_sum
 from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
@@ -346,12 +346,12 @@ def fit_model(
     else:
         whole = fit_stretchy(design, Y, weights, spec, report)
         first = [Pass(np.arange(t), np.arange(D), design, whole)]
-    if count >= D:
+    if count >= n_choosable(design):
         return FittedModel(design, Y, weights, spec, first)
     strengths = np.hstack([p.solution.fit.coef for p in first])
 
     def second(target: int) -> Pass:
-        columns = strongest(strengths[:, target], count)
+        columns = kept_columns(design, strengths[:, target], count)
         kept = design.take(columns)
         solution = fit_stretchy(kept, Y[:, [target]], weights, spec)
         return Pass(np.array([target]), columns, kept, solution)

@@ -19,10 +19,11 @@ from skstretch.core.bridge_loo import LeftOut, leave_one_out, left_out_coef, ref
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
 from skstretch.core.bridge_path import approximate_loo, derivative, finish, solve_all, space
+from skstretch.core.bridge_walks import DenseWalks
 from skstretch.core.crossfit import Fold
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
-from skstretch.designs import Design, dual_space
+from skstretch.designs import Design, FactoredDesign, dual_space, n_choosable
 from skstretch.solve.spec import Space, Spec
 
 KINDS: dict[Intercept, Literal["free", "column", "none"]] = {
@@ -68,10 +69,10 @@ class Minimised:
         """Coefficients of one target; ``beta = 4c W e / k``, so that with ``omega = Z' beta``
         ``alpha = sgn(omega) |omega|^(1/(k-1))``."""
         found, spec = self.minima[target], self.spec
-        level, D = np.array([found.m]), self.design.shape[1]
+        level = np.array([found.m])
         beta = (4.0 * spec.c / spec.k) * np.sqrt(self.weights) * found.e
         return Fit(
-            found.alpha[:D, None],
+            self.coef(found.alpha[:, None], found.gamma[:, None]),
             level,
             level,
             beta[:, None],
@@ -80,6 +81,10 @@ class Minimised:
             found.n_iter,
             gap=found.gap,
         )
+
+    def coef(self, alpha: Array, gamma: Array) -> Array:
+        """Coefficients (D, n) from those of the space, and of what is never penalised (q, n)."""
+        return coefficients(self.design, self.spec.k, alpha, gamma)
 
     def dof(self, target: int) -> float:
         """``tr(I - B)``: how much the predictions follow the targets, to first order."""
@@ -116,8 +121,13 @@ class Minimised:
         size = max(1, CHUNK_BYTES // (8 * self.design.shape[1]))
         for at in range(0, self.weights.size, size):
             some = slice(at, at + size)
-            A = derivative(self.where, self.points[target], some)
-            yield A / np.sqrt(self.weights[some])
+            A, gamma = derivative(self.where, self.points[target], some), np.zeros((0, 0))
+            if self.where.U is not None:
+                # the never penalised columns fit what the others leave
+                rest = np.eye(self.weights.size)[:, some]
+                bare = self.coef(A, np.zeros((self.where.U.shape[1], A.shape[1])))
+                gamma = self.where.free_part(rest - self.design.dot(bare))[1]
+            yield self.coef(A, gamma) / np.sqrt(self.weights[some])
 
     def leave_one_out(self, target: int, states: bool = False) -> LeftOut:
         """Exact leave-one-out residuals of one target, with what predictions need of each."""
@@ -137,17 +147,35 @@ class Minimised:
         return np.column_stack(columns)
 
 
-def where_of(design: Design, weights: Array, intercept: Intercept) -> Where:
-    """The space of the dual problem of a design; one column of zeros stands for no features."""
+def where_of(design: Design, weights: Array, intercept: Intercept, k: float) -> Where:
+    """The space of the dual problem of a design at the power k.
+
+    One column of zeros stands for no (penalised) features.
+    """
     u, kind = np.sqrt(weights), KINDS[intercept]
-    if design.shape[1] == 0:
-        return space(np.zeros((u.size, 1)), u, kind)
-    return dual_space(design, u, kind)
+    if n_choosable(design) == 0:
+        nothing = np.zeros((u.size, 1))
+        if isinstance(design, FactoredDesign):
+            return Where(DenseWalks(nothing), u, kind, U=design.U)
+        return space(nothing, u, kind)
+    return dual_space(design, u, kind, k)
+
+
+def coefficients(design: Design, k: float, alpha: Array, gamma: Array) -> Array:
+    """Coefficients (D, n) of a design from those of its space, and of what is never penalised.
+
+    Without penalty factors they are those of the space, but for its column of zeros.
+    """
+    some = alpha[: n_choosable(design)]
+    if not isinstance(design, FactoredDesign):
+        return some
+    return design.whole(1.0 / (k - 1.0), some, gamma)
 
 
 def minimise(design: Design, Y: Array, weights: Array, spec: Spec) -> Minimised:
     """Solve all targets Y (M, t) from a cold start, one walk a step."""
-    found, points = solve_all(where_of(design, weights, spec.intercept), spec.k, spec.c, Y)
+    where = where_of(design, weights, spec.intercept, spec.k)
+    found, points = solve_all(where, spec.k, spec.c, Y)
     return Minimised(design, Y, weights, spec, found, points)
 
 
@@ -191,7 +219,10 @@ class NewtonJackknife:
         for at in range(0, M, size):
             rows = np.arange(at, min(M, at + size))
             alpha, m = left_out_coef(found.points[target], found.where, E[:, rows])
-            alpha = alpha[:D]
+            if found.where.U is not None:
+                alpha, m = self._beside_free(rows, alpha, target)
+            else:
+                alpha = found.coef(alpha, np.zeros((0, rows.size)))
             if m is None:
                 m = self._intercepts(rows, alpha, target)
             out[:, rows] = (new.dot(alpha) if D else 0.0) + m
@@ -217,6 +248,29 @@ class NewtonJackknife:
             out[place] += missed
             out[place, i] = self.residuals[i]
         return out
+
+    def _beside_free(self, rows: Index, alpha: Array, target: int) -> tuple[Array, Array]:
+        """Whole coefficients (D, n) and intercepts (n) without each of some samples.
+
+        With N = diag(u) [1, U] T orthonormal and n its row of the sample that is left out, the
+        coordinates of the rest x are ``(I - n n')^-1 (N'x - n x_i)``.
+        """
+        found, where = self.found, self.found.where
+        assert where.U is not None
+        bare = found.coef(alpha, np.zeros((where.U.shape[1], rows.size)))
+        rest = found.Y[:, [target]] - found.design.dot(bare)
+        x, n, own = where.u[:, None] * rest, where.N[rows], np.arange(rows.size)
+        b = where.N.T @ x - n.T * x[rows, own]
+        b += n.T * (np.sum(n.T * b, axis=0) / (1.0 - np.sum(n**2, axis=1)))
+        m, gamma = where.free_part(where.N @ b / where.u[:, None])
+        bare[self.free] = gamma
+        return bare, m
+
+    @property
+    def free(self) -> Index:
+        """The columns that are never penalised."""
+        design = self.found.design
+        return design.free if isinstance(design, FactoredDesign) else np.zeros(0, dtype=np.intp)
 
     def _intercepts(self, rows: Index, alpha: Array, target: int) -> Array:
         """What the left-out prediction of each sample has beyond its features."""

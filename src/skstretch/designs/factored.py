@@ -1,0 +1,283 @@
+"""Features with penalty factors: columns in another scale, and columns beside the intercept."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.bridge_walks import Walks
+from skstretch.core.dual_gram import DualGram, Frame
+from skstretch.core.features import Features, Offset
+from skstretch.core.penalty_factors import (
+    FreeBasis,
+    check_free,
+    check_left_out,
+    free_basis,
+    log_penalties,
+    log_scales,
+)
+from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.stretch import strongest
+from skstretch.core.types import Array, Index
+from skstretch.designs.protocol import Design
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredDesign(Design):
+    """A design whose column j is penalised `factors` (D,) times as much as usual.
+
+    Coefficients, features and offsets are those of `inner`. The dual form sees penalised columns in
+    the scale ``s_j = p_j^(-1/k)``, and beside the ones of the free intercept a basis F of the
+    columns whose factor is zero: dual coefficients have the q coefficients of F below them. The
+    primal form sees ``lam p_j^r`` on its diagonal, and never penalised columns unstretched. See
+    `skstretch.core.penalty_factors`.
+    """
+
+    inner: Design
+    factors: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.inner.shape
+
+    @property
+    def offset(self) -> Offset:
+        return self.inner.offset
+
+    @property
+    def unit(self) -> float:
+        return self.inner.unit
+
+    @cached_property
+    def free(self) -> Index:
+        """The columns that are never penalised."""
+        return np.flatnonzero(self.factors == 0)
+
+    @cached_property
+    def penalised(self) -> Index:
+        """The other columns."""
+        return np.flatnonzero(self.factors > 0)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether a penalised column has another factor than one."""
+        return bool((self.factors[self.penalised] != 1.0).any())
+
+    @cached_property
+    def U(self) -> Array:
+        """The never penalised columns without their offset (M x q)."""
+        return free_columns(self.inner, self.free)
+
+    @cached_property
+    def _penalised(self) -> Design:
+        return self.inner.take(self.penalised) if self.free.size else self.inner
+
+    def scales(self, r: float) -> Array:
+        """``s_j`` of the penalised columns."""
+        return np.exp(log_scales(self.factors[self.penalised], r))
+
+    def at(self, r: float) -> Design:
+        """The penalised columns in the scale that belongs to the exponent r."""
+        scaled: Design = self._in_scale(self._penalised, r)
+        return scaled
+
+    def _in_scale(self, some: Any, r: float) -> Any:
+        if not self.is_scaled:
+            return some
+        if not hasattr(some, "quadrant"):  # features that are gone refuse products themselves
+            return some
+        logs = log_scales(self.factors[self.penalised], r)
+        return replace(some, quadrant=some.quadrant.scaled(logs), ready=None)
+
+    def beside_free(self, r: float) -> Design:
+        """All columns, the never penalised first, the others in their scale."""
+        some: Any = self.inner.take(np.concatenate([self.free, self.penalised]))
+        if not self.is_scaled:
+            return some  # type: ignore[no-any-return]
+        logs = log_scales(self.factors[self.penalised], r)
+        logs = np.concatenate([np.zeros(self.free.size), logs])
+        return replace(some, quadrant=some.quadrant.scaled(logs))  # type: ignore[no-any-return]
+
+    def whole(self, r: float, alpha: Array, gamma: Array) -> Array:
+        """Coefficients (D, t) from those of the scaled columns and of U (q, t)."""
+        coef = np.zeros((self.shape[1], alpha.shape[1]))
+        coef[self.penalised] = alpha * self.scales(r)[:, None] if self.is_scaled else alpha
+        coef[self.free] = gamma
+        return coef
+
+    def _basis(self, weights: Array) -> FreeBasis:
+        return free_basis(self.U, weights)
+
+    def take(self, columns: Index) -> "FactoredDesign":
+        return FactoredDesign(self.inner.take(columns), self.factors[columns])
+
+    def take_rows(self, rows: Index) -> "FactoredDesign":
+        return FactoredDesign(self.inner.take_rows(rows), self.factors)
+
+    def dot(self, coef: Array) -> Array:
+        return self.inner.dot(coef)
+
+    def weighted_sum(self, weights: Array) -> Array:
+        return self.inner.weighted_sum(weights)
+
+    def row_peaks(self, exponent: float) -> Array | None:
+        return self.at(exponent).row_peaks(exponent) if self.penalised.size else None
+
+    def gram(
+        self,
+        exponents: Sequence[float],
+        weights: Array,
+        log_rows: Array | None,
+        borders: bool = True,
+    ) -> list[DualGram]:
+        if self.is_scaled:
+            grams = [self.at(r).gram([r], weights, log_rows, borders)[0] for r in exponents]
+        else:
+            grams = self._penalised.gram(exponents, weights, log_rows, borders)
+        return [self._bordered(gram, weights) for gram in grams]
+
+    def _bordered(self, gram: DualGram, weights: Array) -> DualGram:
+        """The means in the scale of the design, and F beside K."""
+        centre = np.zeros(self.shape[1])
+        centre[self.penalised] = gram.centre / self.scales(gram.r)
+        if not self.free.size:
+            return replace(gram, centre=centre)
+        basis = self._basis(weights)
+        # features in scaled rows are whole, and so is what their means leave out
+        left = 0.0 if gram.log_rows is None else self.inner.take(self.free).offset
+        centre[self.free] = basis.mean + left
+        return replace(gram, centre=centre, free=basis.F)
+
+    def _inner_frame(self, frame: Frame) -> Frame:
+        """The frame as the scaled columns know it."""
+        if not frame.centre.size:
+            return frame
+        return replace(frame, centre=frame.centre[self.penalised] * self.scales(frame.r))
+
+    def coefficients(
+        self, frame: Frame, beta: Array, total: Array, weights: Array
+    ) -> Iterator[tuple[slice, Array]]:
+        M = self.shape[0]
+        alpha = np.zeros((self.penalised.size, beta.shape[1]))
+        if self.penalised.size:
+            own = self._inner_frame(frame)
+            for columns, part in self.at(frame.r).coefficients(own, beta[:M], total, weights):
+                alpha[columns] = part
+        gamma = beta[M:]
+        if self.free.size:
+            gamma = self._basis(weights).coefficients(gamma)
+        yield slice(0, self.shape[1]), self.whole(frame.r, alpha, gamma)
+
+    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+        """In the scale of the features: factors stand on the diagonal alone.
+
+        Rows of never penalised columns are ``Pc'W P`` whatever r is.
+        """
+        asked = list(exponents)
+        if self.free.size and 1.0 not in asked:
+            asked.append(1.0)
+        grams = self.inner.column_grams(asked, weights)
+        out = []
+        for r, gram in zip(exponents, grams, strict=False):
+            known = replace(gram, log_factors=log_penalties(self.factors, r))
+            if self.free.size:
+                plain = grams[asked.index(1.0)]
+                C, q_centre = gram.C.copy(), gram.q_centre.copy()
+                C[self.free], q_centre[self.free] = self._unstretched(plain), gram.centre[self.free]
+                known = replace(known, C=C, q_centre=q_centre, free=self.free)
+            out.append(known)
+        return out
+
+    def _unstretched(self, plain: PrimalGram) -> Array:
+        """``Pc'W P`` for the rows of never penalised columns."""
+        logs = plain.log_columns
+        rows = plain.C[self.free]
+        return rows if logs is None else rows * np.exp(logs[self.free, None])
+
+    def project(self, gram: PrimalGram, V: Array) -> Array:
+        out = self.inner.project(replace(gram, free=None), V)
+        if self.free.size:
+            out[self.free] = (self.U - gram.centre[self.free]).T @ V
+        return out
+
+    def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
+        if not self.free.size:
+            return self.inner.stretched_gram(gram, weights)
+        out = np.zeros((self.shape[1], self.shape[1]))
+        for rows in self.row_slices():
+            Q = gram.stretched(self.row_features(np.arange(rows.start, rows.stop)))
+            out += Q.T @ (weights[rows, None] * Q)
+        return out
+
+    def row_features(self, rows: Index) -> Features:
+        return self.inner.row_features(rows)
+
+    def row_slices(self) -> Iterator[slice]:
+        return self.inner.row_slices()
+
+    def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
+        """As in `Design`, with the basis F at the other rows to the right of the first product."""
+        other = other.inner if isinstance(other, FactoredDesign) else other
+        n_new = other.shape[0]
+        K, Pq = np.zeros((n_new, self.shape[0])), np.zeros(n_new)
+        if self.penalised.size:
+            new = self._in_scale(other.take(self.penalised), frame.r)
+            K, Pq = self.at(frame.r).cross(self._inner_frame(frame), weights, new)
+        if self.free.size:
+            K = np.hstack([K, self._basis(weights).at(free_columns(other, self.free))])
+        return K, Pq
+
+    def walks(self, once: bool = False) -> Walks:
+        return self.inner.walks(once)
+
+    def row_factor(self, root: Array) -> Array:
+        return self.inner.row_factor(root)
+
+    def in_memory(self) -> None:
+        """Nothing: the accurate solution by QR knows no factors."""
+
+
+def free_columns(design: Design, columns: Index) -> Array:
+    """Some columns without their offset, in memory (M x q)."""
+    return design.take(columns).row_features(np.arange(design.shape[0])).excess(1.0)
+
+
+def factored(design: Design, factors: Array | None) -> Design:
+    """The design with penalty factors of its columns, where one of them is not one."""
+    if factors is None or (factors == 1.0).all():
+        return design
+    return FactoredDesign(design, factors)
+
+
+def check_factored(design: Design, weights: Array, names: Sequence[str]) -> None:
+    """Refuse never penalised columns that samples cannot tell apart."""
+    if isinstance(design, FactoredDesign) and design.free.size:
+        check_free(design.U, weights, [names[j] for j in design.free])
+
+
+def check_held_out(design: Design, weights: Array, held: Sequence[Index] | None) -> None:
+    """Refuse folds (None: leave one out) without which never penalised columns are unknown."""
+    if isinstance(design, FactoredDesign) and design.free.size:
+        check_left_out(design.U, weights, held)
+
+
+def n_choosable(design: Design) -> int:
+    """The columns among which a density selects: never penalised ones are always kept."""
+    return design.penalised.size if isinstance(design, FactoredDesign) else design.shape[1]
+
+
+def kept_columns(design: Design, coef: Array, count: int) -> Index:
+    """The `count` strongest columns, and beyond them those that are never penalised."""
+    if not isinstance(design, FactoredDesign):
+        return strongest(coef, count)
+    some = design.penalised[strongest(coef[design.penalised], count)]
+    return np.sort(np.concatenate([some, design.free]))
+
+
+def same_space(design: Design, ks: Sequence[float]) -> list[Sequence[float]]:
+    """Powers grouped by the columns that they see: all of them, unless factors scale these."""
+    if isinstance(design, FactoredDesign) and design.is_scaled:
+        return [[k] for k in ks]
+    return [ks]
