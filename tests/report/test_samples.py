@@ -134,3 +134,5 @@ def test_a_model_from_a_file_is_explained_with_the_data_that_are_passed(tmp_path
 def test_large_data_keep_their_samples_to_themselves(monkeypatch, tmp_path):
     monkeypatch.setattr("skstretch.report.samples.INFLUENCE_WORK", 1.0)
     assert "Samples to look at" not in visible(page(mixture(), tmp_path))
+    monkeypatch.setattr("skstretch.designs.contributions.working_bytes", lambda: 8 * 63)
+    assert data_of(page(mixture(), tmp_path))["explained"] == []

@@ -8,6 +8,8 @@ import numpy as np
 
 from skstretch.core.classes import margins
 from skstretch.core.types import Array, Index
+from skstretch.estimators.base import check_outputs
+from skstretch.estimators.contributions import base_of, contributions_of
 from skstretch.estimators.influence import influence_of
 from skstretch.exceptions import NeedsInverseError, RowsForgottenError
 from skstretch.report.cells import quiet
@@ -52,7 +54,10 @@ def explained_samples(contents: Contents) -> list[Explained]:
     for why, key in telling(subject, outputs):
         place = int(np.argmax(np.where(known, key, -np.inf)))
         found.setdefault(place, why)
-    return [_explained(subject, sample, why) for sample, why in found.items()]
+    try:
+        return [_explained(subject, sample, why) for sample, why in found.items()]
+    except MemoryError:
+        return []  # very many features of very many outputs
 
 
 def _telling_numbers(subject: Subject, outputs: Array) -> list[tuple[str, Array]]:
@@ -79,16 +84,9 @@ def _explained(subject: Subject, sample: int, why: str) -> Explained:
     model, row = subject.model, subject.X[sample : sample + 1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the rows of a frame, without its names
-        try:
-            shares, base = model.contributions(row), model.contributions_base_
-        except RowsForgottenError:
-            # a model from a file knows no means: those of the data that were passed will do
-            shares = model.contributions(row, background=subject.X)
-            base = None
-        own = np.asarray(shares)[0]
+        own, base = _shares(subject, row)
         outputs = model.decision_function(row) if subject.classifies else model.predict(row)
     output = np.asarray(outputs)[0]
-    base = output - own.sum(axis=0) if base is None else base
     at, name = 0, subject.outputs[0]
     if own.ndim == 2:
         at = int(np.argmax(output)) if subject.classifies else 0
@@ -98,6 +96,18 @@ def _explained(subject: Subject, sample: int, why: str) -> Explained:
         sample, why, _facts(subject, sample, name, float(output), float(base)), names, written,
         strongest,
     )  # fmt: skip
+
+
+def _shares(subject: Subject, row: Any) -> tuple[Array, Array]:
+    """Contributions (D,) or (D, t) to the prediction of one row, and what they are added to."""
+    model = subject.model
+    try:
+        checked, curves = model._explained(row, None)
+    except RowsForgottenError:
+        # a model from a file knows no means: those of the data that were passed will do
+        checked, curves = model._explained(row, subject.X)
+    found = contributions_of(model, checked, curves, check_outputs)
+    return np.asarray(found)[0], subject.state.shaped(base_of(model, curves))
 
 
 def _numbers(row: Any) -> Array:
