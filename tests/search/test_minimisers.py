@@ -129,7 +129,7 @@ def test_automatic_powers():
     y = X @ np.arange(X.shape[1])
     table = StretchyRegressorCV(a_grid=(-0.2, 0.0)).fit(X, y).cv_results_
     linear = table["param_a"] == 0
-    assert sorted({*table["param_k"][linear]}) == [1.05, 1.1, 1.25, 1.5, 2.0]
+    assert sorted({*table["param_k"][linear]}) == [1.02, 1.05, 1.1, 1.25, 1.5, 2.0]
     assert sorted({*table["param_k"][~linear]}) == [1.25, 1.5, 2.0]
     for k in (1.05, 1.5):
         family = linear & (table["param_k"] == k)

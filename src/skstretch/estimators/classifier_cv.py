@@ -17,7 +17,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         Transforms ``exp(a z)`` to try; 0 is the linear limit.
     k_grid : "auto" or sequence of float, default="auto"
         Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where cells are exact
-        minimisers, 1.05, 1.1, 1.25, 1.5 and 2 (or 2 alone, as in `StretchyRegressorCV`). Of
+        minimisers, 1.02, 1.05, 1.1, 1.25, 1.5 and 2 (or 2 alone, as in `StretchyRegressorCV`). Of
         given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         Inverse strengths of regularisation; ``"auto"`` ties them to the scale of the data, as in

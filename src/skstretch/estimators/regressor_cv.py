@@ -27,7 +27,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
         Transforms ``exp(a z)`` to try; 0 is the exact minimiser on z, ridge regression at k = 2.
     k_grid : "auto" or sequence of float, default="auto"
         Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where cells are exact
-        minimisers, 1.05, 1.1, 1.25, 1.5 and 2, or 2 alone where every step of Newton's method
+        minimisers, 1.02, 1.05, 1.1, 1.25, 1.5 and 2, or 2 alone where every step of Newton's method
         would read the data again (wide Dask arrays, and files or tall sparse matrices whose
         z-scores take more than half the working memory). Of given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"

@@ -76,7 +76,7 @@ from skstretch.solve import checked_spec
 
 # powers to try: of the closed forms, and of the exact minimiser at a = 0
 K_GRID = (1.25, 1.5, 2.0)
-LINEAR_K_GRID = (1.05, 1.1, 1.25, 1.5, 2.0)
+LINEAR_K_GRID = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
 # numbers of features that a mixture also tries, where there are twice as many: selected by ridge,
 # at every other strength
 COUNTS = (30, 100)
