@@ -47,11 +47,22 @@ def test_spectra(parameters):
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9 * abs(expected).max())
 
 
+def yeo_johnson(x, lam):
+    """The transform where both of its denominators keep their digits."""
+
+    def half(u, lam):
+        return np.log1p(u) if lam == 0 else np.expm1(lam * np.log1p(u)) / lam
+
+    return np.where(x >= 0, half(np.maximum(x, 0), lam), -half(np.maximum(-x, 0), 2.0 - lam))
+
+
 @pytest.mark.parametrize("lam", [0.0, 1e-9, 1.0, 2.0, 2.0 - 1e-9, -0.7])
 def test_powers_over_the_whole_range(lam):
+    """Beside the formula: scikit-learn 1.7 loses half of the digits next to 2."""
     model, new = pipe("power")
     model[0].lambdas_ = np.full(7, lam)
-    expected = model.predict(new)
+    scaled = model[0]._scaler.transform(yeo_johnson(new, lam))
+    expected = model[-1].predict(scaled)
     got = run(skstretch.to_onnx(model), new)["prediction"]
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9 * abs(expected).max())
 
