@@ -23,6 +23,7 @@ def test_table_one(tmp_path):
     assert "**A quick run**" in page
 
 
+@pytest.mark.slow
 def test_quick_and_full_keep_apart(tmp_path):
     assert run("fig1", "--quick", "--out", "here", cwd=tmp_path).returncode == 0
     done = run("fig1", "--out", "here", cwd=tmp_path)

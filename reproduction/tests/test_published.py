@@ -28,6 +28,7 @@ def test_the_published_page_is_drawn_from_the_published_files(published):
     assert page_of(DOCS) == published
 
 
+@pytest.mark.slow
 def test_another_number_is_another_page(published, tmp_path):
     lines = gzip.decompress((DOCS / "results.csv.gz").read_bytes()).decode().splitlines()
     names = lines[0].split(",")

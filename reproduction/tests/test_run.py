@@ -63,6 +63,7 @@ def whole(tmp_path_factory):
     return read_results(out / "results.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "jobs", "code"), [(signal.SIGKILL, 1, -9), (signal.SIGINT, 2, 130)]
 )

@@ -26,6 +26,7 @@ def out_of_fold(model, X, y, splitter):
     return predictions, np.mean(used)
 
 
+@pytest.mark.slow
 def test_real_program(folder):
     done = run(
         *("compare", "diabetes.csv", "-t", "progression", "--folds", "3", "--seed", "7", "--json"),
@@ -70,6 +71,7 @@ def test_glmnet(call, folder, name):
         assert 0 < rows[method]["features_used"] <= 12
 
 
+@pytest.mark.slow
 def test_classes(call):
     done = call("compare", "tumours.csv", "-t", "kind", "--json")
     rows = {row["method"]: row for row in json.loads(done.out)["methods"]}

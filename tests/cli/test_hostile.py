@@ -162,6 +162,7 @@ def packed_bomb(path, suffix):
 SMALL = ("--max-memory", "64MB")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
 def test_packed_tables(suffix, tmp_path, baseline):
     packed_bomb(tmp_path / f"b.csv.{suffix}", suffix)
@@ -215,6 +216,7 @@ def test_a_matrix_market_line_of_a_gigabyte(tmp_path, baseline):
     check(done, baseline)
 
 
+@pytest.mark.slow
 def test_records_that_never_end(tmp_path, baseline):
     """Quoted line breaks: no line is long, and the record is."""
     (tmp_path / "q.csv").write_bytes(b"a,y\n1,2\n" + b'"\n",' * (20 << 20))
@@ -223,6 +225,7 @@ def test_records_that_never_end(tmp_path, baseline):
     assert "Is a quote not closed?" in done.err
 
 
+@pytest.mark.slow
 def test_an_npz_of_zeros(tmp_path, baseline):
     member = header((50 << 20, 1)) + bytes(400 << 20)
     npz(tmp_path / "z.npz", member)
@@ -282,6 +285,7 @@ def test_targets(name, tmp_path, baseline):
     assert "claims" in done.err
 
 
+@pytest.mark.slow
 def test_a_target_of_many_lines(tmp_path, baseline):
     np.savez(tmp_path / "x.npz", X=np.eye(3))
     (tmp_path / "y.txt.gz").write_bytes(gzip.compress(b"1\n" * (1 << 20)) * 8)

@@ -122,6 +122,7 @@ def test_a_device_stays_one(place):
     assert stat.S_ISCHR((place / "null").stat().st_mode)
 
 
+@pytest.mark.slow
 def test_data_from_a_named_pipe(place):
     """A path that cannot be read twice, as the shell's <(...) is one."""
     os.mkfifo(place / "pipe")

@@ -103,7 +103,7 @@ class Block:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[:2] == ["sklearn", "callback"]:
             raise ImportError(name)
-import sklearn.base, sklearn.model_selection, sklearn.metrics
+import sklearn.base, sklearn.model_selection, sklearn.metrics, sklearn.pipeline, sklearn.compose
 for name in [n for n in sys.modules if n.startswith("sklearn.callback")]:
     del sys.modules[name]
 if hasattr(sklearn, "callback"):

@@ -291,6 +291,7 @@ def test_a_mixture_that_ridge_equals(diabetes):
     assert "ridge alone was not tried; fewer features were not tried." in alone.summary().choice
 
 
+@pytest.mark.slow
 def test_whether_fewer_features_would_do(mixture, diabetes):
     model, _, _ = mixture
     results = model.cv_results_

@@ -282,8 +282,8 @@ def test_no_edge_where_all_coefficients_are_free():
 
 def test_no_edge_where_the_loss_does_not_fall_towards_it():
     X, y = nearly_linear(1.0)
-    grid = 10.0 ** np.arange(0.0, 6.0)
-    model = StretchyRegressorCV((0.0,), c_grid=grid, rule="best").fit(X, y)
+    grid, powers = 10.0 ** np.arange(0.0, 6.0), (1.05, 1.1, 1.25, 1.5, 2.0)
+    model = StretchyRegressorCV((0.0,), k_grid=powers, c_grid=grid, rule="best").fit(X, y)
     assert model.c_ in (grid[0], grid[-1])
     worse, error = (model.cv_results_[f"loss_above_chosen{end}"] for end in ("", "_se"))
     assert (worse <= error).all()

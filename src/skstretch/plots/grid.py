@@ -64,7 +64,7 @@ class StretchyGridDisplay:
     >>> model = StretchyRegressorCV().fit(*load_diabetes(return_X_y=True))
     >>> display = StretchyGridDisplay.from_estimator(model)
     >>> display.scores.shape
-    (25, 8)
+    (25, 9)
     """
 
     scores: Any
