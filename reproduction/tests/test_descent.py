@@ -50,6 +50,7 @@ def test_tight_tolerance_is_scikit_learn(data, mixing):
         )
 
 
+@pytest.mark.slow
 def test_the_usual_tolerance_stops_short_of_the_minimum_on_columns_alike():
     X, y = spectra()
     penalties = penalty_sequence(largest_penalty(X, y, 1.0), 2)

@@ -171,6 +171,7 @@ def test_packed_tables(suffix, tmp_path, baseline):
     assert "are allowed. If the file is sound, allow more with --max-memory." in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mtx", "npz", "parquet", "feather"])
 def test_packed_files_that_are_read_as_a_whole(kind, tmp_path, baseline):
     head = {"mtx": b"%%MatrixMarket matrix array real general\n9 9\n"}.get(kind, b"")
@@ -200,6 +201,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
 def test_lines_of_a_gigabyte(name, tmp_path, baseline):
     file, head = LINES[name]
@@ -235,6 +237,7 @@ def test_an_npz_of_zeros(tmp_path, baseline):
     assert "its arrays would take 400 MB, and 64 MB are allowed" in done.err
 
 
+@pytest.mark.slow
 def test_a_parquet_file_of_zeros(tmp_path, baseline):
     pa = pytest.importorskip("pyarrow", reason="reads the file")
     pq = pytest.importorskip("pyarrow.parquet", reason="reads the file")
@@ -247,6 +250,7 @@ def test_a_parquet_file_of_zeros(tmp_path, baseline):
     assert "52,428,800 rows would take 400 MB" in done.err
 
 
+@pytest.mark.slow
 def test_a_parquet_file_of_one_long_word(tmp_path, baseline):
     pa = pytest.importorskip("pyarrow", reason="reads the file")
     pq = pytest.importorskip("pyarrow.parquet", reason="reads the file")

@@ -35,7 +35,10 @@ def discovered_estimators() -> list[type[BaseEstimator]]:
 
 
 def instance(cls):
-    """An estimator as it comes; one that fits many searches with small ones."""
+    """An estimator as it comes, but for what takes long: many searches, and nested ones of classes
+    (which the slow test below has)."""
+    if cls is skstretch.StretchyClassifierCV:
+        return cls(nested=False)
     if cls is not skstretch.RecipeRegressorCV:
         return cls()
     grid = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1,), "density_grid": (1.0,)}
@@ -66,6 +69,12 @@ def test_scikit_learn_check(estimator, check):
     if isinstance(estimator, skstretch.StretchyRegressorCV) and "weight_equivalence" in name:
         # a mixture has cells that nearly interpolate, known to 1e-8 of y: the check asks for 1e-9
         estimator.set_params(rule="guarded")
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([skstretch.StretchyClassifierCV()])
+def test_the_search_of_classes_as_it_comes(estimator, check):
     check(estimator)
 
 

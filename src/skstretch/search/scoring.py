@@ -32,6 +32,8 @@ class Scored:
     smooth: Array | None = None
     error: float = 0.0
     tie_error: float = 0.0
+    # how much the score may change where every output does by one, if that is known
+    steepness: float | None = None
 
 
 def unscored(n_tested: int) -> Scored:
@@ -61,9 +63,13 @@ def scored(scoring: Scoring, outcome: Outcome, true: Array) -> Scored:
         return unscored(len(true))
     outputs = true - outcome.residuals
     found = scoring(outputs)
+    if found.steepness is None:
+        error = scoring.blur(outputs, outcome.error)
+    else:
+        error = found.steepness * outcome.error
     return replace(
         found,
-        error=scoring.blur(outputs, outcome.error),
+        error=error,
         tie_error=_square_blur(-found.tie, outcome.error),
     )
 
@@ -140,15 +146,17 @@ class LogLoss:
 
     def __call__(self, outputs: Array) -> Scored:
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
-        M = temperature(outputs, self.codes, self.weights * balance) * margins(outputs)
+        factor = temperature(outputs, self.codes, self.weights * balance)
+        M = factor * margins(outputs)
         losses = (logsumexp(M, axis=1) - M[np.arange(len(M)), self.codes]) * balance
         squared = np.square(self.Y - outputs).mean(axis=1) * balance
         error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
-        return Scored(-error, losses, -tie)
+        return Scored(-error, losses, -tie, steepness=2.0 * factor)
 
     def blur(self, outputs: Array, error: float) -> float:
-        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
-        return 2.0 * temperature(outputs, self.codes, self.weights * balance) * error
+        steepness = self(outputs).steepness
+        assert steepness is not None
+        return steepness * error
 
 
 @dataclass(frozen=True)
