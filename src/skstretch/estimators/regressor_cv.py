@@ -34,7 +34,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
         strengths s from 1e-12 to 1e2 (25 values at k = 2, else 13), so that the same grid serves
         every a and k. At a = 0 and k < 2 up to 20 values of c lead from about one degree of
-        freedom to saturation, or to where four in a row err by a tenth more than the best.
+        freedom to saturation, or to where three in a row err by a tenth more than the best.
     density_grid : "auto" or sequence of float or int, default="auto"
         Shares or numbers of features to keep. Below all of them, every fold selects its own and
         fits again. ``"auto"``: all features; a mixture also tries the 30 and the 100 strongest of

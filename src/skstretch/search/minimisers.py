@@ -26,7 +26,7 @@ from skstretch.solve.spec import Spec
 # values of c on an automatic path, at most
 PATH_LENGTH = 20
 # an automatic path ends where so many cells in a row have so much more than the least error
-PATIENCE, WORSE = 4, 1.1
+PATIENCE, WORSE = 3, 1.1
 # relative accuracy of out-of-fold residuals that are solved for
 ACCURACY = 1e-8
 NOISE = "interpolates: its out-of-fold residuals are rounding"

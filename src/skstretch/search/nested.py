@@ -237,7 +237,8 @@ def _newton(
             new = at - slope / curvature
         inside = (new > low[some]) & (new < high[some])
         x[some] = np.where(inside, new, 0.5 * (low[some] + high[some]))
-        some = some[np.abs(x[some] - at) > 1e-9]
+        # at its least a loss is known to the square of this
+        some = some[np.abs(x[some] - at) > 1e-6]
 
 
 def _gradients(outputs: Array, V: Array, x: Array) -> tuple[Array, Array]:
