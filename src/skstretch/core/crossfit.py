@@ -1,4 +1,4 @@
-"""Held-out samples: exact residuals from one inverse, intervals and paired comparisons of these.
+"""Held-out samples: exact residuals from one inverse; intervals, paired comparisons and influence.
 
 Dual: with ``beta = G y`` the residuals of samples S by the model fitted without them solve
 ``G_SS r = beta_S``. The block-inverse proof never uses symmetry. Exact given the z-scores and a.
@@ -92,6 +92,13 @@ def pair_residuals(rows: Array, columns: Array, diagonal: Array, e: Array, some:
         found /= (1.0 - across * back)[:, :, None]
         found[np.arange(some.size), some] = alone[some]
     return np.asarray(found)
+
+
+def others(weights: Array, some: Index) -> Array:
+    """The weights (m, M) of all samples but one."""
+    out = np.tile(weights, (some.size, 1))
+    out[np.arange(some.size), some] = 0.0
+    return out
 
 
 def without(inverse: Inverse, solution: DualSolution, fold: Fold) -> Array:
@@ -230,3 +237,32 @@ def paired_error(
     _, codes = np.unique(groups, return_inverse=True)
     sums = np.bincount(codes, weights=weights * deviations)
     return mean, float(np.sqrt(np.sum(np.square(sums))) / total)
+
+
+# What single samples do to a fitted model: ``d_ji`` is the change of the output for row j, with all
+# samples less without sample i.
+
+
+def squared_changes(changes: Array, weights: Array) -> Array:
+    """``sum_j w_j d_ji^2``, (t, M), for changes (t, N, M) and weights (N,)."""
+    return np.asarray(np.einsum("j,tji->ti", weights, np.square(changes)))
+
+
+def distances(squares: Array, left_out: Array, weights: Array, dof: Array) -> Array:
+    """``sum_j w_j d_ji^2 / (dof s^2)``, the mean over targets, (M,).
+
+    Cook's distance with the variance s^2 of leave-one-out residuals (M, t), ``sum w r^2 / sum w``,
+    in place of that of the fit, which is nothing where the fit interpolates. `squares` (t, M).
+    """
+    variance = weights @ np.square(left_out) / weights.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = squares / (dof * variance)[:, None]
+    return np.asarray(found.mean(axis=0))
+
+
+def squared_scores(residuals: Array, weights: Array) -> Array:
+    """Minus the weighted mean squares (m,) of residuals (m, M, t), averaged over targets."""
+    squares = np.square(residuals).mean(axis=2)
+    # a sample of weight zero may have no residual at all
+    squares = np.where(weights > 0, squares, 0.0)
+    return np.asarray(-np.einsum("mn,mn->m", weights, squares) / weights.sum(axis=1))

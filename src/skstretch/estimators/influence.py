@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.classes import decided
-from skstretch.core.influence import distances, others, squared_changes, squared_scores
+from skstretch.core.crossfit import distances, others, squared_changes, squared_scores
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, is_dask
 from skstretch.designs.blocks import working_bytes

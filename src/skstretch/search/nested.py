@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from skstretch.core.crossfit import others
 from skstretch.core.types import Array, Index
 from skstretch.search.cells import Cell, Outcome, Problem
 from skstretch.search.mix import (
@@ -102,18 +103,12 @@ class Nested:
 
     def _losses(self, residuals: Array) -> Array:
         """The loss of a cell over all samples but one, (m, s)."""
-        weights = self._others()
+        weights = others(self.weights, self.outer)
         if self.codes is None:
             with np.errstate(over="ignore"):
                 squared = np.einsum("mn,mnt->mt", weights, np.square(residuals))
             return np.asarray(squared / weights.sum(axis=1, keepdims=True))
         return log_losses(self.problem.Y - residuals, self.codes, weights)[:, None]
-
-    def _others(self) -> Array:
-        """The weights (m, n) of all samples but one."""
-        weights = np.tile(self.weights, (self.outer.size, 1))
-        weights[np.arange(self.outer.size), self.outer] = 0.0
-        return weights
 
     def outputs(self, results: Sequence[Outcome]) -> Array:
         """Predictions of the outer samples by searches without them, (m, t).
@@ -123,9 +118,9 @@ class Nested:
         leaders = list(self.leaders.values())
         bent = np.array([float(family[0] != 0.0) for family in self.leaders])
         out = np.empty((self.outer.size, self.problem.Y.shape[1]))
-        others = self._others()
+        weights = others(self.weights, self.outer)
         for i, sample in enumerate(self.outer.tolist()):
-            shares = self._shares(i, others[i], leaders, bent)
+            shares = self._shares(i, weights[i], leaders, bent)
             own = np.array([self._own(leader, i, sample, results) for leader in leaders])
             out[i] = self.problem.Y[sample] - (shares * own).sum(axis=0)
         return out
@@ -213,11 +208,11 @@ def _log_temperatures(outputs: Array, wanted: Array, V: Array) -> Array:
     useless = _gradients(outputs, V, low)[0] >= wanted
     x = np.where(useless, low, np.log(3.0 / size))
     open_ = np.flatnonzero(~useless)
-    first, others = open_[:1], open_[1:]
+    first, later = open_[:1], open_[1:]
     _newton(outputs, wanted, V, x, (low, high), first)
-    if others.size:
-        x[others] = np.clip(x[first[0]], low[others] + 1e-9, high[others] - 1e-9)
-        _newton(outputs, wanted, V, x, (low, high), others)
+    if later.size:
+        x[later] = np.clip(x[first[0]], low[later] + 1e-9, high[later] - 1e-9)
+        _newton(outputs, wanted, V, x, (low, high), later)
     return np.asarray(x)
 
 
