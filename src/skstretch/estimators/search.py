@@ -172,7 +172,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], weighted=given)
             groups = split_params.get("groups")
             contest = self._contest(prepared, targets, folds[0], scorings, groups)
-            self._search(grids, folds, prepared, targets, contest)
+            # cells are made exact and fitted after the search, by systems of the same size
+            with calm_blas(min(prepared.rows.size, D)):
+                self._search(grids, folds, prepared, targets, contest)
         return self
 
     def _contest(
@@ -255,14 +257,13 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         progress, reporter = Progress(n_cells, "cells", self.verbose), Reporter(self, n_cells)
         order = folds[0].tested
         try:
-            with calm_blas(min(min(view.design.shape) for view in views.values())):
-                for grid, own in zip(grids, folds, strict=True):
-                    problem = replace(contest.problem, folds=own)
-                    for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
-                        same = np.array_equal(own.tested, order)
-                        contest.enter(cell, outcome if same else outcome.moved(own.tested, order))
-                        progress.step()
-                        reporter.step()
+            for grid, own in zip(grids, folds, strict=True):
+                problem = replace(contest.problem, folds=own)
+                for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
+                    same = np.array_equal(own.tested, order)
+                    contest.enter(cell, outcome if same else outcome.moved(own.tested, order))
+                    progress.step()
+                    reporter.step()
         finally:
             progress.close()
         reporter.close()
