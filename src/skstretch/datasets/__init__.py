@@ -1,8 +1,9 @@
-"""Loaders for the ten data sets of the paper.
+"""Loaders for the ten data sets of the paper, generated spectra, and the files of spectrometers.
 
 See ``docs/datasets.md`` for where files are looked for and how to put them there by hand.
 """
 
+from skstretch.datasets.instruments import read_spectra
 from skstretch.datasets.loaders import (
     fetch_arcene,
     fetch_corn,
@@ -34,4 +35,5 @@ __all__ = [
     "fetch_tfidf",
     "list_datasets",
     "make_spectra",
+    "read_spectra",
 ]

@@ -282,6 +282,13 @@ def test_empty_and_binary_files(tmp_path):
         read(tmp_path / "s.xlsx")
 
 
+@pytest.mark.parametrize("name", ["leaf.dx", "leaf.jdx", "leaf.spc"])
+def test_a_file_of_an_instrument_leads_to_its_reader(tmp_path, name):
+    (tmp_path / name).write_bytes(b"##TITLE=leaf\n")
+    with pytest.raises(DataError, match=r"read_spectra of skstretch\.datasets reads it in Python"):
+        read(tmp_path / name)
+
+
 def test_memory_of_wide_text_is_that_of_the_result(tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 20_000))
     path = write_csv(tmp_path / "w.csv", X, {"y": range(40)})

@@ -86,7 +86,14 @@ MAGIC = {
     b"%%MatrixMarket": Kind.MTX,
 }
 
+INSTRUMENT = (
+    "a spectrum as an instrument writes it: read_spectra of skstretch.datasets reads it in Python, "
+    "and DataFrame.to_csv makes the table that is asked for here"
+)
 OTHERS = {
+    ".dx": INSTRUMENT,
+    ".jdx": INSTRUMENT,
+    ".spc": INSTRUMENT,
     ".xlsx": "an Excel workbook: save the sheet as CSV first",
     ".xls": "an Excel workbook: save the sheet as CSV first",
     ".ods": "a spreadsheet: save the sheet as CSV first",
