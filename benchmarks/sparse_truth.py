@@ -138,7 +138,7 @@ def verdict(rows: list[dict[str, Any]], name: str) -> str:
             cell = Truth(**found["cell"])
             missed.append(
                 f"{cell.true} true features, ratio {cell.ratio:g}, correlation {cell.rho:g}: "
-                f"{ratio:.2f} ± {error:.2f}"
+                f"{ratio:.3f} ± {error:.3f}"
             )
     goal = f"Goal for {name}: at most {GOAL} times the better of ridge and lasso in every cell. "
     if not missed:
@@ -150,8 +150,8 @@ def part(rows: list[dict[str, Any]]) -> list[str]:
     """The part of the page."""
     ours, methods = list(rows[0]["powers"]), list(rows[0]["risks"])
     head = ["true features", "signal / noise", "correlation", *methods]
-    for _ in ours:
-        head += ["median k", "over the better of ridge and lasso"]
+    for name in ours:
+        head += [f"median k of {name}", f"{name}, over the better of ridge and lasso"]
     models = "; ".join(f"{name}: {SAID[name]}" for name in ours)
     absent = [cell for cell in CELLS if vars(cell) not in [found["cell"] for found in rows]]
     repeats = len(rows[0]["risks"]["RidgeCV"])

@@ -166,6 +166,7 @@ def test_some_rows(storage, rows, tmp_path):
 def test_threads_share_the_columns(storage, memory, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "available_threads", lambda: 3)
     monkeypatch.setattr(sparse_walks, "available_threads", lambda: 3)
+    monkeypatch.setattr(sparse_walks, "LEAST_SHARED", 0)
     design, Z = pair(storage, (23, 15_000), tmp_path)
     trials = trials_for(Z)
     threads = set()

@@ -110,6 +110,15 @@ class Point:
         return float(0.5 * F @ F) / max(float(primal), float(np.finfo(float).tiny))
 
     @property
+    def single(self) -> bool:
+        """Whether L has single precision, as A has: rounding does no more to it than to A."""
+        return self.how == "coarse" and np.trace(self.A) < COARSE_LIMIT * len(self.e)
+
+    def _lapack(self, name: str) -> Callable[..., Any]:
+        """A routine of LAPACK for matrices of the precision of L."""
+        return cast(Callable[..., Any], getattr(lapack, ("s" if self.single else "d") + name))
+
+    @property
     def L(self) -> Array:
         """Lower Cholesky factor of H = I + A (M×M), formed once.
 
@@ -119,9 +128,9 @@ class Point:
         if "L" not in self.cache:
             extra, info = 1.0, 1
             while info:
-                H = np.array(self.A, order="F")
+                H: Array = np.array(self.A, dtype="f4" if self.single else "f8", order="F")
                 H[np.diag_indices_from(H)] += extra
-                L, info = lapack.dpotrf(H, lower=1, overwrite_a=1)
+                L, info = self._lapack("potrf")(H, lower=1, overwrite_a=1)
                 if info:
                     extra = max(10.0 * extra, 1e-14 * np.abs(self.A).sum(0).max())
             self.cache.update(L=L, extra=extra)
@@ -134,14 +143,14 @@ class Point:
             L, diagonal = self.L, np.diag(self.A)
             outside = np.abs(self.A).sum(0) - np.abs(diagonal)
             norm = float(np.max(outside + np.abs(diagonal + self.cache["extra"])))
-            self.cache["rcond"] = float(lapack.dpocon(L, norm, uplo="L")[0])
+            self.cache["rcond"] = float(self._lapack("pocon")(L, norm, uplo="L")[0])
         return float(self.cache["rcond"])
 
     @property
     def B(self) -> Array:
         """H⁻¹ outside null (M×M): the map from target to e, linearised."""
         if "B" not in self.cache:
-            B = lapack.dpotri(self.L, lower=1)[0]
+            B = np.asarray(self._lapack("potri")(self.L, lower=1)[0], dtype=np.float64)
             self.cache["B"] = sandwich(np.tril(B) + np.tril(B, -1).T, self.problem.null)
         return cast(Array, self.cache["B"])
 
@@ -196,7 +205,12 @@ class Point:
 
     def solve(self, x: Array) -> Array:
         """H⁻¹ x outside null (M or M×n)."""
-        return self.problem.project(lapack.dpotrs(self.L, x, lower=1)[0])
+        if not self.single:
+            return self.problem.project(lapack.dpotrs(self.L, x, lower=1)[0])
+        # single precision has a narrow range, and x the units of y
+        unit = float(np.abs(x).max(initial=0.0)) or 1.0
+        solved = lapack.spotrs(self.L, (x / unit).astype(np.float32), lower=1)[0]
+        return self.problem.project(unit * solved.astype(np.float64))
 
 
 def sandwich(A: Array, N: Array) -> Array:
@@ -328,6 +342,8 @@ REPORTED = Tolerance(gap=1e-10, step=1e-10, stale=1e-8)
 SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
 
 
+# a step below this converges quadratically, if the Newton matrix is good enough
+NEAR = 0.05
 # a step that is smaller than this beside e is rounding
 ROUNDED = 1e-12
 
@@ -410,7 +426,8 @@ def settle(s: _State, tol: Tolerance) -> None:
     # Within reach of quadratic convergence a step that gains less than a digit means that the
     # Newton matrix is too old or too coarse, or that rounding has been reached.
     s.slow = s.t == 1.0 and last < 0.3 and s.size > 0.1 * last
-    if s.slow and q.stale <= 0.1 * last:
+    # Further out it is the way of Newton's method to gain little, so long as it gains.
+    if s.slow and q.stale <= 0.1 * last and (last < NEAR or s.size > 0.7 * last):
         s.how = "fine"
     floor = s.slow and last < 1e-6 and s.size > 0.5 * last and q.how == "fine"
     s.close = s.size <= tol.step or floor

@@ -26,6 +26,10 @@ from skstretch.designs.walks import GramSum, added, answer, kept_by, waiting_col
 
 # bytes of a stored entry of S: value and row
 ENTRY_BYTES = 16
+# vectors that a product takes at a time: what it adds to, M numbers each, stays in the cache
+WIDTH = 32
+# numbers of v below which a walk takes less time than starting threads does
+LEAST_SHARED = 1 << 20
 
 # some columns: where they are among those in use, S (CSC) and t
 Part = tuple[slice, Any, Array]
@@ -71,30 +75,33 @@ class SparseWalks:
         n_columns = self.design.shape[1]
         V = {i: np.empty(n_columns) for i in kept_by(trials, n_columns)}
         slopes = {i: np.empty(n_columns) for i, t in enumerate(trials) if t.gram != "none"}
-        XT, groups = np.stack([trial.x for trial in trials], axis=1), runs(trials)
+        X = np.stack([trial.x for trial in trials], axis=1)
 
         def part(share: int) -> list[Walk]:
-            fitted, energy = np.zeros(XT.shape), np.zeros(len(trials))
-            for columns, S, t in self._tiles(share, len(trials)):
-                v = backward(S, t, XT)
+            fitted, energy = np.zeros(X.shape), np.zeros(len(trials))
+            for some, columns, S, t in self._tiles(share, len(trials)):
+                v = backward(S, t, np.ascontiguousarray(X[:, some]))
                 alpha = np.empty_like(v)
-                for group, k, lam in groups:
-                    if trials[group.start].bare:
+                for group, k, lam in runs(trials[some]):
+                    first = some.start + group.start
+                    if trials[first].bare:
                         alpha[:, group] = phi_alone(v[:, group], k, lam)
                         continue
                     alpha[:, group], slope, terms = phi(v[:, group], k, lam)
                     with np.errstate(over="ignore"):
-                        energy[group] += terms.sum(axis=0)
-                    for i in slopes.keys() & {*range(group.start, group.stop)}:
-                        slopes[i][columns] = slope[:, i - group.start]
-                for i, kept in V.items():
-                    kept[columns] = v[:, i]
+                        energy[first : some.start + group.stop] += terms.sum(axis=0)
+                    for i in slopes.keys() & {*range(first, some.start + group.stop)}:
+                        slopes[i][columns] = slope[:, i - first]
+                for i in V.keys() & {*range(some.start, some.stop)}:
+                    V[i][columns] = v[:, i - some.start]
                 # a trial that overflows is refused, whatever it fits
                 with np.errstate(over="ignore", invalid="ignore"):
-                    fitted += S @ alpha + t @ alpha
+                    fitted[:, some] += S @ alpha + t @ alpha
             return [answer(t, fitted[:, i], energy[i], None, None) for i, t in enumerate(trials)]
 
-        found = added(trials, in_threads(part, self.shares))
+        short = len(trials) * n_columns < LEAST_SHARED
+        parts = [part(share) for share in self.shares] if short else in_threads(part, self.shares)
+        found = added(trials, parts)
         return [
             answer(t, w.fitted, float(w.energy), V.get(i), self._gram_of(t, w, slopes.get(i)))
             for i, (t, w) in enumerate(zip(trials, found, strict=True))
@@ -109,8 +116,8 @@ class SparseWalks:
         """``Z'X`` (D x n)."""
         out = np.empty((self.design.shape[1], X.shape[1]))
         for share in self.shares:
-            for columns, S, t in self._tiles(share, X.shape[1]):
-                out[columns] = backward(S, t, X)
+            for some, columns, S, t in self._tiles(share, X.shape[1]):
+                out[columns, some] = backward(S, t, np.ascontiguousarray(X[:, some]))
         return out
 
     def _gram_of(self, trial: Trial, walk: Walk, slope: Array | None) -> Array | None:
@@ -166,18 +173,23 @@ class SparseWalks:
         held = self.held
         return self._made(slice(0, self.design.shape[1])) if held is None else iter(held[share])
 
-    def _tiles(self, share: int, n_vectors: int) -> Iterator[Part]:
-        """Columns of a part of which so many vectors of v stay in the cache: v is dense.
+    def _tiles(self, share: int, n_vectors: int) -> Iterator[tuple[slice, slice, Any, Array]]:
+        """Some of the vectors and columns of a part, of which v stays in the cache: v is dense.
 
         The threads share the memory of one block.
         """
-        width = max(64, BLOCK_BYTES // (8 * max(1, n_vectors) * len(self.shares)))
+        vectors = [
+            slice(first, min(n_vectors, first + WIDTH)) for first in range(0, n_vectors, WIDTH)
+        ]
+        width = max(64, BLOCK_BYTES // (8 * min(n_vectors, WIDTH) * len(self.shares)))
         for columns, S, t in self._parts(share):
             for start in range(0, t.size, width):
                 halt_point()
                 stop = min(t.size, start + width)
                 place = slice(columns.start + start, columns.start + stop)
-                yield place, some_columns(S, start, stop), t[start:stop]
+                part = some_columns(S, start, stop), t[start:stop]
+                for some in vectors:
+                    yield some, place, *part
 
     def _made(self, share: slice) -> Iterator[Part]:
         for columns, block in self.design.blocks(np.arange(share.start, share.stop)):
