@@ -31,7 +31,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
+.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
 .PHONY: exact approximation compression sparse-truth
 .DELETE_ON_ERROR:
 
@@ -151,6 +151,10 @@ wheel: $(VENV)/.created ## build the wheel and the source archive into dist/
 test-wheel: $(VENV)/.created ## build both archives twice, look into them, try them in fresh environments
 	$(PY) -m pip install --quiet 'build>=1.2'
 	$(PY) tools/wheel.py
+
+# The tool and what it looks at have fresh environments of their own.
+sbom: $(VENV)/.created ## list what an installation brings (CycloneDX), into dist/sbom.cdx.json
+	$(PY) tools/sbom.py
 
 clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)
 	rm -rf $(VENV) $(LOWEST) $(CLIENTS) build dist docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
