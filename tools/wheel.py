@@ -1,11 +1,13 @@
 """Build the wheel and the source archive twice, look into them, and try them as a new user would.
 
-``make test-wheel`` runs this. Both archives must be the same in both builds, hold what belongs
+``make test-wheel`` runs this. Both archives must be the same in both builds, byte for byte, the
+second from a copy of the checkout in another folder with other times; they must hold what belongs
 into them and nothing else, and work in a fresh environment in an empty folder.
 """
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -23,11 +25,20 @@ COMMANDS = (
 )
 
 
-def build(folder: Path) -> list[Path]:
-    """The archives, made from the checkout at the time of its last commit."""
+def copied(folder: Path) -> Path:
+    """A copy of what git knows of the checkout, all of it as new."""
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True)
+    for name in filter(None, listed.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
+def build(source: Path, folder: Path) -> list[Path]:
+    """The archives of a checkout, dated at the last commit."""
     stamp = subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT, text=True)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": stamp.strip()}
-    command = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
+    command = [sys.executable, "-m", "build", "--outdir", str(folder), str(source)]
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
     return sorted(folder.iterdir())
 
@@ -42,6 +53,12 @@ def names(path: Path) -> list[str]:
         return zipfile.ZipFile(path).namelist()
     with tarfile.open(path) as archive:
         return [name.partition("/")[2] for name in archive.getnames()]
+
+
+def apart(path: Path, again: Path) -> str:
+    """Files that only one of two archives has; git may not know them yet."""
+    alone = sorted({*names(path)} ^ {*names(again)})
+    return f": only one has {', '.join(alone)}" if alone else ""
 
 
 def faults(path: Path) -> list[str]:
@@ -76,15 +93,18 @@ def tried(path: Path) -> None:
 
 def main() -> int:
     """Build, compare, look, try."""
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-        first, second = build(Path(one)), build(Path(two))
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        first = build(ROOT, place / "one")
+        second = build(copied(place / "copy"), place / "two")
         wrong = [
-            f"{path.name} differs between two builds"
+            f"{path.name} differs between two builds{apart(path, again)}"
             for path, again in zip(first, second, strict=True)
             if digest(path) != digest(again)
         ]
         wrong += [f"{path.name} {fault}" for path in first for fault in faults(path)]
         for path in first:
+            print(f"{digest(path)}  {path.name}")
             tried(path)
     print("\n".join(wrong) or "both archives are complete, and the same in both builds")
     return bool(wrong)
