@@ -55,7 +55,9 @@ def test_all_streams_are_closed(folder):
     assert shell("{} fit nothing.csv -t y -o n.stretchy <&- >&- 2>&-", folder)[0] == 2
 
 
-@pytest.mark.parametrize("delay", [0.05, 0.1, 0.15, 0.2, 0.3, 0.5])
+@pytest.mark.parametrize(
+    "delay", [0.1, 0.3, *(pytest.param(x, marks=pytest.mark.slow) for x in (0.05, 0.15, 0.2, 0.5))]
+)
 def test_interrupted_early(folder, delay):
     """Ctrl-C while packages are imported: no traceback, from our first line on."""
     code = (

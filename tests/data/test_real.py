@@ -100,7 +100,9 @@ def test_arcene_in_its_own_integers(data_dir):
     np.testing.assert_array_equal(model.support_, ~constant)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3, 4))]
+)
 def test_lymphoma_is_not_told_to_go_further(data_dir, seed):
     """No error is left and every sample has its degree of freedom: a longer grid cannot help."""
     X, y = load(data_dir, "lymphoma")

@@ -57,9 +57,9 @@ CASES = [
     ("fit", 100, 2_000_000, 1),
     ("search", 100, 2_000_000, 2),
     ("minimiser", 100, 20_000, 1),
-    ("minimiser", 100, 20_000, 2),
+    pytest.param(("minimiser", 100, 20_000, 2), marks=pytest.mark.slow),
     ("minimisers", 100, 20_000, 1),
-    ("fit", 10_000_000, 20, 1),
+    pytest.param(("fit", 10_000_000, 20, 1), marks=pytest.mark.slow),
     ("partial_fit", 10_000_000, 20, 1),
 ]
 

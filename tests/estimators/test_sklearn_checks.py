@@ -35,10 +35,10 @@ def discovered_estimators() -> list[type[BaseEstimator]]:
 
 
 def instance(cls):
-    """An estimator as it comes, but for what takes long: many searches, and nested ones of classes
-    (which the slow test below has)."""
+    """An estimator as it comes, but for what takes long: many searches, and that of classes (as
+    it comes the slow test below has it)."""
     if cls is skstretch.StretchyClassifierCV:
-        return cls(nested=False)
+        return cls(k_grid=(1.25, 2.0), nested=False)
     if cls is not skstretch.RecipeRegressorCV:
         return cls()
     grid = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1,), "density_grid": (1.0,)}

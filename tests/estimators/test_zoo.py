@@ -52,6 +52,9 @@ MEMORY = 0.02
 
 containers = pytest.mark.parametrize("container", CONTAINERS)
 shapes = pytest.mark.parametrize("shape", SHAPES)
+# searches walk over columns and over rows of sparse data as fits do: one of the two is enough
+RARE = [pytest.param(c, marks=pytest.mark.slow if c == "csc" else ()) for c in CONTAINERS]
+searched_containers = pytest.mark.parametrize("container", RARE)
 
 
 def regressor(model, cell):
@@ -166,7 +169,7 @@ def searched(X, held, density, weighted):
     )
 
 
-@containers
+@searched_containers
 @shapes
 @pytest.mark.parametrize("density", [(1.0,), (1.0, 0.4)], ids=["loo", "compressed"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
@@ -192,7 +195,7 @@ def test_several_targets(container, shape, tmp_path):
         assert_alike(found, true, 1e-10)
 
 
-@containers
+@searched_containers
 @shapes
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("Classifier", [StretchyClassifier, StretchyClassifierCV])
