@@ -251,8 +251,8 @@ class Inverse(Protocol):
         """``G[:, rows]``, and below it the q rows that belong to columns never penalised."""
         ...
 
-    def rows(self, rows: Index) -> Array:
-        """``G[rows]``."""
+    def cross(self, rows: Index) -> tuple[Array, Array]:
+        """``G[rows]`` and ``G[:, rows]'``, of samples alone."""
         ...
 
 
@@ -325,11 +325,12 @@ class LUInverse:
             found[M:] *= self.system.free_unit
         return found
 
-    def rows(self, rows: Index) -> Array:
+    def cross(self, rows: Index) -> tuple[Array, Array]:
         M = self.system.gram.n_samples
         if self._whole is not None:
-            return self._whole[rows, :M]
-        return self.system.factor.solve_transposed(self._units(rows))[:M].T
+            return self._whole[rows, :M], self._whole[:M, rows].T
+        units, factor = self._units(rows), self.system.factor
+        return factor.solve_transposed(units)[:M].T, factor.solve(units)[:M].T
 
     def _units(self, rows: Index) -> Array:
         """Columns of the identity of the system."""
@@ -468,8 +469,9 @@ class EighInverse:
         found = np.asarray(root[:, None] * (V @ some.T))
         return found if known is None else np.vstack([found, known.A[:, rows] - known.AK @ found])
 
-    def rows(self, rows: Index) -> Array:
-        return self.columns(rows)[: self.spectrum.root.size].T
+    def cross(self, rows: Index) -> tuple[Array, Array]:
+        found = self.columns(rows)[: self.spectrum.root.size].T
+        return found, found
 
 
 def lu_inverse(gram: DualGram, lam: Array, intercept: Intercept) -> LUInverse:

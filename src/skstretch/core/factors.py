@@ -9,8 +9,8 @@ from scipy.linalg import lapack
 from skstretch.core.types import Array, Index
 from skstretch.exceptions import SingularSystemError
 
-# the side up to which LAPACK inverts faster than two triangles (measured)
-WHOLE_INVERSE = 400
+# the side up to which LAPACK inverts faster than two triangles and some rows and columns (measured)
+WHOLE_INVERSE = 600
 # rows of a triangle that are multiplied at a time
 DIAGONAL_BLOCK = 32
 

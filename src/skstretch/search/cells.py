@@ -329,9 +329,9 @@ def dual_outcomes(
 
 def _dual_pairs(inverse: Inverse, solution: DualSolution, some: Index) -> Array:
     """Residuals of pairs of samples, (m, M, t)."""
-    log_rows, (rows, diagonal) = inverse.frame.log_rows, (inverse.rows(some), inverse.diagonal())
-    columns, beta = inverse.columns(some)[: diagonal.size], solution.beta[: diagonal.size]
-    found = pair_residuals(rows, columns.T, diagonal, beta, some)
+    log_rows, (rows, columns) = inverse.frame.log_rows, inverse.cross(some)
+    diagonal = inverse.diagonal()
+    found = pair_residuals(rows, columns, diagonal, solution.beta[: diagonal.size], some)
     return found if log_rows is None else found * np.exp(log_rows)[:, None]
 
 
