@@ -76,10 +76,10 @@ test-slow: $(VENV)/.dev $(VENV)/.docs ## run only the tests marked slow
 test-lowest: $(LOWEST)/.floors ## run the tests with the oldest packages that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -W default::DeprecationWarning $(TESTS)
 
-test-clients: $(CLIENTS)/.created ## run the tests beside aeon, chemotools, MAPIE, shap and others
+test-clients: $(CLIENTS)/.created ## run the tests beside aeon, sktime, chemotools, MAPIE, shap and others
 	SKSTRETCH_CLIENTS=1 $(CLIENTS)/bin/python -m pytest -s tests/clients
 	@$(CLIENTS)/bin/python -m pip list --format=freeze | grep -iE \
-	  '^(scikit-learn|numpy|pandas|polars|pyarrow|aeon|chemotools|mapie|shap|mlflow|optuna)'
+	  '^(scikit-learn|numpy|pandas|polars|pyarrow|aeon|sktime|chemotools|mapie|shap|mlflow|optuna)'
 
 check: $(VENV)/.dev ## lint, format, types, docstrings and the import rule
 	$(PY) -m ruff check .
