@@ -5,6 +5,7 @@ import math
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from inspect import signature
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -139,14 +140,16 @@ def read_matrix(stream: Stream, source: str, budget: Budget) -> Any:
     """The matrix of a Matrix Market file: an array, or sparse where it has coordinates."""
     from scipy.io import mmread
 
+    # from 1.18 on scipy warns where nobody says which kind is wanted; 1.12 cannot be told
+    names = signature(mmread).parameters
+    options: dict[str, Any] = {"spmatrix": False} if "spmatrix" in names else {}
     size, file, head = stream.size, cast(Any, stream), b""
     if size is None:
         file = stream.whole(budget)
         size, head = len(file.getbuffer()), bytes(file.getbuffer()[:HEAD])
     try:
         _check_market(head or stream.peek(HEAD), size, budget)
-        lines = Watched(file)
-        X = mmread(lines)
+        X = mmread(Watched(file), **options)
     except DataError:
         raise
     except (ValueError, OverflowError, StopIteration) as error:
