@@ -255,3 +255,21 @@ def test_the_stronger_of_equal_penalties_wins(cs):
     search = StretchyRegressorCV(**grid).fit(X, np.full(len(Y), 3.0))
     assert (search.cv_results_["mean_test_score"] == 0).all()
     assert search.c_ == 0.02
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e-12, 1e9, 1e60])
+def test_paths_follow_the_units_of_y(unit):
+    """Errors scale as y**2 and c as y**(k-2), at powers of 50 too, which vanish or overflow."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 60))
+    y = X[:, :3].sum(axis=1) + 0.3 * rng.standard_normal(30)
+    grid = {"a_grid": (0,), "k_grid": (1.02, 1.1), "rule": "best", "nested": False}
+    one, other = (StretchyRegressorCV(**grid).fit(X, y * u).cv_results_ for u in (1.0, unit))
+    for k in (1.02, 1.1):
+        a, b = (found["param_k"] == k for found in (one, other))
+        np.testing.assert_allclose(
+            other["param_c"][b], one["param_c"][a] * unit ** (k - 2.0), rtol=1e-6
+        )
+        np.testing.assert_allclose(
+            other["mean_test_score"][b] / unit**2, one["mean_test_score"][a], rtol=1e-3
+        )

@@ -286,6 +286,8 @@ def rescale(point: Point, c: float) -> Point:
     α' = τ^r α, energy' = τ^(r+1) energy, A' = τ^(r−1) (λ/λ') A.
     """
     s, tau = stretch(point, c)
+    if point.energy == 0.0:
+        tau = 0.0  # what would grow is zero
     r, grow, scale = point.problem.r, np.exp(point.problem.r * tau), np.exp(s)
     return replace(
         point, problem=replace(point.problem, c=c), e=point.e * scale, f=point.f * grow,
@@ -296,11 +298,15 @@ def rescale(point: Point, c: float) -> Point:
 
 
 def start(
-    walks: Walks, problems: Sequence[Problem], E: Sequence[Array] | None = None
+    walks: Walks,
+    problems: Sequence[Problem],
+    E: Sequence[Array] | None = None,
+    anywhere: bool = False,
 ) -> list[Point]:
     """Points to start from: s·E (by default s·y) for the best s, in one walk.
 
-    The walk is made at a λ where no power can overflow, and `rescale` goes to the wanted one.
+    The walk is made at a λ where no power can overflow, and `rescale` goes to the wanted one;
+    `anywhere`: it stays there, since at a c that has not the units of y powers may vanish.
     """
     es = [p.target if E is None else p.project(E[i]) for i, p in enumerate(problems)]
     safe = []
@@ -323,7 +329,8 @@ def start(
             break
         for i in todo:
             safe[i] = replace(safe[i], c=safe[i].c * 8.0)
-    return [replace(rescale(points[i], p.c), n_iter=1) for i, p in enumerate(problems)]
+    wanted = [(safe[i] if anywhere else p).c for i, p in enumerate(problems)]
+    return [replace(rescale(points[i], c), n_iter=1) for i, c in enumerate(wanted)]
 
 
 @dataclass(frozen=True)

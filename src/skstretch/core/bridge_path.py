@@ -413,7 +413,9 @@ def paths(
     Such a path ends before where its cells so far are `enough`.
     """
     s, q = split(s), Y.shape[1]
-    firsts = start(s.walks, [s.problem(k, 1.0, y) for k in ks for y in Y.T])
+    given = [1.0 if cs is None else cs[i][0] for i in range(len(ks))]
+    problems = [s.problem(k, c, y) for k, c in zip(ks, given, strict=True) for y in Y.T]
+    firsts = start(s.walks, problems, anywhere=cs is None)
     live = {i: firsts[i * q : (i + 1) * q] for i in range(len(ks))}
     c = {i: min(first_c(p) for p in live[i]) if cs is None else cs[i][0] for i in live}
     cells: list[list[Cell]] = [[] for _ in ks]
