@@ -142,7 +142,8 @@ def page(results: dict[str, Any]) -> list[str]:
         "Written by `make bench`. Every ratio is between two things measured in one run; seconds "
         "are the best of a few runs unless they are long. *Limit* is the least time that the "
         "flops (at the rate of a large BLAS product) and the bytes (at the rate of a memory map) "
-        "of the row need on the same machine.",
+        "of the row need on the same machine. Words such as *cell* are in the "
+        "[glossary](glossary.md).",
     ]
     for name, section in SECTIONS.items():
         if name in results:

@@ -24,6 +24,7 @@ def published():
     return (DOCS / "reproduction.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_published_page_is_drawn_from_the_published_files(published):
     assert page_of(DOCS) == published
 

@@ -178,11 +178,11 @@ class SparseWalks:
 
         The threads share the memory of one block.
         """
-        vectors = [
-            slice(first, min(n_vectors, first + WIDTH)) for first in range(0, n_vectors, WIDTH)
-        ]
-        width = max(64, BLOCK_BYTES // (8 * min(n_vectors, WIDTH) * len(self.shares)))
+        room = BLOCK_BYTES // (8 * len(self.shares))
         for columns, S, t in self._parts(share):
+            many = min(n_vectors, max(WIDTH, room // max(1, t.size)))
+            width = max(64, room // many)
+            vectors = [slice(at, min(n_vectors, at + many)) for at in range(0, n_vectors, many)]
             for start in range(0, t.size, width):
                 halt_point()
                 stop = min(t.size, start + width)
