@@ -22,6 +22,8 @@ from skstretch.core.types import Array
 
 # Above this mean diagonal, single precision no longer resolves the 1 in H = I + A.
 COARSE_LIMIT = 1e4
+# rounding of single precision, and what it may do to a Newton matrix that is factorised in it
+SINGLE, ROUGH = float(np.finfo(np.float32).eps), 1e-3
 # What a point keeps of the one before it as long as its Newton matrix is the same.
 KEPT = ("L", "extra", "rcond", "B")
 
@@ -111,8 +113,9 @@ class Point:
 
     @property
     def single(self) -> bool:
-        """Whether L has single precision, as A has: rounding does no more to it than to A."""
-        return self.how == "coarse" and np.trace(self.A) < COARSE_LIMIT * len(self.e)
+        """Whether L has single precision, as A has: where rounding changes no eigenvalue of H, of
+        which the least is 1 and the largest at most 1 + tr A, by more than `ROUGH`."""
+        return bool(self.how == "coarse" and SINGLE * np.trace(self.A) < ROUGH)
 
     def _lapack(self, name: str) -> Callable[..., Any]:
         """A routine of LAPACK for matrices of the precision of L."""
