@@ -39,6 +39,8 @@ def plain_products(design, kind, new):
         found[f"{r} alpha"] = np.vstack(alpha)
         K, Pq = design.cross(gram.frame, weights, new)
         found |= {f"{r} cross": K, f"{r} cross means": Pq}
+        many = design.products(r, weights)
+        found |= {f"{r} forward": many.forward(coef), f"{r} back": many.back(V)}
     for r, gram in zip(EXPONENTS[kind], design.column_grams(EXPONENTS[kind], weights), strict=True):
         found |= {f"{r} {f}": getattr(gram, f) for f in ("C", "q_centre", "total_weight")}
         found[f"{r} project"] = design.project(gram, V)

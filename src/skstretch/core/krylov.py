@@ -1,4 +1,4 @@
-"""Linear systems seen only through products: GMRES for several right-hand sides in step.
+"""Linear systems seen only through products: block GMRES for several right-hand sides.
 
 The preconditioner is a randomised sketch: a few products with K tell what K does where it does
 most.
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg import lu_factor, lu_solve, qr, solve_triangular
 
 from skstretch.core.types import Array
 
@@ -19,6 +19,8 @@ Report = Callable[[int, float], None]
 EXHAUSTED = 1e-14
 # a cycle that leaves more than this share of the residual has met the limit of rounding
 STALLED = 0.5
+# right-hand sides that share a space: more of them would spend their time on its directions
+GROUP = 32
 # random directions that are tried at a time
 BLOCK = 20
 # a block that holds nothing larger than this many times the rest is the last one
@@ -26,10 +28,12 @@ OUTSTANDING = 10.0
 
 
 class Cycle:
-    """For every column b of B an orthonormal basis of ``b, A b, A^2 b, ...`` and ``H = V'AV``.
+    """An orthonormal basis V of what B, A B, A^2 B, ... span, for all columns of B together.
 
-    ``A V_j = V_{j+1} H_j``, so the combination of V_j that A brings closest to b solves a small
-    least-squares problem, kept triangular by one rotation a step.
+    ``A V_j = V_{j+1} H_j``, so the combination of V_j that A brings closest to a column of B solves
+    a small least-squares problem, kept triangular by one orthogonal block a step. Every column of
+    B is solved in the space of all, which takes fewer steps than one space for each; directions
+    that columns have in common are held once.
 
     Parameters
     ----------
@@ -40,59 +44,63 @@ class Cycle:
 
     def __init__(self, B: Array, length: int) -> None:
         (n, t), self.length, self.steps = B.shape, length, 0
-        self.left = np.linalg.norm(B, axis=0)
-        self.bases = np.zeros((t, length + 1, n))
-        self.bases[:, 0] = (B / np.where(self.left > 0, self.left, 1.0)).T
-        self.H = np.zeros((t, length, length))  # rotated: upper triangular
-        self.rotations = np.zeros((2, t, length))
-        self.rhs = np.zeros((t, length + 1))
-        self.rhs[:, 0] = self.left
+        first, R = _orthonormal(B, float(np.linalg.norm(B, axis=0).max(initial=0.0)))
+        self.start, self.stop = 0, first.shape[1]
+        # one direction a row; pages that are never reached are never taken
+        self.basis = np.zeros((self.stop * (length + 1), n))
+        self.basis[: self.stop] = first.T
+        self.H = np.zeros((self.stop * length, self.stop * length))  # turned: upper triangular
+        self.turns: list[tuple[slice, Array]] = []
+        self.rhs = np.zeros((self.stop * (length + 1), t))
+        self.rhs[: self.stop] = R
+        self.left = np.linalg.norm(R, axis=0)
 
     @property
     def last(self) -> Array:
-        """The newest direction of every basis, (n, t): what A is to be applied to."""
-        return self.bases[:, self.steps].T
+        """The newest directions, (n, b): what A is to be applied to."""
+        return self.basis[self.start : self.stop].T
 
     def extend(self, AV: Array) -> None:
         """Take ``A last`` in; `left` becomes the residual norms that are within reach."""
-        j, w = self.steps, AV.T.copy()
-        size = np.linalg.norm(w, axis=1)
-        V = self.bases[:, : j + 1]
-        h = np.zeros((w.shape[0], j + 1))
-        for _ in range(2):  # once is not orthogonal to rounding
-            part = (V @ w[:, :, None])[:, :, 0]
-            w -= (part[:, None, :] @ V)[:, 0]
-            h += part
-        norm = np.linalg.norm(w, axis=1)
-        norm[norm <= EXHAUSTED * size] = 0.0
-        self.bases[:, j + 1] = w / np.where(norm > 0, norm, np.inf)[:, None]
-        self._rotate(h, norm)
+        V, size = self.basis[: self.stop], float(np.linalg.norm(AV, axis=0).max(initial=0.0))
+        h = V @ AV
+        new, R = _orthonormal(AV - V.T @ h, size)
+        # once is not orthogonal to rounding
+        more = V @ new
+        new, again = np.linalg.qr(new - V.T @ more)
+        h += more @ R
+        self.basis[self.stop : self.stop + new.shape[1]] = new.T
+        self._turn(np.vstack([h, again @ R]))
         self.steps += 1
 
-    def _rotate(self, h: Array, below: Array) -> None:
-        j, (c, s) = self.steps, self.rotations
-        for i in range(j):
-            above = h[:, i].copy()
-            h[:, i] = c[:, i] * above + s[:, i] * h[:, i + 1]
-            h[:, i + 1] = -s[:, i] * above + c[:, i] * h[:, i + 1]
-        size = np.hypot(h[:, j], below)
-        safe = np.where(size > 0, size, 1.0)
-        c[:, j], s[:, j] = np.where(size > 0, h[:, j] / safe, 1.0), below / safe
-        self.H[:, : j + 1, j] = h
-        self.H[:, j, j] = size
-        self.rhs[:, j + 1] = -s[:, j] * self.rhs[:, j]
-        self.rhs[:, j] *= c[:, j]
-        self.left = np.abs(self.rhs[:, j + 1])
+    def _turn(self, h: Array) -> None:
+        """Make the newest columns of H triangular, and tell what is left of the targets."""
+        for rows, T in self.turns:
+            h[rows] = T.T @ h[rows]
+        rows = slice(self.start, len(h))
+        T, R = np.linalg.qr(h[rows], mode="complete")
+        h[rows] = R
+        self.turns.append((rows, T))
+        self.rhs[rows] = T.T @ self.rhs[rows]
+        self.H[: self.stop, self.start : self.stop] = h[: self.stop]
+        self.start, self.stop = self.stop, len(h)
+        self.left = np.linalg.norm(self.rhs[self.start : self.stop], axis=0)
 
     def combination(self) -> Array:
-        """``V c`` of every basis with the least residual, (n, t)."""
-        j = self.steps
-        out = np.empty((self.bases.shape[2], self.bases.shape[0]))
-        for i, (H, rhs, V) in enumerate(zip(self.H, self.rhs, self.bases, strict=True)):
-            # a basis that was complete before the others has only zeros after
-            used = int(np.count_nonzero(H.diagonal()[:j]))
-            out[:, i] = np.linalg.solve(np.triu(H[:used, :used]), rhs[:used]) @ V[:used]
-        return out
+        """``V c`` of every target with the least residual, (n, t)."""
+        H, rhs = self.H[: self.start, : self.start], self.rhs[: self.start]
+        if not H.diagonal().all():  # A takes some direction to nothing
+            return np.asarray(self.basis[: self.start].T @ np.linalg.lstsq(H, rhs, rcond=None)[0])
+        return np.asarray(self.basis[: self.start].T @ solve_triangular(H, rhs))
+
+
+def _orthonormal(B: Array, size: float) -> tuple[Array, Array]:
+    """``(Q, R)`` with ``B = Q R`` but for rounding, which is what is small beside `size`."""
+    Q, R, order = qr(B, mode="economic", pivoting=True)
+    rank = int(np.count_nonzero(np.abs(R.diagonal()) > EXHAUSTED * size))
+    out = np.empty((rank, B.shape[1]))
+    out[:, order] = R[:rank]
+    return np.ascontiguousarray(Q[:, :rank]), out
 
 
 @dataclass(frozen=True)
@@ -125,14 +133,20 @@ def gmres(
     n_iter, helps = 0, True
     while helps and n_iter < max_iter and (residuals > goals).any():
         rest = np.flatnonzero(residuals > goals)
-        cycle = Cycle(R[:, rest], min(restart, max_iter - n_iter))
-        while cycle.steps < cycle.length and (cycle.left > goals[rest]).any():
-            cycle.extend(product(precondition(cycle.last)))
+        groups = np.array_split(rest, -(-rest.size // GROUP))
+        cycles = [Cycle(R[:, some], min(restart, max_iter - n_iter)) for some in groups]
+        far = list(zip(cycles, groups, strict=True))
+        while far:
+            widths = np.cumsum([cycle.last.shape[1] for cycle, _ in far])
+            ahead = product(precondition(np.hstack([cycle.last for cycle, _ in far])))
+            for (cycle, _), AV in zip(far, np.split(ahead, widths[:-1], axis=1), strict=True):
+                cycle.extend(AV)
             n_iter += 1
             if report is not None:
-                report(n_iter, float(cycle.left.max()))
+                report(n_iter, max(float(cycle.left.max()) for cycle in cycles))
+            far = [(c, g) for c, g in far if c.steps < c.length and (c.left > goals[g]).any()]
         tried = X.copy()
-        tried[:, rest] += precondition(cycle.combination())
+        tried[:, rest] += precondition(np.hstack([cycle.combination() for cycle in cycles]))
         remaining = B - product(tried)
         norms = np.linalg.norm(remaining, axis=0)
         helps = bool((norms[rest] <= STALLED * residuals[rest]).any())

@@ -38,4 +38,4 @@ class AbsentDesign:
         raise RowsForgottenError(self.reason)
 
     dot = row_peaks = gram = coefficients = column_grams = project = stretched_gram = _refuse
-    row_features = row_slices = cross = in_memory = walks = row_factor = _refuse
+    row_features = row_slices = cross = in_memory = walks = products = row_factor = _refuse

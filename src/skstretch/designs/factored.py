@@ -21,6 +21,7 @@ from skstretch.core.penalty_factors import (
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import strongest
 from skstretch.core.types import Array, Index
+from skstretch.designs.products import Products, WalkedProducts
 from skstretch.designs.protocol import Design
 
 
@@ -231,6 +232,9 @@ class FactoredDesign(Design):
 
     def walks(self, once: bool = False) -> Walks:
         return self.inner.walks(once)
+
+    def products(self, exponent: float, weights: Array) -> Products:
+        return WalkedProducts(self, exponent, weights)
 
     def row_factor(self, root: Array) -> Array:
         return self.inner.row_factor(root)

@@ -27,6 +27,7 @@ from skstretch.designs.blocks import (
     threads_for_rows,
     working_bytes,
 )
+from skstretch.designs.products import Products, WalkedProducts
 
 
 class Design(Protocol):
@@ -119,6 +120,13 @@ class Design(Protocol):
 
         Where little is needed for it, something is kept between the steps; not for a design that is
         walked `once`.
+        """
+        ...
+
+    def products(self, exponent: float, weights: Array) -> Products:
+        """Products with P and ``Qc'`` for many walks, about the weighted means of Q.
+
+        Where little is needed for it, something is kept between them.
         """
         ...
 
@@ -247,6 +255,9 @@ class QuadrantDesign(Design):
 
     def row_slices(self) -> Iterator[slice]:
         return blocks_of(*self.shape)
+
+    def products(self, exponent: float, weights: Array) -> Products:
+        return WalkedProducts(self, exponent, weights)
 
     def in_memory(self) -> Features | None:
         n_rows, n_columns = self.shape

@@ -22,6 +22,7 @@ from skstretch.core.primal_gram import PrimalGram, primal_grams
 from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import COPIES, blocks_of, working_bytes
+from skstretch.designs.products import KEPT_ENTRY_BYTES, Products, sparse_products
 from skstretch.designs.protocol import Design, LocalDesign
 from skstretch.designs.sparse_block import (
     SparseBlock,
@@ -154,6 +155,11 @@ class SparseDesign(LocalDesign):
 
     def walks(self, once: bool = False) -> Walks:
         return SparseWalks(self, once)
+
+    def products(self, exponent: float, weights: Array) -> Products:
+        if KEPT_ENTRY_BYTES * int(self.counts.sum()) > working_bytes() // 4:
+            return super().products(exponent, weights)
+        return sparse_products(self, exponent, weights)
 
     def row_features(self, rows: Index) -> Features:
         everything = np.arange(self.shape[1])

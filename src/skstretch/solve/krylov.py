@@ -21,6 +21,7 @@ from skstretch.core.krylov import Iterated, Product, Report, gmres, sketch
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs.blocks import working_bytes
+from skstretch.designs.products import Products
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import NeedsInverseError
 from skstretch.solve.choose import is_matrix_free
@@ -146,15 +147,17 @@ class CentredWalks:
         weights = self.weights[:, None]
         return self._by_width(lambda some: self._back(weights * self._forward(some)), V)
 
+    @cached_property
+    def _products(self) -> Products:
+        return self.design.products(self.r, self.weights)
+
     def _forward(self, alpha: Array) -> Array:
-        fitted = self.design.dot(alpha)
+        fitted = self._products.forward(alpha)
         fitted -= self.means(fitted)
         return fitted
 
     def _back(self, V: Array) -> Array:
-        frame, zero = Frame(self.r, np.zeros(0), None), np.zeros(V.shape[1])
-        blocks = self.design.coefficients(frame, V, zero, self.weights)
-        return np.vstack([alpha for _, alpha in blocks])
+        return self._products.back(V)
 
     def _by_width(self, work: Callable[[Array], Array], V: Array) -> Array:
         return by_width(work, V, width_of_walks(self.design.shape))
