@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 from skstretch.core.bridge import SCORING
 from skstretch.core.bridge_path import finish, solve, space
 from skstretch.search.minimisers import PATIENCE, WORSE
@@ -273,3 +273,24 @@ def test_paths_follow_the_units_of_y(unit):
         np.testing.assert_allclose(
             other["mean_test_score"][b] / unit**2, one["mean_test_score"][a], rtol=1e-3
         )
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("shape", [(18, 40), (40, 12)])
+def test_slopes_of_any_cell_are_those_of_fits_alone(shape, intercept):
+    """Cells of one power are solved on together; weights, targets and both spaces."""
+    rng = np.random.default_rng(3)
+    X, Y = rng.standard_normal(shape), rng.standard_normal((shape[0], 2))
+    weights = rng.uniform(0.5, 2.0, shape[0])
+    options = {"fit_intercept": intercept}
+    model = StretchyRegressorCV(
+        a_grid=[0.0], k_grid=[1.1, 1.5], c_grid=[0.1, 1.0, 10.0], density_grid=(1.0,), **options
+    ).fit(X, Y, sample_weight=weights)
+    kept = model._outcomes
+    found = dict(kept.slopes(range(len(kept.cells)), shape[1]))
+    assert sorted(found) == [*range(6)]
+    for row, cell in enumerate(kept.cells):
+        one = StretchyRegressor(k=cell.k, c=cell.c, a=0.0, **options)
+        one.fit(X, Y, sample_weight=weights)
+        error = np.abs(found[row] - one.slope_).max()
+        assert error <= 1e-7 * np.abs(one.slope_).max()

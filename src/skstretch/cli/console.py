@@ -15,14 +15,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from skstretch.exceptions import DataError, Failure
@@ -124,7 +116,7 @@ class Talk:
     @contextlib.contextmanager
     def reading(self, label: str) -> Iterator[Any]:
         """Gives a function that wraps a file, so that a bar shows how much of it was read."""
-        with self._bar(DownloadColumn()) as progress:
+        with self._bar("DownloadColumn") as progress:
 
             def watch(file: BinaryIO, size: int | None) -> BinaryIO:
                 if progress is None or (size is not None and size < LARGE):
@@ -136,7 +128,7 @@ class Talk:
     @contextlib.contextmanager
     def steps(self, total: int) -> Iterator[Any]:
         """Gives a function to be told of every step: ``step(label)``."""
-        with self._bar(MofNCompleteColumn()) as progress:
+        with self._bar("MofNCompleteColumn") as progress:
             task = None if progress is None else progress.add_task("", total=total)
 
             def step(label: str, advance: int = 1) -> None:
@@ -146,13 +138,19 @@ class Talk:
             yield step
 
     @contextlib.contextmanager
-    def _bar(self, column: Any) -> Iterator[Any]:
+    def _bar(self, column: str) -> Iterator[Any]:
         """A bar on a terminal, else None: an idle bar of rich 13.7 still prints a blank line."""
         if not self.shows_progress:
             yield None
             return
-        columns = (TextColumn("{task.description}"), BarColumn(), column, TimeRemainingColumn())
-        with Progress(*columns, console=stderr(), transient=True) as progress:
+        # help pages need no bars, and should not wait for them
+        from rich import progress as bars
+
+        count = getattr(bars, column)()
+        columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), count)
+        with bars.Progress(
+            *columns, bars.TimeRemainingColumn(), console=stderr(), transient=True
+        ) as progress:
             yield progress
 
     @contextlib.contextmanager

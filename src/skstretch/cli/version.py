@@ -1,8 +1,5 @@
 """``skstretch version``: versions of all that matters to a result."""
 
-import platform
-from importlib import metadata
-
 from skstretch.cli import options
 from skstretch.cli.console import cell, print_json, show
 
@@ -12,6 +9,9 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "typer", "rich", "pyarrow", "altai
 
 def version(json: options.Json = False, quiet: options.Quiet = False) -> None:
     """Print the versions of skstretch, Python and the packages that it uses."""
+    import platform
+    from importlib import metadata
+
     from skstretch import __version__
     from skstretch.cli.summary import grid
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.core.bridge_path import finish, solve, split
+from skstretch.core.bridge import Tolerance, newton, start
+from skstretch.core.bridge_path import BATCH, finish, split
 from skstretch.core.crossfit import Fold, RowSystem, out_of_fold, pair_residuals, without
 from skstretch.core.dual import DualSolution, Inverse, lu_inverse, spectrum
 from skstretch.core.dual_gram import DualGram, Frame
@@ -27,6 +28,8 @@ from skstretch.solve.jackknife import PrimalRows, primal_pairs
 from skstretch.solve.newton import coefficients, where_of
 from skstretch.solve.spec import Spec
 
+# how closely coefficients of exact minimisers are solved for whoever looks at other cells
+SHOWN = Tolerance(gap=1e-10, step=1e-8, stale=np.inf)
 # roundings of size eps that a sum of products leaves
 ROUNDINGS = 4.0
 
@@ -134,17 +137,24 @@ class Minimisers:
     e: Array
     Y: Array
 
-    def coefficients(self, design: Design, weights: Array) -> Array:
-        """The coefficients (D, t), by a few more steps from these points."""
-        spec, found = self.spec, []
+    @staticmethod
+    def together(parts: "Sequence[Minimisers]", design: Design, weights: Array) -> list[Array]:
+        """Coefficients (D, t) of each of one k, by a few more steps: one walk a step for all."""
+        spec = parts[0].spec
         where = split(where_of(design, weights, spec.intercept, spec.k))
-        for e, y in zip(self.e.T, self.Y.T, strict=True):
-            at, point = solve(where, spec.k, spec.c, y, e)
-            minimum = finish(at, point, y)
-            found.append(
-                coefficients(design, spec.k, minimum.alpha[:, None], minimum.gamma[:, None])
-            )
-        return np.hstack(found)
+        todo = [
+            (part.spec.c, y, e) for part in parts for y, e in zip(part.Y.T, part.e.T, strict=True)
+        ]
+        size, found = max(1, int(BATCH // (24 * len(todo[0][2]) ** 2))), []
+        for at in range(0, len(todo), size):
+            some = todo[at : at + size]
+            problems = [where.problem(spec.k, c, y) for c, y, _ in some]
+            points = newton(where.walks, start(where.walks, problems, [e for *_, e in some]), SHOWN)
+            for point, (_, y, _) in zip(points, some, strict=True):
+                one = finish(where, point, y)
+                found.append(coefficients(design, spec.k, one.alpha[:, None], one.gamma[:, None]))
+        counts = np.cumsum([part.e.shape[1] for part in parts])[:-1]
+        return np.split(np.hstack(found), counts, axis=1)
 
 
 @dataclass(frozen=True)
@@ -176,28 +186,30 @@ class Unknowns:
 
     @property
     def is_shared(self) -> bool:
-        """Whether cells of the same (a, k) have the same frame."""
+        """Whether cells of the same (a, k) have the same frame, or are solved in the same space."""
+        if isinstance(self.solved, Minimisers):
+            return True
         return self.frame is not None and self.frame.log_rows is None and self.columns is None
 
     @staticmethod
-    def joined(parts: "Sequence[Unknowns]") -> "Unknowns":
-        """Dual coefficients of cells with the same frame side by side."""
+    def together(parts: "Sequence[Unknowns]", design: Design, weights: Array) -> list[Array]:
+        """Coefficients (D, t) of cells that share a walk over the columns of a design."""
+        minimisers = [part.solved for part in parts if isinstance(part.solved, Minimisers)]
+        if minimisers:
+            return Minimisers.together(minimisers, design, weights)
         found = [part.solved for part in parts if isinstance(part.solved, DualSolution)]
+        if not found:
+            return [part.solved for part in parts if isinstance(part.solved, np.ndarray)]
+        frame = parts[0].frame
+        assert frame is not None
         beta = np.hstack([solution.beta for solution in found])
         total = np.concatenate([solution.total for solution in found])
-        constant = np.concatenate([solution.constant for solution in found])
-        return Unknowns(DualSolution(beta, total, constant), parts[0].frame)
+        coef = np.vstack([alpha for _, alpha in design.coefficients(frame, beta, total, weights)])
+        return np.split(coef, len(parts), axis=1)
 
     def coefficients(self, design: Design, weights: Array) -> Array:
         """Coefficients (D, t) of the columns of a design."""
-        if isinstance(self.solved, Minimisers):
-            return self.solved.coefficients(design, weights)
-        if not isinstance(self.solved, DualSolution):
-            return self.solved
-        assert self.frame is not None
-        beta, total = self.solved.beta, self.solved.total
-        blocks = design.coefficients(self.frame, beta, total, weights)
-        return np.vstack([alpha for _, alpha in blocks])
+        return self.together([self], design, weights)[0]
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,7 @@ class Outcomes:
         design = view.design
         if len(rows) > 1:
             parts = [self.unknowns[row][0] for row in rows]
-            together = Unknowns.joined(parts).coefficients(design, self.weights)
-            yield from np.split(together.T, len(rows))
+            yield from (coef.T for coef in Unknowns.together(parts, design, self.weights))
             return
         coef = np.zeros((self.Y.shape[1], design.shape[1]))
         for part in self.unknowns[rows[0]]:
