@@ -190,6 +190,8 @@ class PrimalTotals:
         new = 0.0 if log_columns is None else log_columns
         factor = np.exp(np.broadcast_to(old - np.asarray(new), (gram.n_features,)))
         q_centre = gram.q * factor - (gram.offset**gram.r if log_columns is None else 0.0)
+        if gram.free is not None:  # these are in the scale of P, whatever that of Q is
+            factor[gram.free], q_centre[gram.free] = 1.0, gram.centre[gram.free]
         C = gram.C * factor[:, None]
         scaled = replace(gram, C=C, q_centre=q_centre, log_columns=log_columns)
         return replace(self, gram=scaled, projected=self.projected * factor[:, None])

@@ -168,7 +168,9 @@ class WideSystem:
 
     With the free intercept, ``1' beta = 0`` eliminates one row, the `base` with the smallest
     features: the others enter as differences to it, and differences of nearby floating-point
-    numbers are exact.
+    numbers are exact. With a basis F (M x q) of columns that are never penalised,
+    ``[1, F]' beta = 0`` eliminates q + 1 rows, and `shares` L of these are taken from the others:
+    ``[1, F][rows] = L [1, F][base]``.
 
     Row i of P is divided by ``exp(log_rows_i)`` and of Q by its r-th power.
     """
@@ -179,8 +181,10 @@ class WideSystem:
     log_rows: Array
     offset: Offset
     rows: Index
-    base: int
-    base_row: Array
+    base: Index
+    shares: Array
+    free: Array
+    base_rows: Array
     pivoted: WidePivoted
 
     @property
@@ -189,7 +193,7 @@ class WideSystem:
         return self.pivoted.factor.rcond
 
     def fit(self, Y: Array) -> Fit:
-        """Fit targets Y of shape (M, t)."""
+        """Fit targets Y of shape (M, t); coefficients of F stand below those of the features."""
         scale = np.exp(-self.log_rows[self.rows])[:, None]
         if self.intercept is Intercept.FREE:
             return self._fit_free(Y, scale)
@@ -201,15 +205,18 @@ class WideSystem:
         return Fit(coef, level, intercept, beta, self.r * self.log_rows, rcond)
 
     def _fit_free(self, Y: Array, scale: Array) -> Fit:
-        coef, inner, rcond = self.pivoted.solve((Y[self.rows] - Y[self.base]) * scale)
+        coef, inner, rcond = self.pivoted.solve((Y[self.rows] - self.shares @ Y[self.base]) * scale)
         log_beta = self.r * self.log_rows
         beta = np.empty(Y.shape)
         beta[self.rows] = inner
-        beta[self.base] = -(np.exp(log_beta[self.base] - log_beta[self.rows]) @ inner)
-        residual = scaled_penalty(self.lam, log_beta)[self.base] * beta[self.base]
-        level = Y[self.base] - residual - self.base_row @ coef
+        above = np.subtract.outer(log_beta[self.rows], log_beta[self.base])
+        beta[self.base] = -((np.exp(-above) * self.shares).T @ inner)
+        residual = scaled_penalty(self.lam, log_beta)[self.base, None] * beta[self.base]
+        level, *gamma = np.linalg.solve(
+            beside_ones(self.free)[self.base], Y[self.base] - residual - self.base_rows @ coef
+        )
         intercept = level - constant_part(self.offset, coef)
-        return Fit(coef, level, intercept, beta, log_beta, rcond)
+        return Fit(np.vstack([coef, *gamma]), level, intercept, beta, log_beta, rcond)
 
     @cached_property
     def residuals(self) -> Array:
@@ -224,19 +231,24 @@ class WideSystem:
         return float(self.lam.size - self.residuals.trace())
 
 
-def wide_system(features: Features, r: float, lam: Array, intercept: Intercept) -> WideSystem:
-    """Factor; `lam` is ``lambda / w`` (M,)."""
+def wide_system(
+    features: Features, r: float, lam: Array, intercept: Intercept, free: Array | None = None
+) -> WideSystem:
+    """Factor; `lam` is ``lambda / w`` (M,), `free` a basis F of what is never penalised (M, q)."""
     peaks = features.log_peaks(axis=1)
     safe = is_safe(float(peaks.min()), float(peaks.max()), r)
     log_rows = np.zeros_like(peaks)
     if not safe:
         log_rows = np.maximum(peaks, 0.0) if intercept is Intercept.COLUMN else peaks
         log_rows = rows_for_penalty(log_rows, lam, r)
-    base = int(np.argmin(peaks))
-    rows = np.arange(lam.size)
+    free = np.zeros((lam.size, 0)) if free is None else free
+    rows, base, shares = np.arange(lam.size), np.zeros(0, dtype=np.intp), np.zeros((lam.size, 0))
     if intercept is Intercept.FREE:
+        E = beside_ones(free)
+        base = base_rows(E, peaks)
         rows = np.delete(rows, base)
-        P, Q, Lam = _differences(features, r, lam, log_rows, rows, base, safe)
+        shares = np.asarray(np.linalg.solve(E[base].T, E[rows].T)).T
+        P, Q, Lam = _differences(features, r, lam, log_rows, (rows, base, shares), safe)
     else:
         P = features.power(1.0, log_rows[:, None])
         Q = features.power(r, r * log_rows[:, None])
@@ -244,25 +256,59 @@ def wide_system(features: Features, r: float, lam: Array, intercept: Intercept) 
             P = np.column_stack([P, np.exp(-log_rows)])
             Q = np.column_stack([Q, np.exp(-r * log_rows)])
         Lam = np.diag(scaled_penalty(lam, (1.0 + r) * log_rows))
-    base_row = features.excess(1.0)[base]
-    pivoted = wide_pivoted(P, Q, Lam)
-    return WideSystem(lam, r, intercept, log_rows, features.offset, rows, base, base_row, pivoted)
+    at_base, pivoted = features.excess(1.0)[base], wide_pivoted(P, Q, Lam)
+    offset = features.offset
+    return WideSystem(
+        lam, r, intercept, log_rows, offset, rows, base, shares, free, at_base, pivoted
+    )
+
+
+def beside_ones(F: Array) -> Array:
+    """``[1, F]``."""
+    return np.column_stack([np.ones(len(F)), F])
+
+
+# a row is taken that is at least this share of the one furthest from those that were taken
+FAR_ENOUGH = 0.1
+
+
+def base_rows(E: Array, peaks: Array) -> Index:
+    """As many rows of E (M x n) as determine the others; of those that do so well, the smallest.
+
+    Each has the smallest of the `peaks` among those that are far from the ones before.
+    """
+    E, found = E.copy(), []
+    for _ in range(E.shape[1]):
+        length = np.linalg.norm(E, axis=1)
+        far = np.flatnonzero(length >= FAR_ENOUGH * length.max())
+        one = int(far[np.argmin(peaks[far])])
+        found.append(one)
+        unit = E[one] / length[one]
+        E -= np.outer(E @ unit, unit)
+    return np.array(found)
 
 
 def _differences(
-    features: Features, r: float, lam: Array, log_rows: Array, rows: Index, base: int, safe: bool
+    features: Features,
+    r: float,
+    lam: Array,
+    log_rows: Array,
+    parts: tuple[Index, Index, Array],
+    safe: bool,
 ) -> tuple[Array, Array, Array]:
-    """P, Q and the penalty of the rows less the base row, in the scale of each row."""
-    above = log_rows[rows] - log_rows[base]
+    """P, Q and the penalty of the rows less their shares of the base rows, in each row's scale."""
+    rows, base, shares = parts
+    above = np.subtract.outer(log_rows[rows], log_rows[base])
     if safe:
         P, Q = features.excess(1.0), features.excess(r)
     else:
         P = features.power(1.0, log_rows[:, None])
         Q = features.power(r, r * log_rows[:, None])
-    P = P[rows] - np.exp(-above)[:, None] * P[base]
-    Q = Q[rows] - np.exp(-r * above)[:, None] * Q[base]
+    P = P[rows] - (np.exp(-above) * shares) @ P[base]
+    Q = Q[rows] - (np.exp(-r * above) * shares) @ Q[base]
     exponents = np.add.outer(log_rows[rows], r * log_rows[rows])
-    Lam = scaled_penalty(np.full_like(exponents, lam[base]), exponents)
+    between = (shares * lam[base]) @ shares.T
+    Lam = np.sign(between) * scaled_penalty(np.abs(between), exponents)
     Lam.flat[:: rows.size + 1] += scaled_penalty(lam[rows], (1.0 + r) * log_rows[rows])
     return P, Q, Lam
 
@@ -322,17 +368,31 @@ class TallSystem:
 
 
 def tall_system(
-    features: Features, r: float, lam: float, weights: Array, intercept: Intercept
+    features: Features,
+    r: float,
+    lam: float,
+    weights: Array,
+    intercept: Intercept,
+    log_factors: Array | None = None,
 ) -> TallSystem:
-    """Factor the over-determined system (M >= D)."""
+    """Factor the over-determined system (M >= D).
+
+    `log_factors` (D,) are the logs of what each penalty is multiplied by; a column whose penalty
+    is zero (minus infinity) is not stretched.
+    """
     peaks = features.log_peaks(axis=0)
     safe = is_safe(float(peaks.min()), float(peaks.max()), r)
     log_columns = None if safe else r * peaks
     P, centre = _tall_features(features, 1.0, weights, intercept, None)
     Q, _ = _tall_features(features, r, weights, intercept, log_columns)
     lams = np.full(Q.shape[1], lam)
-    if log_columns is not None:
-        lams[: peaks.size] = scaled_penalty(lams[: peaks.size], log_columns)
+    scales = log_columns
+    if log_factors is not None:
+        free = np.flatnonzero(np.isneginf(log_factors))
+        Q[:, free] = P[:, free]
+        scales = (0.0 if log_columns is None else log_columns) - log_factors
+    if scales is not None:
+        lams[: peaks.size] = scaled_penalty(lams[: peaks.size], scales)
     return TallSystem(intercept, features.offset, centre, weights, tall_pivoted(P, Q, lams))
 
 

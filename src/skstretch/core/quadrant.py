@@ -33,6 +33,9 @@ class Quadrant:
 
     With a `unit`, features are those of the table divided by ``exp(unit)``, and b is less than the
     user's by it: the user's coefficients are ``exp(-unit)`` times those of the features.
+
+    A `log_scale` (D,) makes linear and identity features ``exp(log_scale_j)`` times as large; for
+    exp that is part of b.
     """
 
     kind: Kind
@@ -40,6 +43,7 @@ class Quadrant:
     a: float
     b: Array
     unit: float = 0.0
+    log_scale: Array | None = None
 
     @property
     def offset(self) -> Offset:
@@ -58,21 +62,16 @@ class Quadrant:
 
     def take(self, columns: Columns) -> "Quadrant":
         """The transform of some columns."""
-        return replace(self, moments=self.moments.take(columns), b=self.b[columns])
+        logs = None if self.log_scale is None else self.log_scale[columns]
+        moments, b = self.moments.take(columns), self.b[columns]
+        return replace(self, moments=moments, b=b, log_scale=logs)
 
     def scaled(self, log_scale: Array) -> "Quadrant":
         """The transform whose feature j is ``exp(log_scale_j)`` times as large."""
-        if self.kind == "identity":
-            raise ValueError(
-                'quadrant="identity" takes columns as they are, and penalty factors other than 0, '
-                "inf and one common value would scale them: multiply the columns yourself, or use "
-                'quadrant="exp".'
-            )
         if self.kind == "exp":
             return replace(self, b=self.b + log_scale)
-        times, m = np.exp(log_scale), self.moments
-        moments = replace(m, scale=m.scale / times, low=m.low * times, high=m.high * times)
-        return replace(self, moments=moments)
+        logs = log_scale if self.log_scale is None else self.log_scale + log_scale
+        return replace(self, log_scale=logs)
 
     def features(
         self, X: npt.NDArray[np.generic], columns: Columns, bounded: bool
@@ -82,7 +81,7 @@ class Quadrant:
         X may also be one-dimensional, with the column of each of its entries.
         """
         if self.kind == "identity":
-            return PlainFeatures(np.asarray(X, dtype=np.float64))
+            return self._plain(np.asarray(X, dtype=np.float64), columns)
         mean, scale = self.moments.mean[columns], self.moments.scale[columns]
         Z = np.subtract(X, mean, dtype=np.float64)
         if self.moments.rest.any():
@@ -92,9 +91,12 @@ class Quadrant:
             low, high = self.moments.low[columns], self.moments.high[columns]
             np.clip(Z, low - (high - low), high + (high - low), out=Z)
         if self.kind == "linear":
-            return PlainFeatures(Z)
+            return self._plain(Z, columns)
         Z *= self.a
         return ExpFeatures(Z, self.b[columns] if self.b.any() else None)
+
+    def _plain(self, P: Array, columns: Columns) -> PlainFeatures:
+        return PlainFeatures(P if self.log_scale is None else P * np.exp(self.log_scale[columns]))
 
     def inverse(self, P: Array) -> Array:
         """Raw columns from features ``exp(a z + b)``."""
@@ -111,7 +113,8 @@ class Quadrant:
             largest = np.maximum(np.abs(m.low), np.abs(m.high))
         else:
             largest = np.maximum(np.abs(m.smallest), np.abs(m.mean + m.high * m.scale))
-        return np.log(np.where(largest > 0, largest, 1.0))
+        peaks = np.log(np.where(largest > 0, largest, 1.0))
+        return peaks if self.log_scale is None else peaks + self.log_scale
 
     def lowest_log(self) -> float:
         """A bound from below on the log-features of the training data (exp only)."""

@@ -23,7 +23,7 @@ from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.blocks import working_bytes
 from skstretch.designs.factored import FactoredDesign
-from skstretch.designs.protocol import Design
+from skstretch.designs.protocol import Design, stacked_factor
 from skstretch.designs.sparse import SparseDesign
 
 
@@ -153,9 +153,10 @@ def dual_space(design: Design, u: Array, intercept: Intercept = "free", k: float
     that a QR of Z in memory gives. Beyond that ``Q = diag(u) (Z - 1 m') V / s`` is applied through
     Z (singular values s): its products lose the digits of ``s_max / s_min``.
     """
-    U, beside = None, design
+    U, beside, order = None, design, np.arange(design.shape[1])
     if isinstance(design, FactoredDesign):
         r = 1.0 / (k - 1.0)
+        order = np.concatenate([design.free, design.penalised])
         U, beside, design = design.U, design.beside_free(r), design.at(r)
         U = U if U.shape[1] else None
     n_rows, n_columns = design.shape
@@ -164,8 +165,14 @@ def dual_space(design: Design, u: Array, intercept: Intercept = "free", k: float
     features = None if isinstance(design, SparseDesign) else design.in_memory()
     if features is not None:
         return space(features.excess(1.0), u, intercept, U)
-    R, G, g = directions(beside.row_factor(u), n_rows, intercept, 0 if U is None else U.shape[1])
-    Q, Z = Rows(beside, u, G, g), Rows(design, np.ones(n_rows), None, np.zeros(n_columns))
+    factor = beside.row_factor(u)
+    if U is not None:
+        factor = stacked_factor([factor[:, np.append(0, 1 + order)]])
+    R, G, g = directions(factor, n_rows, intercept, 0 if U is None else U.shape[1])
+    Q, Z = (
+        Rows(beside, u, G[np.argsort(order)], g),
+        Rows(design, np.ones(n_rows), None, np.zeros(n_columns)),
+    )
     # Q, its factor and a copy
     if 3 * 8 * n_rows * max(1, g.size) > working_bytes():
         check_no_free(U, n_rows * max(1, g.size))

@@ -69,6 +69,8 @@ class FactoredDesign(Design):
     @cached_property
     def U(self) -> Array:
         """The never penalised columns without their offset (M x q)."""
+        if not self.free.size:
+            return np.zeros((self.shape[0], 0))
         return free_columns(self.inner, self.free)
 
     @cached_property
@@ -93,19 +95,21 @@ class FactoredDesign(Design):
         return replace(some, quadrant=some.quadrant.scaled(logs), ready=None)
 
     def beside_free(self, r: float) -> Design:
-        """All columns, the never penalised first, the others in their scale."""
-        some: Any = self.inner.take(np.concatenate([self.free, self.penalised]))
+        """All columns, those that are penalised in their scale."""
+        some: Any = self.inner
         if not self.is_scaled:
-            return some  # type: ignore[no-any-return]
-        logs = log_scales(self.factors[self.penalised], r)
-        logs = np.concatenate([np.zeros(self.free.size), logs])
-        return replace(some, quadrant=some.quadrant.scaled(logs))  # type: ignore[no-any-return]
+            return self.inner
+        logs = np.zeros(self.shape[1])
+        logs[self.penalised] = log_scales(self.factors[self.penalised], r)
+        scaled = some.quadrant.scaled(logs)
+        return replace(some, quadrant=scaled, ready=None)  # type: ignore[no-any-return]
 
     def whole(self, r: float, alpha: Array, gamma: Array) -> Array:
         """Coefficients (D, t) from those of the scaled columns and of U (q, t)."""
         coef = np.zeros((self.shape[1], alpha.shape[1]))
         coef[self.penalised] = alpha * self.scales(r)[:, None] if self.is_scaled else alpha
-        coef[self.free] = gamma
+        if self.free.size:
+            coef[self.free] = gamma
         return coef
 
     def _basis(self, weights: Array) -> FreeBasis:
@@ -239,8 +243,8 @@ class FactoredDesign(Design):
     def row_factor(self, root: Array) -> Array:
         return self.inner.row_factor(root)
 
-    def in_memory(self) -> None:
-        """Nothing: the accurate solution by QR knows no factors."""
+    def in_memory(self) -> Features | None:
+        return self.inner.in_memory()
 
 
 def free_columns(design: Design, columns: Index) -> Array:

@@ -192,6 +192,8 @@ class Prepared:
         quadrant = checked_quadrant(self.quadrant, a, self.b, self.moments, unit)
         check_range(quadrant, self.names)
         columns = active_columns(quadrant, self.intercept)
+        if self.factors is not None:
+            columns = columns[~np.isinf(self.factors[columns])]
         ready = self.ready.get(a) if self.ready else None
         design = as_design(self.X, quadrant, rows=self.rows, columns=columns, ready=ready)
         if self.factors is not None:
@@ -222,7 +224,7 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
     intercept = Intercept.of(estimator.fit_intercept)
     ready: dict[Any, Ready] = {}
     matrix_free = may_be_matrix_free(getattr(estimator, "solver", None), rows.size, X.shape[1])
-    factors = _factors(estimator, X, intercept, matrix_free)
+    factors = given_factors(estimator, X.shape[1], intercept)
     wide = crossfit_space(rows.size, X.shape[1], intercept) == "dual"
     in_blocks = is_source(X)
     if isinstance(X, DaskArray):
@@ -239,33 +241,15 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
     return Prepared(X, rows, weights[rows], moments, *given, intercept, names, ready, factors)
 
 
-def _factors(estimator: Any, X: Any, intercept: Intercept, matrix_free: bool) -> Array | None:
-    """Penalty factors, where the rest of the model can have some; None where all are alike."""
-    factors = checked_factors(getattr(estimator, "penalty_factor", None), X.shape[1])
+def given_factors(estimator: Any, n_features: int, intercept: Intercept) -> Array | None:
+    """Penalty factors, where the intercept allows them; None where all are alike."""
+    factors = checked_factors(getattr(estimator, "penalty_factor", None), n_features)
     if factors is None:
         return None
-    solver, identity = getattr(estimator, "solver", "auto"), estimator.quadrant == "identity"
-    if isinstance(X, DaskArray):
-        raise ValueError(
-            "penalty_factor is not there for Dask arrays: use data in memory, a sparse matrix or a "
-            "memory map, or penalty_factor=None."
-        )
-    if solver in ("qr", "krylov") or matrix_free:
-        raise ValueError(
-            f'penalty_factor with solver="{solver}" on {X.shape[0]} samples of {X.shape[1]} '
-            'features: the solutions by QR and by Krylov know no factors. Use solver="dual" or '
-            '"primal", or penalty_factor=None.'
-        )
     if (factors == 0).any() and intercept is not Intercept.FREE:
         raise ValueError(
             f"penalty_factor has a 0 and fit_intercept={estimator.fit_intercept!r}: what is never "
             "penalised joins the free intercept. Use fit_intercept=True."
-        )
-    plain = np.isfinite(factors) & (factors > 0)
-    if identity and (not (factors[plain] == 1.0).all() or intercept is Intercept.NONE):
-        raise ValueError(
-            'penalty_factor with quadrant="identity" may be 0, inf and one other value, beside a '
-            'free intercept: multiply the columns yourself, or use quadrant="exp".'
         )
     return factors
 

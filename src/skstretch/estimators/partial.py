@@ -9,7 +9,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.moments import Moments, awakened, fixed_moments, widened
-from skstretch.core.penalty_factors import checked_factors
 from skstretch.core.primal_gram import PrimalTotals
 from skstretch.core.quadrant import (
     Quadrant,
@@ -20,8 +19,8 @@ from skstretch.core.quadrant import (
 )
 from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.types import Array, Index
-from skstretch.designs import FactoredDesign, as_design, measure
-from skstretch.estimators.inputs import Targets
+from skstretch.designs import FactoredDesign, as_design, factored, measure
+from skstretch.estimators.inputs import Targets, given_factors
 from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.features import FirstQuadrant
@@ -90,6 +89,9 @@ def _of_pair(moments: Any) -> tuple[Array, Array]:
         ) from None
 
 
+# a relative difference of penalty factors that is rounding
+SAME = 1e-12
+
 # what stays known of rows that do not determine a model yet
 LASTING = ("n_features_in_", "feature_names_in_", "classes_", "n_samples_seen_", "_seen")
 
@@ -105,6 +107,7 @@ class Seen:
     n_rows: int
     dtype: Any
     single: bool
+    factors: Array | None = None  # of the columns
     told: bool = False  # that columns which count as constant vary
 
     def state(self, model: FittedModel, decision: Decision | None) -> State:
@@ -123,6 +126,7 @@ def add_rows(
 ) -> None:
     """Add checked rows to the sums, and solve; everything is stored at the very end."""
     spec = _checked_spec(estimator, X.shape[1])
+    factors = given_factors(estimator, X.shape[1], spec.intercept)
     weights = targets.weights
     if not weights.any():
         raise ValueError("every sample of this batch has weight zero: there is nothing to add.")
@@ -138,23 +142,45 @@ def add_rows(
         quadrant = _unchanged_quadrant(estimator, seen, spec, moments)
         fixed = quadrant.moments
     spec = replace(spec, unit=quadrant.unit)
-    told = _tell_awakened(fixed, measured, seen)
+    columns, own = _in_use(quadrant, spec.intercept, factors, seen)
+    told = _tell_awakened(fixed, measured, seen, factors)
     quadrant = replace(quadrant, moments=widened(fixed, measured))
     check_range(quadrant, getattr(estimator, "feature_names_in_", None))
-    columns = active_columns(quadrant, spec.intercept)
-    design = as_design(X, quadrant, rows=rows, columns=columns)
+    design = factored(as_design(X, quadrant, rows=rows, columns=columns), own)
     totals, n_rows = totals_of(design, targets.Y[rows], weights[rows], spec.r), rows.size
     dtype = learned_dtype(X)
     if seen is not None:
         totals, n_rows = seen.totals.plus(totals), seen.n_rows + n_rows
         dtype = np.promote_types(dtype, seen.dtype)
-    now = Seen(quadrant, columns, totals, spec, n_rows, dtype, targets.single, told)
+    now = Seen(quadrant, columns, totals, spec, n_rows, dtype, targets.single, own, told)
     model = forgetful_model(totals, spec, n_rows)
     estimator._seen, estimator.n_samples_seen_ = now, n_rows
     if model is None:
         _wait_for_more(estimator, now)
     else:
         estimator._store(now.state(model, decision))
+
+
+def _in_use(
+    quadrant: Quadrant, intercept: Intercept, factors: Array | None, seen: Seen | None
+) -> tuple[Index, Array | None]:
+    """The columns that take part and their penalty factors, which must be those of earlier rows."""
+    columns = active_columns(quadrant, intercept)
+    if factors is not None:
+        columns = columns[~np.isinf(factors[columns])]
+    own = None if factors is None else factors[columns]
+    if seen is not None:
+        now, then = (np.ones(1) if some is None else some for some in (own, seen.factors))
+        same = np.array_equal(columns, seen.columns)
+        # a common multiple of all of them leaves rounding
+        if not same or not np.isclose(np.broadcast_to(now, columns.size), then, SAME, 0.0).all():
+            raise ValueError(
+                "penalty_factor differs from that of the rows seen so far: their sums cannot be "
+                "changed. Set it back, or begin anew with sklearn.base.clone(model); only c may "
+                "change between batches."
+            )
+        own = seen.factors
+    return columns, own
 
 
 def _check_targets(targets: Targets, seen: Seen) -> None:
@@ -170,13 +196,6 @@ def _check_targets(targets: Targets, seen: Seen) -> None:
 
 def _checked_spec(estimator: Any, n_features: int) -> Spec:
     """The model, where it is one that sums of rows can give."""
-    state = getattr(estimator, "_state", None)
-    had = state is not None and isinstance(state.model.design, FactoredDesign)
-    if had or checked_factors(estimator.penalty_factor, n_features) is not None:
-        raise ValueError(
-            "penalty_factor is not there for partial_fit, whose sums know of one penalty: use fit, "
-            "or penalty_factor=None."
-        )
     if keep_count(estimator.density, n_features) < n_features:
         raise ValueError(
             f"density={estimator.density!r} needs a second pass over all rows, and partial_fit "
@@ -206,10 +225,10 @@ def _earlier(estimator: Any) -> Seen | None:
     state: State = estimator._state
     model = state.model
     totals = totals_of(model.design, model.Y, model.weights, model.spec.r)
-    n_rows = model.weights.size
-    return Seen(
-        state.quadrant, state.columns, totals, model.spec, n_rows, state.dtype, state.single
-    )
+    n_rows, design = model.weights.size, model.design
+    factors = design.factors if isinstance(design, FactoredDesign) else None
+    learned = state.dtype, state.single, factors
+    return Seen(state.quadrant, state.columns, totals, model.spec, n_rows, *learned)
 
 
 def _first_moments(moments: Any, measured: Moments, n_rows: int) -> Moments:
@@ -249,10 +268,13 @@ def _word(value: Any) -> str:
     return value.value if isinstance(value, Intercept) else repr(value)[:80]
 
 
-def _tell_awakened(fixed: Moments, measured: Moments, seen: Seen | None) -> bool:
-    """Warn once where a column that takes no part starts to vary."""
+def _tell_awakened(
+    fixed: Moments, measured: Moments, seen: Seen | None, factors: Array | None
+) -> bool:
+    """Warn once where a column that takes no part starts to vary, unless it was left out."""
     told = seen is not None and seen.told
-    awake = np.flatnonzero(awakened(fixed, measured))
+    asleep = awakened(fixed, measured)
+    awake = np.flatnonzero(asleep if factors is None else asleep & ~np.isinf(factors))
     if told or not awake.size:
         return told
     warnings.warn(

@@ -9,6 +9,7 @@ import os
 import numpy as np
 
 from skstretch.core.stretch import Intercept
+from skstretch.designs import n_choosable
 from skstretch.designs.blocks import working_bytes
 from skstretch.designs.protocol import Design
 from skstretch.solve.spec import Space, Spec
@@ -93,6 +94,8 @@ def is_matrix_free(design: Design, spec: Spec) -> bool:
     degrees of freedom and its leave-one-out residuals; so it does where powers need scaled rows.
     """
     if spec.exact or not may_be_matrix_free(spec.solver, *design.shape):
+        return False
+    if n_choosable(design) == 0:  # nothing is penalised: least squares on a few columns
         return False
     return spec.solver == "krylov" or design.row_peaks(spec.r) is None
 

@@ -6,7 +6,7 @@ is accurate where LU loses digits. Dual and primal kinds answer the same questio
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -16,13 +16,15 @@ from skstretch.core.dual import DualSolution, DualSystem, dual_system
 from skstretch.core.dual_gram import Frame
 from skstretch.core.features import Features, constant_part
 from skstretch.core.formulas import repeated_norm
+from skstretch.core.penalty_factors import FreeBasis, free_basis, log_penalties
 from skstretch.core.primal import PrimalSystem, primal_system
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.qr import TallSystem, WideSystem, tall_system, wide_system
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
+from skstretch.designs import FactoredDesign
 from skstretch.designs.protocol import Design
-from skstretch.solve.spec import Space, Spec
+from skstretch.solve.spec import Space, Spec, System
 
 
 def row_scales(design: Design, r: float, intercept: Intercept) -> Array | None:
@@ -213,24 +215,46 @@ class PrimalLU(Primal):
 
 @dataclass(frozen=True)
 class WideQR(Dual):
-    """The dual form by sorted, pivoted QR of ``Q'``."""
+    """The dual form by sorted, pivoted QR of ``Q'``.
+
+    With penalty factors the features are the penalised ones in their scale.
+    """
 
     features: Features
     weights: Array
     spec: Spec
+    factored: FactoredDesign | None = None
     space: Space = "dual"
     solver: str = "qr"
 
     @cached_property
+    def _basis(self) -> FreeBasis | None:
+        if self.factored is None or not self.factored.free.size:
+            return None
+        return free_basis(self.factored.U, self.weights)
+
+    @cached_property
     def system(self) -> WideSystem:
-        lam = self.spec.lam / self.weights
-        return wide_system(self.features, self.spec.r, lam, self.spec.intercept)
+        lam, F = self.spec.lam / self.weights, None if self._basis is None else self._basis.F
+        return wide_system(self.features, self.spec.r, lam, self.spec.intercept, F)
 
     def fit(self, Y: Array) -> Fit:
-        return self.system.fit(Y)
+        fit = self.system.fit(Y)
+        if self.factored is None:
+            return fit
+        n = self.factored.penalised.size
+        gamma, level = fit.coef[n:], fit.level
+        if self._basis is not None:
+            gamma = self._basis.coefficients(gamma)
+            level = level - self._basis.mean @ gamma
+        coef = self.factored.whole(self.spec.r, fit.coef[:n], gamma)
+        intercept = level - constant_part(self.factored.offset, coef)
+        if self.spec.intercept is not Intercept.FREE:
+            level, intercept = fit.level, fit.intercept
+        return replace(fit, coef=coef, level=level, intercept=intercept)
 
     def _unit_coefficients(self, unit: Array) -> Iterator[Array]:
-        return iter([self.system.fit(unit).coef])
+        return iter([self.fit(unit).coef])
 
     def _residuals(self) -> Array:
         return self.system.residuals
@@ -243,13 +267,14 @@ class TallQR(Primal):
     features: Features
     weights: Array
     spec: Spec
+    log_factors: Array | None = None
     space: Space = "primal"
     solver: str = "qr"
 
     @cached_property
     def system(self) -> TallSystem:
-        spec = self.spec
-        return tall_system(self.features, spec.r, spec.lam, self.weights, spec.intercept)
+        r, lam, intercept = self.spec.r, self.spec.lam, self.spec.intercept
+        return tall_system(self.features, r, lam, self.weights, intercept, self.log_factors)
 
     def fit(self, Y: Array) -> Fit:
         return self.system.fit(Y)
@@ -259,3 +284,23 @@ class TallQR(Primal):
 
     def _hat_norm(self) -> float:
         return self.system.hat_norm(self.features)
+
+
+def accurate_system(design: Design, weights: Array, spec: Spec, space: Space) -> System | None:
+    """The system by QR; None where its features do not fit in memory.
+
+    The dual form sees penalised columns in the scale of their factors, the primal form sees the
+    factors beside the penalty.
+    """
+    if not isinstance(design, FactoredDesign):
+        features = design.in_memory()
+        if features is None:
+            return None
+        kind = WideQR if space == "dual" else TallQR
+        return kind(features, weights, spec)
+    if space == "dual":
+        features = design.at(spec.r).in_memory()
+        return None if features is None else WideQR(features, weights, spec, design)
+    features = design.inner.in_memory()
+    logs = log_penalties(design.factors, spec.r)
+    return None if features is None else TallQR(features, weights, spec, logs)

@@ -18,8 +18,10 @@ from skstretch.core.dual_gram import Frame
 from skstretch.core.factors import SingularMatrixError
 from skstretch.core.features import constant_part
 from skstretch.core.krylov import Iterated, Product, Report, gmres, sketch
+from skstretch.core.penalty_factors import FreeBasis, free_basis
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
+from skstretch.designs import FactoredDesign
 from skstretch.designs.blocks import working_bytes
 from skstretch.designs.products import Products
 from skstretch.designs.protocol import Design
@@ -102,12 +104,14 @@ def warn_unless_solved(residual: float, n_iter: int, spec: Spec) -> None:
 class CentredWalks:
     """``Pc alpha`` and ``Qc' v`` without K: one walk over the data each.
 
-    ``P = Pc + 1 p'`` and ``Q = Qc + 1 q'`` with weighted means p and q.
+    ``P = Pc + 1 p'`` and ``Q = Qc + 1 q'`` with weighted means p and q. Beside a basis F of columns
+    that are never penalised, Pc and Qc are without their part in F as well.
     """
 
     design: Design
     weights: Array
     r: float
+    basis: FreeBasis | None = None
 
     @cached_property
     def p(self) -> Array:
@@ -129,6 +133,18 @@ class CentredWalks:
     def means(self, V: Array) -> Array:
         """Weighted means of the columns of V (M, t)."""
         return np.asarray(self.weights @ V / self.weights.sum())
+
+    def rest(self, V: Array) -> Array:
+        """V (M, t) without its weighted means, and without its part in F."""
+        rest = V - self.means(V)
+        if self.basis is not None:
+            rest -= self.basis.F @ self.share(rest)
+        return rest
+
+    def share(self, V: Array) -> Array:
+        """Coefficients (q, t) of the weighted regression of V on F."""
+        assert self.basis is not None
+        return np.asarray(self.basis.F.T @ (self.weights[:, None] * V) / self.weights.sum())
 
     def forward(self, alpha: Array) -> Array:
         """``Pc alpha`` (M, t) for coefficients (D, t)."""
@@ -152,11 +168,12 @@ class CentredWalks:
         return self.design.products(self.r, self.weights)
 
     def _forward(self, alpha: Array) -> Array:
-        fitted = self._products.forward(alpha)
-        fitted -= self.means(fitted)
-        return fitted
+        return self.rest(self._products.forward(alpha))
 
     def _back(self, V: Array) -> Array:
+        if self.basis is not None:
+            F, total = self.basis.F, self.weights.sum()
+            V = V - self.weights[:, None] * (F @ (F.T @ V / total))
         return self._products.back(V)
 
     def _by_width(self, work: Callable[[Array], Array], V: Array) -> Array:
@@ -196,15 +213,42 @@ class Krylov:
 
     @cached_property
     def walks(self) -> CentredWalks:
-        return CentredWalks(self.design, self.weights, self.spec.r)
+        design, basis = self.design, None
+        if isinstance(design, FactoredDesign):
+            basis = free_basis(design.U, self.weights) if design.free.size else None
+            design = design.at(self.spec.r)
+        return CentredWalks(design, self.weights, self.spec.r, basis)
 
-    def _fit(self, coef: Array, constant: Array, beta: Array | None) -> Fit:
-        """A fit; with the free intercept `constant` is the mean of y, else the intercept."""
-        whole = constant_part(self.design.offset, coef)
+    @property
+    def rank(self) -> int:
+        """No product has a larger rank."""
+        return min(self.walks.design.shape)
+
+    def _fit(self, coef: Array, constant: Array, beta: Array | None, Y: Array) -> Fit:
+        """A fit; with the free intercept `constant` is the mean of y, else the intercept.
+
+        With penalty factors, `coef` are those of the penalised columns in their scale.
+        """
         if self.spec.intercept is Intercept.FREE:
             constant = constant - self.walks.p[:, 0] @ coef
+        if isinstance(self.design, FactoredDesign):
+            coef, constant = self._whole(self.design, coef, constant, Y)
+        whole = constant_part(self.design.offset, coef)
         log_beta = None if beta is None else np.zeros(self.weights.size)
         return Fit(coef, constant + whole, constant, beta, log_beta, self.rcond)
+
+    def _whole(
+        self, design: FactoredDesign, coef: Array, constant: Array, Y: Array
+    ) -> tuple[Array, Array]:
+        """All coefficients in the scale of the features, and the intercept beside them."""
+        basis = self.walks.basis
+        gamma = np.zeros((0, coef.shape[1]))
+        if basis is not None:
+            gamma = basis.coefficients(self.walks.share(Y - self.walks.design.dot(coef)))
+            constant = constant - basis.mean @ gamma
+        whole = design.whole(self.spec.r, coef, gamma)
+        offset = np.broadcast_to(design.offset, design.shape[1])[design.free]
+        return whole, constant - offset @ gamma
 
     def _recorded(self, fit: Fit, R: Array, B: Array, n_iter: int) -> Fit:
         residual = relative_residual(R, B)
@@ -235,17 +279,17 @@ class DualKrylov(Krylov):
 
     def fit(self, Y: Array) -> Fit:
         means = self.walks.means(Y)
-        centred = self._root * (Y - means)
+        centred = self._root * self.walks.rest(Y)
         if self.spec.intercept is not Intercept.FREE:
             return self._bordered(Y, centred, means)
         found = iterate(self._product, *self._limits, centred, self.report)
         beta = self._root * found.X
-        fit = self._fit(self.walks.back(beta), means, beta)
+        fit = self._fit(self.walks.back(beta), means, beta, Y)
         return self._recorded(fit, found.R, centred, found.n_iter)
 
     @property
     def _limits(self) -> tuple[int, float]:
-        return min(self.design.shape), self.spec.lam
+        return self.rank, self.spec.lam
 
     def _bordered(self, Y: Array, centred: Array, means: Array) -> Fit:
         """Penalised column, or no intercept: gamma has a part ``u t`` along ``u = s / |s|``.
@@ -279,7 +323,7 @@ class DualKrylov(Krylov):
         total = size * along
         beta = self._root * gamma
         beta += self.weights[:, None] * (along / size)
-        fit = self._fit(coef + walks.q * total, one * total, beta)
+        fit = self._fit(coef + walks.q * total, one * total, beta, Y)
         return self._recorded(fit, R, whole, n_iter)
 
 
@@ -298,11 +342,11 @@ class PrimalKrylov(Krylov):
         ``f = sum(w)`` for no intercept, ``1 / (1/sum(w) + 1/lam)`` for the penalised column.
         """
         walks, lam, t = self.walks, self.spec.lam, Y.shape[1]
-        means, rank = walks.means(Y), min(self.design.shape)
+        means, rank = walks.means(Y), self.rank
         projected = walks.back(self.weights[:, None] * (Y - means))
         if self.spec.intercept is Intercept.FREE:
             found = iterate(self._product, rank, lam, projected, self.report)
-            fit = self._fit(found.X, means, None)
+            fit = self._fit(found.X, means, None, Y)
             return self._recorded(fit, found.R, projected, found.n_iter)
         total = float(self.weights.sum())
         column = self.spec.intercept is Intercept.COLUMN
@@ -324,7 +368,7 @@ class PrimalKrylov(Krylov):
             R = whole - self._product(coef) - lam * coef - walks.q * (f * (walks.p.T @ coef))
         missed = means - walks.p[:, 0] @ coef
         constant = missed * (total / (total + lam)) if column else np.zeros(t)
-        return self._recorded(self._fit(coef, constant, None), R, whole, n_iter)
+        return self._recorded(self._fit(coef, constant, None, Y), R, whole, n_iter)
 
 
 def _regular(pivot: float, size: float) -> float:

@@ -17,12 +17,12 @@ from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.krylov import Report
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index, Mask
-from skstretch.designs import kept_columns, n_choosable, with_one_sum
+from skstretch.designs import FactoredDesign, kept_columns, n_choosable, with_one_sum
 from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import POOR_RCOND, choose_space, is_matrix_free, loses_digits
-from skstretch.solve.direct import DualLU, PrimalLU, TallQR, WideQR
+from skstretch.solve.direct import DualLU, PrimalLU, accurate_system
 from skstretch.solve.jackknife import Jackknife, make_jackknife
 from skstretch.solve.krylov import check_invertible, krylov_system
 from skstretch.solve.newton import Minimised, minimise, warn_unless_certified
@@ -45,7 +45,7 @@ def build_system(
     if is_matrix_free(design, spec):
         return krylov_system(design, weights, spec, space, report)
     if spec.solver == "qr":
-        accurate = _accurate(design, weights, spec, space)
+        accurate = accurate_system(design, weights, spec, space)
         if accurate is None:
             raise MemoryError(
                 f'solver="qr" needs four copies of the {design.shape} features in memory; use '
@@ -53,17 +53,15 @@ def build_system(
             )
         return accurate
     plain = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
-    if spec.solver == "auto" and loses_digits(plain.rcond):
+    if spec.solver == "auto" and loses_digits(plain.rcond) and not _in_own_scales(design, spec.r):
         return _better(plain, design, weights, spec, Y)
     return plain
 
 
-def _accurate(design: Design, weights: Array, spec: Spec, space: Space) -> System | None:
-    """The system by QR; None where it does not fit in memory."""
-    features = design.in_memory()
-    if features is None:
-        return None
-    return WideQR(features, weights, spec) if space == "dual" else TallQR(features, weights, spec)
+def _in_own_scales(design: Design, r: float) -> bool:
+    """Whether rows of penalty factors have scales of their own: then LU's condition is not that of
+    its digits, and it keeps more of them than QR does."""
+    return isinstance(design, FactoredDesign) and design.row_peaks(r) is not None
 
 
 def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array | None) -> System:
@@ -73,7 +71,7 @@ def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array 
     the condition of LU says what is usual, whatever the targets are.
     """
     try:
-        accurate = _accurate(design, weights, spec, plain.space)
+        accurate = accurate_system(design, weights, spec, plain.space)
         if accurate is None or not accurate.rcond > 0.0:
             return plain
         worse = Y is not None and SPARE * accurate.fit(Y).rcond < plain.rcond

@@ -5,7 +5,7 @@ import numpy as np
 from skstretch.core.primal import primal_system
 from skstretch.core.primal_gram import PrimalGram, PrimalTotals
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 from skstretch.designs.absent import AbsentDesign
 from skstretch.designs.blocks import calm_blas
 from skstretch.designs.protocol import Design
@@ -13,6 +13,9 @@ from skstretch.exceptions import SingularSystemError
 from skstretch.solve.direct import primal_fit
 from skstretch.solve.model import FittedModel, Pass, Solution, check_fit, constant_solution
 from skstretch.solve.spec import Spec
+
+# a share of a correlation that is rounding
+ROUNDING = 1e-13
 
 FORGOTTEN = (
     "this needs the training rows, and partial_fit keeps none of them: call fit with all rows "
@@ -39,13 +42,15 @@ def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | No
     """``(C + lam I) alpha = Qc'W y``; None where the rows do not determine alpha yet.
 
     With a penalty the system has a solution for any number of rows, without one it needs as many
-    as there are coefficients.
+    as there are coefficients; so it does for columns that are never penalised.
     """
     D = totals.gram.n_features
     if D == 0:
         return constant_solution(totals.means[None], np.array([totals.gram.total_weight]), spec)
     unknowns = D if spec.intercept is Intercept.NONE else D + 1
     if spec.lam == 0.0 and n_rows < unknowns:
+        return None
+    if totals.gram.free is not None and not _tell_apart(totals.gram, totals.gram.free, n_rows):
         return None
     with calm_blas(D):
         try:
@@ -63,6 +68,18 @@ def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | No
         "Use a smaller c or a larger k, or `fit`, which has a more accurate solver.",
     )
     return Solution(fit, dof, "primal", "primal")
+
+
+def _tell_apart(gram: PrimalGram, free: Index, n_rows: int) -> bool:
+    """Whether the rows determine the coefficients of columns that are never penalised.
+
+    By the eigenvalues of their correlations, which are known to a few eps.
+    """
+    S = gram.C[np.ix_(free, free)]
+    size = np.sqrt(S.diagonal())
+    if n_rows <= free.size or not (size > 0).all():
+        return False
+    return bool(np.linalg.eigvalsh(S / np.outer(size, size))[0] > ROUNDING * free.size)
 
 
 def forgetful_model(totals: PrimalTotals, spec: Spec, n_rows: int) -> FittedModel | None:

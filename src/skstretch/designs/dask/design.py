@@ -195,7 +195,7 @@ class WideDesign(BlockDesign):
 
     @cached_property
     def places(self) -> list[Place]:
-        given = self.X.weights is None
+        given, logs = self.X.weights is None, self.quadrant.log_scale
         found = []
         for number, block in enumerate(self.X.blocks):
             use, own = block.columns, None
@@ -204,7 +204,8 @@ class WideDesign(BlockDesign):
             if use.stop > use.start:
                 quadrant = self.quadrant.take(use) if given else None
                 b = None if given or not self.quadrant.b.any() else self.quadrant.b[use]
-                found.append(Place(number, use, own, quadrant, b))
+                scales = None if given or logs is None else logs[use]
+                found.append(Place(number, use, own, quadrant, b, scales))
         return found
 
     @cached_property

@@ -114,7 +114,7 @@ class Place:
 
     `use` are their places among all that are in use, `own` their places in the block (None for
     all). A block of features is either told their `quadrant`, or measures itself and is told only
-    `b`, if that is not 0.
+    `b`, if that is not 0, and `log_scale`, if there is one.
     """
 
     number: int
@@ -122,6 +122,7 @@ class Place:
     own: Index | None
     quadrant: Quadrant | None = None
     b: Array | None = None
+    log_scale: Array | None = None
 
 
 def batches(places: Sequence[Place], n_vectors: int) -> Iterator[list[Place]]:
@@ -164,7 +165,7 @@ class FeatureLens:
             assert self.weights is not None
             moments = local_moments(X, self.weights).take(own)
             b = np.zeros(own.size) if place.b is None else place.b
-            quadrant = Quadrant(self.kind, moments, self.a, b, self.unit)
+            quadrant = Quadrant(self.kind, moments, self.a, b, self.unit, place.log_scale)
         whole = spread(quadrant, own, n_columns)
         return local_design(X, whole, rows=self.rows, columns=own, bounded=self.bounded)
 
