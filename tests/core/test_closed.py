@@ -189,3 +189,15 @@ def test_singular_without_penalty(solve, P):
     y = np.arange(1.0, len(P) + 1)
     with pytest.raises(np.linalg.LinAlgError, match=r"A finite c \(say 1e8\) regularises"):
         solve(P, y, 1.5, np.inf)
+
+
+@pytest.mark.parametrize("c", [1e-3, 1.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("shape", [(1, 4), (2, 6)])
+def test_a_level_far_above_the_penalty(shape, c):
+    """No digit is lost to the level of the prediction, which the centred system has for itself."""
+    P, y = exponential_features(*shape, a=0.6)
+    y[:] = -0.5  # both samples alike: only the level is left of them
+    P[:] = P[0]
+    Q = P**2
+    expected = Q[0] * y[0] * len(y) / (len(y) * P[0] @ Q[0] + 1 / (c * 1.5))
+    np.testing.assert_allclose(solve_dual(P, y, 1.5, c), expected, rtol=1e-14)

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import skstretch.solve.model
 from benchmarks.coverage import ESTIMATORS, EXACT, KINDS, REAL, of, real, simulated
 from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.core.crossfit import jackknife_plus, residual_width
-from skstretch.exceptions import IllConditionedWarning
+from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from tests import literal
 from tests.estimators.samples import assert_close, new_rows, problem
 from tests.references import INTERCEPTS, five_points
@@ -353,10 +354,27 @@ def test_float32():
 def test_ill_conditioned():
     """The fit has an accurate way out, the leave-one-out models have not."""
     P, y = five_points()
-    model = StretchyRegressor(1.1, np.inf, quadrant="identity", fit_intercept=False).fit(P, y)
+    # the leave-one-out system has an rcond of 1.5e-15: far from enough, and far from singular
+    model = StretchyRegressor(1.2, 1e16, quadrant="identity", fit_intercept=False).fit(P, y)
     assert (model.solver_, model.rcond_ > 1e-13) == ("qr", True)
     with pytest.warns(IllConditionedWarning, match="intervals may carry no correct digit"):
         model.predict_interval(P[:2], 0.5)
+
+
+@pytest.mark.parametrize("k", [1.08, 1.1, 1.12, 1.2])
+@pytest.mark.parametrize("c", [1e20, np.inf])
+def test_singular_leave_one_out(k, c):
+    """Where rounding decides, a warning or an error: never NaN, never a bare warning of numpy."""
+    P, y = five_points()
+    model = StretchyRegressor(k, c, quadrant="identity", fit_intercept=False).fit(P, y)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            lower, upper = model.predict_interval(P[:2], 0.5)
+        except SingularSystemError:
+            return
+    assert [w.category for w in seen] == [IllConditionedWarning]
+    assert not np.isnan([lower, upper]).any()
 
 
 def near(coverage, n):

@@ -14,7 +14,7 @@ from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, check_held_out
-from skstretch.exceptions import IllConditionedWarning
+from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import POOR_RCOND, crossfit_space
 from skstretch.solve.direct import DualLU, PrimalLU, row_scales
 from skstretch.solve.krylov import check_invertible
@@ -83,7 +83,14 @@ def _dual_jackknife(design: Design, Y: Array, weights: Array, system: DualSystem
     log_rows, inverse = system.gram.log_rows, system.factor.inverse
     scale = np.ones(len(Y)) if log_rows is None else np.exp(log_rows)
     solution = inverse[:, : len(Y)] @ (Y / scale[:, None])
-    residuals = scale[:, None] * solution[: len(Y)] / inverse.diagonal()[: len(Y), None]
+    diagonal = inverse.diagonal()[: len(Y), None]
+    if (diagonal == 0.0).any():
+        i = int(np.flatnonzero(diagonal == 0.0)[0])
+        raise SingularSystemError(
+            f"without sample {i} nothing determines its prediction in floating point, so that "
+            "there are no leave-one-out residuals or intervals: use a smaller c or a larger k."
+        )
+    residuals = scale[:, None] * solution[: len(Y)] / diagonal
     return DualJackknife(design, weights, system, solution, residuals)
 
 
