@@ -374,6 +374,11 @@ class Spectrum:
     frame: Frame
     free: "FreeRows | None" = None
 
+    @cached_property
+    def squares(self) -> Array:
+        """``V**2``, element by element."""
+        return np.square(self.V)
+
     def cell(self, lam: float) -> "EighInverse":
         """The inverse at one penalty."""
         return EighInverse(self, lam)
@@ -471,9 +476,12 @@ class EighInverse:
         column = total if self.spectrum.intercept is Intercept.COLUMN else zero
         return DualSolution(beta, total, column)
 
+    @cached_property
+    def _diagonal(self) -> Array:
+        return np.asarray(np.square(self.spectrum.root) * (self.spectrum.squares @ self._gains))
+
     def diagonal(self) -> Array:
-        squared = np.square(self.spectrum.V) @ self._gains
-        return np.asarray(np.square(self.spectrum.root) * squared)
+        return self._diagonal
 
     def block(self, rows: Index) -> Array:
         V = self.spectrum.V[rows] * self.spectrum.root[rows, None]

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import lapack
 
+from skstretch.core.inplace import invert_triangles, inverted
 from skstretch.core.types import Array, Index
 from skstretch.exceptions import SingularSystemError
 
@@ -55,8 +56,7 @@ class Factor:
     def inverse(self) -> Array:
         """``A^-1``, formed once."""
         self._must_be_regular()
-        work, _ = lapack.dgetri_lwork(self.lu.shape[0])
-        inverse, _ = lapack.dgetri(self.lu, self.pivots, lwork=int(work.real))
+        inverse = inverted(self.lu, self.pivots)
         inverse /= self.columns[:, None]
         inverse /= self.rows
         return np.asarray(inverse)
@@ -71,8 +71,7 @@ class Factor:
         if self.lu.shape[0] <= WHOLE_INVERSE:
             return self.inverse.diagonal().copy()
         self._must_be_regular()
-        packed, _ = lapack.dtrtri(self.lu, lower=0)
-        packed, _ = lapack.dtrtri(packed, lower=1, unitdiag=1, overwrite_c=1)
+        packed = invert_triangles(self.lu.copy(order="F"))
         place = np.argsort(permutation(self.pivots))
         return _product_diagonal(packed, place) / (self.rows * self.columns)
 

@@ -68,18 +68,12 @@ class PrimalSystem:
         return float(D + 1.0 - shrunk - self.lam * corner)
 
     def left(self, Pc: Array) -> Array:
-        """Rows that turn the unknowns into predictions: ``prediction = left x``.
-
-        With the free intercept the last unknown is the mean fitted value.
-        """
-        one = np.ones((Pc.shape[0], 1))
-        if self.intercept is Intercept.FREE:
-            return np.hstack([Pc, one])
-        return np.hstack([Pc + self.gram.p, one if self.intercept is Intercept.COLUMN else 0 * one])
+        """See `left_rows`."""
+        return left_rows(self.gram, self.intercept, Pc)
 
     def right(self, Qc: Array) -> Array:
-        """Rows whose weighted sum with y is the right-hand side of the unknowns."""
-        return np.hstack([Qc, np.full((Qc.shape[0], 1), 1.0 / self.gram.total_weight)])
+        """See `right_rows`."""
+        return right_rows(self.gram, Qc)
 
     def row_system(self) -> RowSystem:
         """The system for exact cross-validation, the free intercept among its unknowns."""
@@ -122,6 +116,24 @@ class PrimalSystem:
         values, vectors = eigh(noise)
         half = self.inverse @ (vectors * np.sqrt(np.maximum(values, 0.0)))
         return np.asarray(half @ half.T)
+
+
+def left_rows(gram: PrimalGram, intercept: Intercept, Pc: Array) -> Array:
+    """Rows that turn the unknowns x of any penalty into predictions: ``prediction = left x``.
+
+    With the free intercept the last unknown is the mean fitted value.
+    """
+    left = np.empty((Pc.shape[0], Pc.shape[1] + 1))
+    left[:, -1] = 0.0 if intercept is Intercept.NONE else 1.0
+    np.add(Pc, 0.0 if intercept is Intercept.FREE else gram.p, out=left[:, :-1])
+    return left
+
+
+def right_rows(gram: PrimalGram, Qc: Array) -> Array:
+    """Rows whose weighted sum with y is the right-hand side of the unknowns of any penalty."""
+    right = np.empty((Qc.shape[0], Qc.shape[1] + 1))
+    right[:, -1], right[:, :-1] = 1.0 / gram.total_weight, Qc
+    return right
 
 
 def primal_system(gram: PrimalGram, lam: float, intercept: Intercept) -> PrimalSystem:

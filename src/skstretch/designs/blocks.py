@@ -4,13 +4,14 @@ Either threads share the blocks and BLAS is calm, or one thread walks and BLAS h
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
@@ -22,6 +23,13 @@ SMALL_SYSTEM = 1024
 # rows up to which blocks of columns are shared among threads, each with its own sums (measured at
 # 500, 980 and 2,000 rows: up to twice as fast as BLAS threads, which win at 4,000)
 SHARED_ROWS = 2048
+
+# numbers of a square system from which threads share systems: below, one takes less time than
+# handing it over (measured)
+SHARED_CELL = 10_000
+
+# square matrices that a system takes while it is worked on
+CELL_COPIES = 2
 
 _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
 
@@ -66,6 +74,20 @@ def threads_for_rows(n_rows: int) -> Iterator[int]:
         yield threads
 
 
+@contextmanager
+def threads_for_cells(side: int, n_rows: int = 0) -> Iterator[int]:
+    """The threads to share square systems among; BLAS is calm where there are several.
+
+    One where systems (and rows that are multiplied by them) are so small that threads cost more
+    than they save, or so large that those of all threads do not fit the working memory.
+    """
+    threads, room = available_threads(), CELL_COPIES * 8 * side**2
+    if side * max(side, n_rows) < SHARED_CELL or (2 * threads + 1) * room > working_bytes():
+        threads = 1
+    with calm_blas(0 if threads > 1 else side):
+        yield threads
+
+
 class HaltedError(Exception):
     """Another thread has failed or the user has interrupted: there is no use in going on."""
 
@@ -88,24 +110,72 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
     """
     if len(items) < 2:
         return [work(item) for item in items]
-    halt, config = threading.Event(), get_config()
+    with Crew(len(items)) as crew:
+        return _results([crew.submit(partial(work, item)) for item in items])
 
-    def run(item: Item) -> Result:
-        _worker.halt = halt
+
+class Crew:
+    """Threads that share work; an error in one of them, or leaving it, stops the others.
+
+    They stop at their next block; what has not begun is dropped.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._halt, self._config = threading.Event(), get_config()
+
+    def __enter__(self) -> "Crew":
+        self._pool = ThreadPoolExecutor(self.threads)
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:
+            self._halt.set()
+        self._pool.shutdown(cancel_futures=error is not None)
+
+    def submit(self, work: Callable[[], Result]) -> Future[Result]:
+        """Have it done, after what was submitted before."""
+        return self._pool.submit(self._run, work)
+
+    def _run(self, work: Callable[[], Result]) -> Result:
+        _worker.halt = self._halt
         try:
-            with config_context(**config):
-                return work(item)
+            with config_context(**self._config):
+                return work()
         except BaseException:
-            halt.set()
+            self._halt.set()
             raise
 
-    with ThreadPoolExecutor(len(items)) as pool:
-        futures = [pool.submit(run, item) for item in items]
-        try:
-            return _results(futures)
-        except BaseException:
-            halt.set()
-            raise
+
+def in_turn(
+    tasks: Sequence[Callable[[], Result]],
+    threads: int,
+    early: Sequence[Callable[[], object]] = (),
+) -> Generator[Result, None, None]:
+    """``task()`` of every task, in their order, each made by one of the threads.
+
+    A few are made ahead: as many as threads, and one that waits for its turn. What is called
+    `early` is begun before all of them; tasks that need it wait for it.
+    """
+    if threads < 2 or len(tasks) < 2:
+        for task in tasks:
+            yield task()
+        return
+    with Crew(threads) as crew:
+        ahead: deque[Future[Any]] = deque()
+        begun = [crew.submit(work) for work in early]
+        for task in tasks:
+            if len(ahead) > threads:
+                yield _first(ahead, begun)
+            ahead.append(crew.submit(task))
+        while ahead:
+            yield _first(ahead, begun)
+
+
+def _first(ahead: deque[Future[Any]], begun: Sequence[Future[Any]]) -> Any:
+    """The first result; where it was halted, the error that halted it."""
+    first = ahead.popleft()
+    return first.result() if first.exception() is None else _results([first, *ahead, *begun])[0]
 
 
 def _results(futures: Sequence[Future[Result]]) -> list[Result]:

@@ -1,30 +1,20 @@
-"""Cells of the grid: where they stand, and what each gives.
+"""Cells of the grid: where they stand, what they share, and what each gives."""
 
-All penalties of one (a, k) share a Gram matrix. From the inverse of each follow the exact
-out-of-fold residuals, the condition and, when asked for, the fit and the coefficients of every
-fold. Dual and primal forms give the same `Outcome`.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skstretch.core.bridge import Tolerance, newton, start
 from skstretch.core.bridge_path import BATCH, finish, split
-from skstretch.core.crossfit import Fold, RowSystem, out_of_fold, pair_residuals, without
-from skstretch.core.dual import DualSolution, Inverse, lu_inverse, spectrum
-from skstretch.core.dual_gram import DualGram, Frame
-from skstretch.core.primal import PrimalSystem, primal_system
-from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.crossfit import Fold
+from skstretch.core.dual import DualSolution
+from skstretch.core.dual_gram import Frame
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs.protocol import Design
 from skstretch.solve.choose import POOR_RCOND
-from skstretch.solve.direct import dual_fit, primal_fit
-from skstretch.solve.jackknife import PrimalRows, primal_pairs
 from skstretch.solve.newton import coefficients, where_of
 from skstretch.solve.spec import Spec
 
@@ -233,8 +223,8 @@ class Outcome:
     unknowns : tuple of Unknowns
         What the coefficients of all samples are made of, pass by pass.
     pairs : callable or None
-        For leave one out: given some samples (m,), the residuals (m, M, t) of all samples when one
-        of these is left out too. It holds on to an inverse: ask it soon.
+        For leave one out: given some of the outer samples (m,), the residuals (m, M, t) of all
+        samples when one of these is left out too. It takes room: ask it soon.
     """
 
     residuals: Array
@@ -291,197 +281,3 @@ def judged(residuals: Array, rcond: float) -> str:
     if not np.isfinite(residuals).all():
         return "predictions are not finite"
     return ""
-
-
-def dual_inverses(
-    gram: DualGram, weights: Array, intercept: Intercept, lams: Sequence[float]
-) -> Iterator[Inverse]:
-    """The inverse of every penalty: one spectrum where K is symmetric, else LU each."""
-    if gram.r == 1.0 and gram.log_rows is None:
-        decomposed = spectrum(gram, weights, intercept)
-        for lam in lams:
-            yield decomposed.cell(lam)
-    else:
-        for lam in lams:
-            yield lu_inverse(gram, lam / weights, intercept)
-
-
-def dual_outcomes(
-    design: Design, gram: DualGram, problem: Problem, lams: Sequence[float]
-) -> Iterator[Outcome]:
-    """Exact out-of-fold residuals of every penalty."""
-    n_features = float(design.shape[1])
-    Y, weights, intercept, folds = problem.Y, problem.weights, problem.intercept, problem.folds
-    for inverse in dual_inverses(gram, weights, intercept, lams):
-        if inverse.rcond == 0.0:
-            yield failed(folds.tested.size, Y.shape[1], n_features, "singular")
-            continue
-        frame, solution = inverse.frame, inverse.solve(Y)
-        try:
-            residuals, errors = out_of_fold(inverse, solution, folds.folds)
-        except np.linalg.LinAlgError:
-            yield failed(folds.tested.size, Y.shape[1], n_features, "a fold is singular")
-            continue
-        if frame.log_rows is not None:
-            scale = np.exp(frame.log_rows)[folds.tested, None]
-            residuals, errors = residuals * scale, errors * scale
-        yield Outcome(
-            residuals,
-            inverse.rcond,
-            inverse.dof,
-            n_features,
-            judged(residuals, inverse.rcond),
-            partial(dual_fit, design, frame, solution, weights, intercept, inverse.rcond),
-            partial(_dual_first_pass, design, inverse, solution, weights, folds),
-            (Unknowns(solution, frame),),
-            float(errors.max(initial=0.0)),
-            pairs=None if folds.folds is not None else partial(_dual_pairs, inverse, solution),
-        )
-
-
-def _dual_pairs(inverse: Inverse, solution: DualSolution, some: Index) -> Array:
-    """Residuals of pairs of samples, (m, M, t)."""
-    log_rows, (rows, columns) = inverse.frame.log_rows, inverse.cross(some)
-    diagonal = inverse.diagonal()
-    found = pair_residuals(rows, columns, diagonal, solution.beta[: diagonal.size], some)
-    return found if log_rows is None else found * np.exp(log_rows)[:, None]
-
-
-def _dual_first_pass(
-    design: Design, inverse: Inverse, solution: DualSolution, weights: Array, folds: Folds
-) -> FirstPass:
-    """Coefficients of all samples and of every fold, in one walk over the data."""
-    assert folds.folds is not None
-    betas = [solution.beta, *(without(inverse, solution, fold) for fold in folds.folds)]
-    beta = np.hstack(betas)
-    total = np.zeros(beta.shape[1])
-    if solution.total.any():
-        total = beta.sum(axis=0)
-    blocks = design.coefficients(inverse.frame, beta, total, weights)
-    coef = np.vstack([alpha for _, alpha in blocks])
-    parts = np.split(coef, len(betas), axis=1)
-    return FirstPass(parts[0], parts[1:])
-
-
-class PrimalCell:
-    """One penalty: its unknowns x, and the system that takes samples out again."""
-
-    def __init__(self, system: PrimalSystem, projected: Array, means: Array) -> None:
-        self.system = system
-        self.coef, self.constant = system.solve(projected, means)
-        self.rows: RowSystem = system.row_system()
-        self.x = np.vstack([self.coef, self.constant])
-        self.slack = 1.0
-
-    @property
-    def rcond(self) -> float:
-        """The condition of the cell and of its folds so far."""
-        return self.system.rcond * self.slack
-
-    def residuals(self, left: Array, Y: Array) -> Array:
-        return np.asarray(Y - left @ self.x)
-
-
-def primal_cells(
-    design: Design, gram: PrimalGram, problem: Problem, lams: Sequence[float]
-) -> list[PrimalCell | None]:
-    """The solved cells; None where the system is singular."""
-    Y, weights = problem.Y, problem.weights
-    means = weights @ Y / gram.total_weight
-    projected = design.project(gram, weights[:, None] * (Y - means))
-    cells: list[PrimalCell | None] = []
-    for lam in lams:
-        system = primal_system(gram, lam, problem.intercept)
-        singular = system.rcond == 0.0
-        cells.append(None if singular else PrimalCell(system, projected, means))
-    return cells
-
-
-def primal_outcomes(
-    design: Design, gram: PrimalGram, problem: Problem, lams: Sequence[float]
-) -> Iterator[Outcome]:
-    """Exact out-of-fold residuals of every penalty, in one walk over the rows."""
-    Y, weights, intercept, folds = problem.Y, problem.weights, problem.intercept, problem.folds
-    cells = primal_cells(design, gram, problem, lams)
-    residuals = [np.full((folds.tested.size, Y.shape[1]), np.nan) for _ in cells]
-    start = 0
-    for rows, lost, positions in _row_sets(design, weights, folds):
-        P, Q = gram.pair(design.row_features(rows))
-        stop = start + (rows.size if positions is None else positions.size)
-        for cell, out in zip(cells, residuals, strict=True):
-            if cell is not None:
-                r = _held(cell, P, Q, Y[rows], lost, positions is None)
-                out[start:stop] = r if positions is None else r[positions]
-        start = stop
-    n_features, size, features = float(design.shape[1]), target_size(Y), PrimalRows(design, gram)
-    for cell, out in zip(cells, residuals, strict=True):
-        if cell is None:
-            yield failed(*out.shape, n_features, "singular")
-            continue
-        rcond = cell.system.rcond
-        finish = partial(primal_fit, gram, cell.coef, cell.constant, intercept, rcond)
-        reason, dof = judged(out, cell.rcond), cell.system.dof
-        first_pass = partial(_primal_first_pass, design, cell, Y, weights, folds)
-        known, error = (Unknowns(cell.coef),), relative_error(cell.rcond) * size
-        alone = partial(primal_pairs, features, Y, weights, cell.system, cell.x)
-        pairs = alone if folds.folds is None else None
-        yield Outcome(
-            out,
-            cell.rcond,
-            dof,
-            n_features,
-            reason,
-            finish,
-            first_pass,
-            known,
-            error,
-            pairs=pairs,
-        )
-
-
-def _primal_first_pass(
-    design: Design, cell: PrimalCell, Y: Array, weights: Array, folds: Folds
-) -> FirstPass:
-    """Coefficients of all samples and of every fold."""
-    assert folds.folds is not None
-    by_fold = []
-    for fold in folds.folds:
-        rows = fold.changed
-        P, Q = cell.system.gram.pair(design.row_features(rows))
-        left, right = cell.system.left(P), cell.system.right(Q)
-        residuals, lost = cell.residuals(left, Y[rows]), (weights - fold.weights(weights))[rows]
-        _, change, _ = cell.rows.held_residuals(left, right, lost, residuals)
-        by_fold.append(cell.coef + change[: cell.coef.shape[0]])
-    return FirstPass(cell.coef, by_fold)
-
-
-def _row_sets(
-    design: Design, weights: Array, folds: Folds
-) -> Iterator[tuple[Index, Array, Index | None]]:
-    """Sets of rows, what each row loses of its weight, and the places of those to predict.
-
-    For leave one out, blocks in which each row goes alone (None).
-    """
-    if folds.folds is None:
-        for rows in design.row_slices():
-            yield np.arange(rows.start, rows.stop), weights[rows], None
-    else:
-        for fold in folds.folds:
-            lost = weights - fold.weights(weights)
-            yield fold.changed, lost[fold.changed], fold.positions
-
-
-def _held(cell: PrimalCell, P: Array, Q: Array, Y: Array, weights: Array, alone: bool) -> Array:
-    left, right = cell.system.left(P), cell.system.right(Q)
-    residuals = cell.residuals(left, Y)
-    if alone:
-        rest = 1.0 - cell.rows.leverages(left, right, weights)
-        cell.slack = min(cell.slack, float(np.abs(rest).min()))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(residuals / rest[:, None])
-    try:
-        r, _, slack = cell.rows.held_residuals(left, right, weights, residuals)
-    except np.linalg.LinAlgError:
-        r, slack = np.full_like(residuals, np.nan), 0.0
-    cell.slack = min(cell.slack, slack)
-    return r

@@ -1,6 +1,7 @@
 """The whole grid, cells in and outcomes out; and one cell of it, with its fitted model."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,16 +19,9 @@ from skstretch.core.stretch import (
 )
 from skstretch.core.types import Array
 from skstretch.designs import Design, check_held_out, n_choosable
-from skstretch.designs.blocks import calm_blas
-from skstretch.search.cells import (
-    Cell,
-    Folds,
-    Outcome,
-    Problem,
-    dual_outcomes,
-    failed,
-    primal_outcomes,
-)
+from skstretch.designs.blocks import calm_blas, in_turn, threads_for_cells
+from skstretch.search.cells import Cell, Folds, Outcome, Problem, failed
+from skstretch.search.closed import dual_cells, primal_outcomes
 from skstretch.search.compress import compressed_outcomes
 from skstretch.search.minimisers import PATH_LENGTH, Selection, minimised_cells
 from skstretch.solve.choose import choose_space, crossfit_space, is_matrix_free, loses_digits
@@ -114,14 +108,33 @@ def _at(grid: Grid, a: float, design: Design, problem: Problem) -> Iterator[tupl
     ks = [k for k in grid.ks(a) if k not in exact]
     if not ks:
         return
-    space = crossfit_space(*design.shape, problem.intercept)
-    grams: list[DualGram | PrimalGram]
-    if space == "dual":
-        grams = [*_dual_grams(design, ks, problem)]
-    else:
-        grams = [*design.column_grams([stretch_exponent(k) for k in ks], problem.weights)]
+    if crossfit_space(*design.shape, problem.intercept) == "dual":
+        yield from _dual_rows(grid, a, ks, design, problem)
+        return
+    grams = design.column_grams([stretch_exponent(k) for k in ks], problem.weights)
     for k, gram in zip(ks, grams, strict=True):
-        yield from _row(grid, a, k, design, gram, problem)
+        penalties = _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
+        found = primal_outcomes(design, gram, problem, _lams(penalties))
+        yield from _row(grid, (a, k), design, penalties, found, problem)
+
+
+def _dual_rows(
+    grid: Grid, a: float, ks: Sequence[float], design: Design, problem: Problem
+) -> Iterator[tuple[Cell, Outcome]]:
+    """All cells of closed forms at one a, from systems of samples that threads share."""
+    rows, tasks, early = [], [], []
+    for k, gram in zip(ks, _dual_grams(design, ks, problem), strict=True):
+        penalties = _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
+        cells = dual_cells(design, gram, problem, _lams(penalties))
+        rows.append((k, penalties))
+        tasks += cells.tasks
+        early += cells.early
+    with (
+        threads_for_cells(design.shape[0]) as threads,
+        closing(in_turn(tasks, threads, early)) as found,
+    ):
+        for k, penalties in rows:
+            yield from _row(grid, (a, k), design, penalties, found, problem)
 
 
 def _dual_grams(design: Design, ks: Sequence[float], problem: Problem) -> list[DualGram]:
@@ -140,27 +153,29 @@ def _dual_grams(design: Design, ks: Sequence[float], problem: Problem) -> list[D
     return [found[k] for k in ks]
 
 
+Penalties = list[tuple[float, float, float | None]]
+
+
+def _lams(penalties: Penalties) -> list[float]:
+    """Those that are within the range of float64."""
+    return [lam for _, _, lam in penalties if lam is not None]
+
+
 def _row(
     grid: Grid,
-    a: float,
-    k: float,
+    at: tuple[float, float],
     design: Design,
-    gram: DualGram | PrimalGram,
+    penalties: Penalties,
+    found: Iterator[Outcome],
     problem: Problem,
 ) -> Iterator[tuple[Cell, Outcome]]:
-    """All c and densities of one (a, k)."""
-    penalties = _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
-    lams = [lam for _, _, lam in penalties if lam is not None]
-    solve = dual_outcomes if isinstance(gram, DualGram) else primal_outcomes
-    results = solve(design, gram, problem, lams) if lams else iter(())  # type: ignore[arg-type]
+    """All c and densities of one (a, k); `found` are the outcomes, one for every lam."""
     for c, strength, lam in penalties:
-        outcome = _out_of_range(design, problem) if lam is None else next(results)
-        yield from _densities(grid, Cell(a, k, c, strength, 1.0), design, outcome, problem)
+        outcome = _out_of_range(design, problem) if lam is None else next(found)
+        yield from _densities(grid, Cell(*at, c, strength, 1.0), design, outcome, problem)
 
 
-def _penalties(
-    grid: Grid, k: float, scale: float, unit: float
-) -> list[tuple[float, float, float | None]]:
+def _penalties(grid: Grid, k: float, scale: float, unit: float) -> Penalties:
     """``(c, strength, lam)`` of every penalty; lam is None where c leaves the range of float64.
 
     A scale of float64's smallest or largest numbers comes from features in such units. lam is in

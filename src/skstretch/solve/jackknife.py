@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from skstretch.core.crossfit import jackknife_plus, pair_residuals
+from skstretch.core.crossfit import RowSystem, jackknife_plus, pair_residuals
 from skstretch.core.dual import DualSystem, dual_system
-from skstretch.core.primal import PrimalSystem
+from skstretch.core.primal import PrimalSystem, left_rows, right_rows
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
@@ -104,11 +104,16 @@ class PrimalJackknife:
     system: PrimalSystem
     solution: Array
     residuals: Array
+    rest: Array  # 1 - H_ii
+
+    @property
+    def _rows(self) -> "PrimalRows":
+        return PrimalRows(self.design, self.system.gram, self.system.intercept)
 
     def pairs(self, some: Index) -> Array:
         """Residuals (m, M, t) of all samples when they and one of some (m,) are left out."""
-        rows = PrimalRows(self.design, self.system.gram)
-        return primal_pairs(rows, self.Y, self.weights, self.system, self.solution, some)
+        e, inner = self.residuals * self.rest[:, None], self.system.row_system()
+        return primal_pairs(self._rows, self.weights, inner, self.rest, e, some)
 
     def predictions(self, new: Design, target: int) -> Array:
         """Predictions at the rows of `new` by the model without sample i, shape (N, M)."""
@@ -119,8 +124,8 @@ class PrimalJackknife:
         through = left @ self.system.row_system().inverse
         change = np.hstack(
             [
-                through @ self.system.right(Q).T * (self.weights * self.residuals[:, target])[rows]
-                for rows, _, Q in PrimalRows(self.design, gram).blocks()
+                through @ right.T * (self.weights * self.residuals[:, target])[rows]
+                for rows, _, right in self._rows.blocks()
             ]
         )
         return np.asarray((left @ self.solution[:, target])[:, None] - change)
@@ -128,13 +133,14 @@ class PrimalJackknife:
 
 @dataclass(frozen=True)
 class PrimalRows:
-    """``(Pc, Qc)`` of rows of a design, for all penalties of a Gram matrix.
+    """``(left, right)`` of rows of a design, for all penalties of a Gram matrix.
 
-    Features that take little room are kept: many systems ask for the same.
+    Those that take little room are kept: many systems ask for the same.
     """
 
     design: Design
     gram: PrimalGram
+    intercept: Intercept
 
     @cached_property
     def _kept(self) -> list[tuple[slice, Array, Array]] | None:
@@ -146,12 +152,13 @@ class PrimalRows:
             yield rows, *self.of(np.arange(rows.start, rows.stop))
 
     def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
-        """``(rows, Pc, Qc)`` for blocks of rows."""
+        """``(rows, left, right)`` for blocks of rows."""
         return self._read() if self._kept is None else iter(self._kept)
 
     def of(self, some: Index) -> tuple[Array, Array]:
-        """``(Pc, Qc)`` of some rows."""
-        return self.gram.pair(self.design.row_features(some))
+        """``(left, right)`` of some rows."""
+        P, Q = self.gram.pair(self.design.row_features(some))
+        return left_rows(self.gram, self.intercept, P), right_rows(self.gram, Q)
 
 
 def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> PrimalJackknife:
@@ -161,42 +168,30 @@ def primal_jackknife(design: Design, Y: Array, weights: Array, spec: Spec) -> Pr
     means = weights @ Y / gram.total_weight
     coef, constant = system.solve(design.project(gram, weights[:, None] * (Y - means)), means)
     solution = np.vstack([coef, constant])
-    residuals = np.empty_like(Y)
-    for block, P, Q in PrimalRows(design, gram).blocks():
-        left, right = system.left(P), system.right(Q)
-        leverages = rows.leverages(left, right, weights[block])
-        residuals[block] = (Y[block] - left @ solution) / (1.0 - leverages)[:, None]
-    return PrimalJackknife(design, Y, weights, system, solution, residuals)
+    residuals, rest = np.empty_like(Y), np.empty(len(Y))
+    for block, left, right in PrimalRows(design, gram, spec.intercept).blocks():
+        rest[block] = 1.0 - rows.leverages(left, right, weights[block])
+        residuals[block] = (Y[block] - left @ solution) / rest[block, None]
+    return PrimalJackknife(design, Y, weights, system, solution, residuals, rest)
 
 
 def primal_pairs(
-    features: PrimalRows,
-    Y: Array,
-    weights: Array,
-    system: PrimalSystem,
-    x: Array,
-    some: Index,
+    features: PrimalRows, weights: Array, inner: RowSystem, rest: Array, e: Array, some: Index
 ) -> Array:
     """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
 
-    From rows and columns of ``I - H`` and the residuals of the unknowns x (D + 1, t).
+    From rows and columns of ``I - H``, its diagonal `rest` (M,), and the residuals e (M, t).
     """
-    inner = system.row_system()
-    P, Q = features.of(some)
-    ahead = system.left(P) @ inner.inverse
-    behind = inner.inverse @ (system.right(Q).T * weights[some])
-    shape = some.size, len(Y)
-    rows, columns, diagonal, e = np.zeros(shape), np.zeros(shape), np.ones(len(Y)), np.empty_like(Y)
-    for part, P, Q in features.blocks():
-        left, right = system.left(P), system.right(Q)
-        rows[:, part] = -(ahead @ right.T) * weights[part]
-        columns[:, part] = -(left @ behind).T
-        diagonal[part] -= inner.leverages(left, right, weights[part])
-        e[part] = Y[part] - left @ x
+    left, right = features.of(some)
+    ahead, behind = left @ inner.inverse, inner.inverse @ (right.T * weights[some])
+    rows, columns = np.empty((some.size, rest.size)), np.empty((some.size, rest.size))
+    for part, left, right in features.blocks():
+        np.matmul(-ahead, right.T * weights[part], out=rows[:, part])
+        np.matmul(-behind.T, left.T, out=columns[:, part])
     place = np.arange(some.size)
     rows[place, some] += 1.0
     columns[place, some] += 1.0
-    return pair_residuals(rows, columns, diagonal, e, some)
+    return pair_residuals(rows, columns, rest, e, some)
 
 
 @dataclass(frozen=True)
