@@ -123,20 +123,29 @@ def add_product(out: Array, left: Any, right: Any) -> None:
     _by_rows(add, *out.shape)
 
 
-def add_two_products(out: Array, other: Array, left: Any, right: Any, second: Any) -> None:
-    """Two products with the same left side at little more than the cost of one.
+def add_products(outs: Sequence[Array], left: Any, rights: Sequence[Any]) -> None:
+    """``out += left @ right`` of several right sides of one pattern, in one pass over it.
 
-    Both right sides have one pattern: they travel as the real and imaginary part of one matrix.
+    They travel side by side, as blocks of one row: which entries meet is found out once.
     """
-    both = right.data + 1j * second.data
-    joint = type(right)((both, right.indices, right.indptr), shape=right.shape)
+    if len(rights) == 1:
+        add_product(outs[0], left, rights[0])
+        return
+    first, n = rights[0], len(rights)
+    values = np.stack([right.data for right in rights], axis=-1)[:, None, :]
+    shape = first.shape[0], n * first.shape[1]
+    joint = sparse.bsr_array((values, first.indices, first.indptr), shape=shape)
 
     def add(rows: slice) -> None:
-        product = (left[rows] @ joint).toarray()
-        out[rows] += product.real
-        other[rows] += product.imag
+        some = left[rows]
+        blocks = (some.data[:, None, None], some.indices, some.indptr)
+        found = sparse.bsr_array(blocks, shape=some.shape) @ joint
+        pattern, size = (found.indices, found.indptr), (some.shape[0], first.shape[1])
+        for i, out in enumerate(outs):
+            part = np.ascontiguousarray(found.data[:, 0, i])
+            out[rows] += sparse.csr_array((part, *pattern), shape=size).toarray()
 
-    _by_rows(add, out.shape[0], 2 * out.shape[1])
+    _by_rows(add, outs[0].shape[0], n * outs[0].shape[1])
 
 
 def _by_rows(add: Callable[[slice], None], n_rows: int, n_columns: int) -> None:
@@ -170,11 +179,7 @@ def sparse_dual_grams(
     rows = S.tocsr()
     powers = [(S, u) if r == 1.0 else block.excess(r) for r in exponents]
     sums = [np.zeros((M, M)) for _ in exponents]
-    for i in range(0, len(powers) - 1, 2):
-        right, second = powers[i][0].T, powers[i + 1][0].T
-        add_two_products(sums[i], sums[i + 1], rows, right, second)
-    if len(powers) % 2:
-        add_product(sums[-1], rows, powers[-1][0].T)
+    add_products(sums, rows, [T.T for T, _ in powers])
     grams = []
     for r, K, (T, v) in zip(exponents, sums, powers, strict=True):
         t = T.T @ share
