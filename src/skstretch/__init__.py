@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from skstretch._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from skstretch.estimators import RecipeClassifierCV as RecipeClassifierCV
     from skstretch.estimators import RecipeRegressorCV as RecipeRegressorCV
     from skstretch.estimators import StretchyClassifier as StretchyClassifier
     from skstretch.estimators import StretchyClassifierCV as StretchyClassifierCV
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # Public name -> the room that it lives in. A name is imported when it is first asked for, so that
 # `skstretch --help` does not wait for scikit-learn.
 _HOMES = {
+    "RecipeClassifierCV": "estimators",
     "RecipeRegressorCV": "estimators",
     "StretchyClassifier": "estimators",
     "StretchyClassifierCV": "estimators",

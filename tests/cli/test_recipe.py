@@ -12,7 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skstretch
-from skstretch import SpectralFilter, StretchyRegressorCV
+from skstretch import (
+    RecipeClassifierCV,
+    RecipeRegressorCV,
+    SpectralFilter,
+    StretchyClassifierCV,
+    StretchyRegressorCV,
+)
 from skstretch.datasets import make_spectra
 from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, floats, read_csv, tumours, write_csv
@@ -162,3 +168,61 @@ def test_nothing_to_fill_with(call):
     assert (
         "column 's1' has no value at all to fill it with: leave it out with --drop s1." in done.err
     )
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+@pytest.mark.parametrize("classes", [False, True])
+def test_recipes(call, classes):
+    """All of the usual are searched and mixed; the file is a model like any other."""
+    X, y = make_spectra(40, return_X_y=True)
+    X, y = X[:, ::4], np.where(y > np.median(y), "wet", "dry") if classes else y
+    names = [str(1100 + 8 * j) for j in range(X.shape[1])]
+    write_csv(Path("nir.csv"), X, {"y": y.tolist()}, names=names)
+    grid = SMALL[:-2]
+    done = call(
+        "fit", "nir.csv", "-t", "y", "--recipes", *grid, "-o", "m.stretchy", "--json",
+        "--report", "m.html",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert "snv, first derivative" in found["steps"]
+    own = {k: v for k, v in GRID.items() if k != "rule"} | {"nested": False}
+    if classes:
+        expected = RecipeClassifierCV(StretchyClassifierCV(**own)).fit(X, y)
+        assert any("(" in cell["name"] for cell in found["mixture"])
+    else:
+        expected = RecipeRegressorCV(StretchyRegressorCV(**own)).fit(X, y)
+    done = call("predict", "m.stretchy", "nir.csv", *(() if classes else ("--interval", "0.9")))
+    assert done.code == 0, done.err
+    table = read_csv(done.out)
+    if classes:
+        assert table["prediction"] == expected.predict(X).tolist()
+    else:
+        np.testing.assert_array_equal(floats(table["prediction"]), expected.predict(X))
+        bounds = expected.predict_interval(X, 0.9, method="residual")
+        np.testing.assert_array_equal(floats(table["lower"]), bounds[0])
+    assert "as measured" in call("inspect", "m.stretchy").out
+    done = call("report", "m.stretchy", "--data", "nir.csv", "-t", "y", "-o", "again.html")
+    assert done.code == 0, done.err
+    for option in (("--snv",), ("--derivative", "1")):
+        done = call("fit", "nir.csv", "-t", "y", "--recipes", *option, "-o", "n.stretchy")
+        assert done.code != 0
+        assert "--recipes tries these by itself" in done.err
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+def test_recipes_after_filling(call):
+    X, y = make_spectra(40, return_X_y=True)
+    X = X[:, ::8].copy()
+    X[3, 2], X[8, 5] = np.nan, np.nan
+    write_csv(Path("nir.csv"), X, {"y": y.tolist()}, names=[f"w{j}" for j in range(X.shape[1])])
+    done = call(
+        "fit", "nir.csv", "-t", "y", "--recipes", "--impute", "median", *SMALL, "-o", "m.stretchy"
+    )
+    assert done.code == 0, done.err
+    model = skstretch.load("m.stretchy")
+    assert [type(step).__name__ for _, step in model.steps] == [
+        "SimpleImputer", "ColumnTransformer", "StretchyRegressorCV"
+    ]  # fmt: skip
+    done = call("predict", "m.stretchy", "nir.csv")
+    assert np.isfinite(floats(read_csv(done.out)["prediction"])).all()

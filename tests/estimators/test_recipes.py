@@ -6,10 +6,19 @@ import re
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 import skstretch
-from skstretch import RecipeRegressorCV, SpectralFilter, StretchyRegressorCV
+from skstretch import (
+    RecipeClassifierCV,
+    RecipeRegressorCV,
+    SpectralFilter,
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
 from skstretch.estimators.recipes import spectral_recipes
 
 GRID = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1e-3, 1e-1), "density_grid": (1.0,)}
@@ -170,5 +179,146 @@ def test_refused():
         RecipeRegressorCV(RIDGE, FILTERS, rule="most").fit(X, y)
     with pytest.raises(ValueError, match=re.escape('recipes=[] must be "spectra" or a dict')):
         RecipeRegressorCV(RIDGE, []).fit(X, y)
+    with pytest.raises(TypeError, match="is no StretchyRegressorCV, which every recipe"):
+        RecipeRegressorCV(StretchyRegressor(), FILTERS).fit(X, y)
     with pytest.raises(TypeError, match="a RecipeRegressorCV cannot be saved"):
-        skstretch.save(fitted(), "no.stretchy")
+        skstretch.save(RecipeRegressorCV(), "no.stretchy")
+    folds = KFold(5, shuffle=True)
+    with pytest.raises(ValueError, match="give it a random_state"):
+        RecipeRegressorCV(clone(RIDGE).set_params(cv=folds), FILTERS).fit(X, y)
+
+
+MIXING = StretchyRegressorCV((-0.2, 0.0), (1.5, 2.0), (0.01, 1.0), (1.0, 5), nested=False, cv=5)
+SEARCHES = {
+    "ridge": RIDGE,
+    "mixture": MIXING,
+    "guarded": clone(MIXING).set_params(rule="guarded", cv=None, density_grid=(1.0,)),
+}
+
+
+@pytest.mark.parametrize("rule", ["mix", "best"])
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("targets", [1, 2])
+def test_one_model_of_all_recipes(name, rule, targets, tmp_path):
+    """The pipeline on all recipes side by side is the weighted mean of the recipes."""
+    X, y = data()
+    Y = y if targets == 1 else np.column_stack([y, X[:, 5]])
+    new = data(12, seed=3)[0]
+    model = RecipeRegressorCV(SEARCHES[name], FILTERS, rule=rule).fit(X, Y)
+    parts = [w * model.pipelines_[n].predict(new) for n, w in model.weights_.items()]
+    np.testing.assert_allclose(model.predict(new), sum(parts), rtol=1e-11, atol=1e-11)
+    own = model.pipeline_[-1]
+    Z = model.pipeline_[:-1].transform(new)
+    total = own.contributions(Z).sum(axis=1) + own.contributions_base_
+    np.testing.assert_allclose(total, model.predict(new), rtol=1e-12, atol=1e-12)
+    counted = {n: 0.0 for n in FILTERS}
+    for recipe, weight in zip(own.weights_["recipe"], own.weights_["weight"], strict=True):
+        counted[recipe] = counted[recipe] + weight
+    for n in FILTERS:
+        np.testing.assert_allclose(counted[n], model.weights_[n], atol=1e-12)
+    assert set(own.cv_results_["param_recipe"]) == set(FILTERS)
+    skstretch.save(model, tmp_path / "m.stretchy", intervals=True)
+    again = skstretch.load(tmp_path / "m.stretchy")
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    np.testing.assert_array_equal(again[-1].cv_results_["param_recipe"],
+                                  own.cv_results_["param_recipe"])  # fmt: skip
+    for method in ("plus", "residual"):
+        found = again[-1].predict_interval(again[:-1].transform(new), method=method)
+        told = model.predict_interval(new, method=method)
+        np.testing.assert_allclose(np.array(found), np.array(told), rtol=1e-9)
+
+
+def test_intervals_are_those_of_literal_refits():
+    """jackknife+ of the mixture: every sample is left out of all recipes, which keep their weight.
+
+    Given the z-scores of the filtered spectra, as everywhere.
+    """
+    X, y = data()
+    new, coverage = data(6, seed=3)[0], 0.8
+    model, n = fitted(), len(y)
+    predicted, left = np.zeros((6, n)), np.zeros(n)
+    for name, step in FILTERS.items():
+        pipe, w = model.pipelines_[name], model.weights_[name]
+        Z = step.fit_transform(X)
+        mean, scale = Z.mean(axis=0), Z.std(axis=0)
+        Z, N = (Z - mean) / scale, (step.transform(new) - mean) / scale
+        lam = 1 / (pipe[-1].c_ * 2)
+        for i in range(n):
+            rest = np.arange(n) != i
+            centre, level = Z[rest].mean(axis=0), y[rest].mean()
+            inner = (Z[rest] - centre).T @ (Z[rest] - centre) + lam * np.eye(Z.shape[1])
+            coef = np.linalg.solve(inner, (Z[rest] - centre).T @ (y[rest] - level))
+            predicted[:, i] += w * (level + (N - centre) @ coef)
+            left[i] += w * (level + (Z[i] - centre) @ coef)
+    sizes = np.abs(y - left)
+    down, up = np.floor((1 - coverage) * (n + 1)), np.ceil(coverage * (n + 1))
+    lower = np.sort(predicted - sizes, axis=1)[:, int(down) - 1]
+    upper = np.sort(predicted + sizes, axis=1)[:, int(up) - 1]
+    found = model.predict_interval(new, coverage)
+    np.testing.assert_allclose(found[0], lower, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(found[1], upper, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_classes(count, tmp_path):
+    X, y = data(45)
+    labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))]
+    labels = np.where(labels == "mid", "low", labels) if count == 2 else labels
+    own = StretchyClassifierCV((-0.2, 0.0), (2.0,), (0.01, 1.0), (1.0,), nested=False)
+    model = RecipeClassifierCV(own, FILTERS).fit(X, labels)
+    losses = np.array(list(model.errors_.values()))
+    shares = np.exp(-0.3 * len(y) * (losses - losses.min()))
+    shares = np.where(shares / shares.sum() >= 0.01, shares / shares.sum(), 0.0)
+    found = [float(np.ravel(w)[0]) for w in model.weights_.values()]
+    np.testing.assert_allclose(found, shares / shares.sum(), atol=1e-12)
+    assert model.classes_.tolist() == sorted(set(labels))
+    probabilities = model.predict_proba(X)
+    assert probabilities.shape == (45, count)
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X))
+    assert np.mean(model.predict(X) == labels) > 0.8
+    scores = sum(
+        np.multiply(w, pipe[-1].cv_predictions_)
+        for w, pipe in zip(model.weights_.values(), model.pipelines_.values(), strict=True)
+    )
+    np.testing.assert_allclose(model.cv_predictions_, scores, rtol=1e-9, atol=1e-12)
+    skstretch.save(model, tmp_path / "m.stretchy")
+    again = skstretch.load(tmp_path / "m.stretchy")
+    np.testing.assert_array_equal(again.predict_proba(X), probabilities)
+
+
+def test_graph_and_page(tmp_path):
+    runtime = pytest.importorskip("onnxruntime", reason="install skstretch[onnx] to run")
+    from skstretch.report import write_report
+
+    X, y = data()
+    model = fitted()
+    session = runtime.InferenceSession(skstretch.to_onnx(model).SerializeToString())
+    found = session.run(None, {session.get_inputs()[0].name: X})[0].ravel()
+    np.testing.assert_allclose(found, model.predict(X), rtol=1e-9, atol=1e-12)
+    page = write_report(model, tmp_path / "m.html", X=X, y=y).read_text()
+    assert "ridge (slope)" in page
+
+
+def test_what_is_left_of_a_search():
+    """Questions that need one design of all cells are refused, not answered wrongly."""
+    own = fitted().pipeline_[-1]
+    with pytest.raises(ValueError, match="permutation_test needs what the search kept"):
+        own.permutation_test(10)
+
+
+def test_weights_and_factors():
+    """Repetition is weight, and factors of the spectrum's columns are those of every recipe."""
+    X, y = data()
+    w = np.random.default_rng(0).integers(1, 3, len(y))
+    groups = np.arange(len(y))
+    weighed = RecipeRegressorCV(RIDGE, FILTERS).fit(X, y, sample_weight=w, groups=groups)
+    where = np.repeat(groups, w)
+    repeated = RecipeRegressorCV(RIDGE, FILTERS).fit(X[where], y[where], groups=where)
+    np.testing.assert_allclose(weighed.predict(X), repeated.predict(X), rtol=1e-8)
+    factor = np.ones(X.shape[1])
+    factor[3], factor[4] = 0.0, np.inf
+    own = clone(RIDGE).set_params(penalty_factor=factor)
+    model = RecipeRegressorCV(own, FILTERS).fit(X, y)
+    parts = [v * model.pipelines_[n].predict(X) for n, v in model.weights_.items()]
+    np.testing.assert_allclose(model.predict(X), sum(parts), rtol=1e-9)
+    np.testing.assert_array_equal(model.pipeline_[-1].coef_[4::25], 0.0)

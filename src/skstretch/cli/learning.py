@@ -112,8 +112,8 @@ def penalty_factors(named: Mapping[str, float], problem: Problem) -> Any:
         return None
     if problem.recipe.filters:
         raise DataError(
-            "--penalty-factor with --snv, --detrend or --derivative: these take all columns for "
-            "one spectrum, in which no column stands for itself."
+            "--penalty-factor with --snv, --detrend, --derivative or --recipes: these take all "
+            "columns for one spectrum, in which no column stands for itself."
         )
     n_features = problem.X.shape[1]
     # columns without names go by their numbers from 1
@@ -277,27 +277,40 @@ class Plan:
         return words
 
 
-def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
-    """The fitted estimator, and the seconds that it took."""
-    from sklearn.pipeline import make_pipeline
+def search_of(problem: Problem, plan: Plan, talk: Talk) -> Any:
+    """The search, or that of all recipes, not fitted yet."""
+    from skstretch import (
+        RecipeClassifierCV,
+        RecipeRegressorCV,
+        StretchyClassifierCV,
+        StretchyRegressorCV,
+    )
 
-    from skstretch import StretchyClassifierCV, StretchyRegressorCV
-
-    plan.check(problem, talk)
-    kind = StretchyClassifierCV if problem.classifies else StretchyRegressorCV
-    own = kind(
+    classes, several = problem.classifies, problem.recipe.recipes
+    own = (StretchyClassifierCV if classes else StretchyRegressorCV)(
         **plan.grid,
         penalty_factor=penalty_factors(plan.factors, problem),
         cv=plan.folds(problem),
         rule=plan.rule,
+        nested=not several,
         verbose=int(talk.shows_progress),
     )
-    steps = problem.recipe.steps()
+    if not several:
+        return own
+    return (RecipeClassifierCV if classes else RecipeRegressorCV)(own)
+
+
+def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
+    """The fitted estimator, and the seconds that it took."""
+    from sklearn.pipeline import Pipeline, make_pipeline
+
+    plan.check(problem, talk)
+    own, steps = search_of(problem, plan, talk), problem.recipe.steps()
     model = make_pipeline(*steps, own) if steps else own
     more = {"sample_weight": problem.weights}
     more |= {} if problem.groups is None else {"groups": problem.groups}
     if steps:
-        more = {f"{kind.__name__.lower()}__{name}": value for name, value in more.items()}
+        more = {f"{type(own).__name__.lower()}__{name}": value for name, value in more.items()}
     start = perf_counter()
     try:
         with talk.warnings(problem.names):
@@ -306,8 +319,10 @@ def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
             model.fit(problem.X, problem.y, **more)
     except ValueError as error:
         raise DataError(in_options(str(error), problem.names)) from error
+    if problem.recipe.recipes:
+        model = Pipeline([*(model.steps[:-1] if steps else []), *own.pipeline_.steps])
     if problem.names is not None:
-        first = model.steps[0][1] if steps else model
+        first = model.steps[0][1] if steps or problem.recipe.recipes else model
         first.feature_names_in_ = np.array(problem.names, dtype=object)
     return model, perf_counter() - start
 

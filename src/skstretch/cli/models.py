@@ -109,9 +109,15 @@ def _fill(model: Any) -> str | None:
     return str(steps[0].strategy) if filling else None
 
 
+def _by_name(step: Any) -> bool:
+    """Whether a step asks for some of its columns by name."""
+    listed = step.transformers_ if isinstance(step, ColumnTransformer) else []
+    return any(isinstance(name, str) for *_, columns in listed for name in np.ravel(columns))
+
+
 def _framed(model: Any, X: Any) -> Any:
     """X with the names of the model, where parts of a pipeline ask for columns by name."""
-    if not any(isinstance(step, ColumnTransformer) for step in steps_before(model)):
+    if not any(_by_name(step) for step in steps_before(model)):
         return X
     names = getattr(first_step(model), "feature_names_in_", None)
     if names is None:

@@ -32,11 +32,12 @@ class Recipe:
     derivative: int | None = None
     window: int = 11
     polyorder: int = 2
+    recipes: bool = False
 
     @property
     def filters(self) -> bool:
         """Whether rows are taken for spectra."""
-        return self.snv or self.detrend or self.derivative is not None
+        return self.snv or self.detrend or self.recipes or self.derivative is not None
 
     def steps(self) -> list[Any]:
         """The steps, not fitted yet."""
@@ -45,7 +46,7 @@ class Recipe:
             from sklearn.impute import SimpleImputer
 
             found.append(SimpleImputer(strategy=self.impute))
-        if self.filters:
+        if self.filters and not self.recipes:
             from skstretch import SpectralFilter
 
             smoothing = {} if self.derivative is None else {"derivative": self.derivative}
@@ -58,7 +59,9 @@ class Recipe:
     def check(self, table: Any) -> None:
         """Refuse data that the filters cannot work on."""
         if self.filters and table.is_sparse:
-            raise DataError("--snv, --detrend and --derivative are for spectra, not sparse data.")
+            raise DataError(
+                "--snv, --detrend, --derivative and --recipes are for spectra, not sparse data."
+            )
         if self.derivative is not None and self.window > table.X.shape[1]:
             raise DataError(
                 f"--window {self.window}: the file has {counted(table.X.shape[1], 'feature')}; a "
@@ -113,6 +116,15 @@ def read_recipe(
         int | None,
         typer.Option(metavar="N", help="Degree of its polynomial; 2.", rich_help_panel=PANEL),
     ] = None,
+    recipes: Annotated[
+        bool,
+        typer.Option(
+            "--recipes",
+            help="Spectra: search all of the usual (as measured, SNV, first and second "
+            "derivatives, both) and mix them.",
+            rich_help_panel=PANEL,
+        ),
+    ] = False,
 ) -> Recipe:
     """The recipe that the options ask for; refuses what no data could follow."""
     for option, value in (("--window", window), ("--polyorder", polyorder)):
@@ -127,7 +139,12 @@ def read_recipe(
         raise DataError(
             f"--derivative {derivative} must lie from 0 to the --polyorder, which is {order}."
         )
-    return Recipe(None if impute is None else str(impute), snv, detrend, derivative, wide, order)
+    if recipes and (snv or detrend or derivative is not None):
+        raise DataError(
+            "--recipes tries these by itself: leave out --snv, --detrend, --derivative."
+        )
+    filling = None if impute is None else str(impute)
+    return Recipe(filling, snv, detrend, derivative, wide, order, recipes)
 
 
 def takes_recipe(command: Command) -> Command:

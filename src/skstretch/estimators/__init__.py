@@ -2,6 +2,7 @@
 
 from skstretch.estimators.classifier import StretchyClassifier as StretchyClassifier
 from skstretch.estimators.classifier_cv import StretchyClassifierCV as StretchyClassifierCV
+from skstretch.estimators.recipes import RecipeClassifierCV as RecipeClassifierCV
 from skstretch.estimators.recipes import RecipeRegressorCV as RecipeRegressorCV
 from skstretch.estimators.regressor import StretchyRegressor as StretchyRegressor
 from skstretch.estimators.regressor_cv import StretchyRegressorCV as StretchyRegressorCV

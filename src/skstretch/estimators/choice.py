@@ -75,6 +75,8 @@ def parts(model: Any) -> list[Part]:
     for i, row in enumerate(table["row"].tolist()):
         cell = float(table["a"][i]), float(table["k"][i]), table["density"][i]
         name = family_name(*cell, D, identity)
+        if "recipe" in table:
+            name = f"{name} ({table['recipe'][i]})"
         weight = float(np.mean(table["weight"][i]))
         found.append(Part(name, float(table["c"][i]), weight, float(table["score"][i]), row))
     return found

@@ -1,17 +1,23 @@
-"""Several ways to prepare the same data, each searched, all of them mixed."""
+"""Several ways to prepare the same data, each searched, all of them mixed into one model."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skstretch._version import Versioned
 from skstretch.core.types import Array
+from skstretch.estimators.classifier_cv import StretchyClassifierCV
+from skstretch.estimators.explored import Explored, joined
 from skstretch.estimators.regressor_cv import StretchyRegressorCV
+from skstretch.estimators.steps import transformed
 from skstretch.features import SpectralFilter
-from skstretch.search.mix import regression_weights, residual_moments
+from skstretch.search import Mix
+from skstretch.search.mix import class_weights, regression_weights, residual_moments
 
 RULES = ("mix", "best")
 
@@ -36,7 +42,150 @@ def spectral_recipes(n_features: int) -> dict[str, Any]:
     }
 
 
-class RecipeRegressorCV(RegressorMixin, Versioned, BaseEstimator):
+class Recipes(Versioned, BaseEstimator):
+    """What recipes for numbers and for classes share."""
+
+    estimator: Any
+    recipes: Any
+    rule: Any
+    own: Any  # the class of the searches
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Search every recipe, then weigh them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Spectra, one in a row.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets, or classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            A weight of w counts as w repetitions of the sample.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Samples that are left out together.
+
+        Returns
+        -------
+        self : RecipeRegressorCV or RecipeClassifierCV
+            Fitted.
+        """
+        if self.rule not in RULES:
+            raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
+        validate_data(self, X, skip_check_array=True)
+        steps = self._checked_recipes(X)
+        every = slice(0, self.n_features_in_)
+        bank = ColumnTransformer([(name, clone(step), every) for name, step in steps.items()])
+        Z = np.asarray(bank.fit_transform(X))
+        own = self._search_of_one()
+        given = {} if groups is None else {"groups": groups}
+        models, parts, mixes = [], [], []
+        for name in steps:
+            model = clone(own)
+            block = Z[:, bank.output_indices_[name]]
+            with model._exploring(block, y, sample_weight, given) as found:
+                mixes.append(model._conclude(found))
+            models.append(model)
+            parts.append(found)
+        self._join(own, bank, Z, models, parts, mixes)
+        return self
+
+    def _search_of_one(self) -> Any:
+        own = self.own(nested=False) if self.estimator is None else clone(self.estimator)
+        if not isinstance(own, self.own):
+            raise TypeError(
+                f"estimator={self.estimator!r:.80} is no {self.own.__name__}, which every recipe "
+                "needs for its search."
+            )
+        if hasattr(own.cv, "__next__"):  # splits that can be had once
+            own.set_params(cv=list(own.cv))
+        return own
+
+    def _join(
+        self,
+        own: Any,
+        bank: Any,
+        Z: Array,
+        models: Sequence[Any],
+        parts: Sequence[Explored],
+        mixes: Sequence[Mix],
+    ) -> None:
+        """One model of all recipes, whose features stand side by side; stored at the very end."""
+        names = [name for name, *_ in bank.transformers]
+        per_feature = {
+            name: np.tile(getattr(own, name), len(names))
+            for name in ("b", "penalty_factor")
+            if getattr(own, name) is not None and np.ndim(getattr(own, name))
+        }
+        model = clone(own).set_params(nested=False, verbose=0, **per_feature)
+        model._read(Z, parts[0].targets.y, None)
+        together = joined(parts, names, Z, model.b)
+        outputs = [one.contest.outputs(mix) for one, mix in zip(parts, mixes, strict=True)]
+        losses = np.array([-parts[0].contest.loss(each).score for each in outputs])
+        shares = self._shares(parts[0], np.array(outputs), losses)
+        whole: Mix = {}
+        for number, mix in enumerate(mixes):
+            start = together.first_row(number)
+            whole |= {
+                start + row: shares[number] * weight
+                for row, weight in mix.items()
+                if (shares[number] * weight).any()
+            }
+        model._conclude(together, whole)
+        steps = bank.named_transformers_
+        self.pipelines_ = {
+            name: Pipeline([("recipe", steps[name]), ("model", each)])
+            for name, each in zip(names, models, strict=True)
+        }
+        self.pipeline_ = Pipeline([("recipes", bank), ("model", model)])
+        self.errors_ = dict(zip(names, losses.tolist(), strict=True))
+        self.best_recipe_ = names[int(losses.argmin())]
+        alike = (shares == shares[:, :1]).all() and parts[0].targets.single
+        self.weights_ = {
+            name: float(share[0]) if alike else share
+            for name, share in zip(names, shares, strict=True)
+        }
+        self.cv_predictions_, self.best_score_ = model.cv_predictions_, model.best_score_
+
+    def _shares(self, part: Explored, outputs: Array, losses: Array) -> Array:
+        """Weights (R, t) of the recipes from their out-of-fold outputs (R, n, t) and losses (R)."""
+        contest, t = part.contest, outputs.shape[2]
+        if self.rule == "best":
+            return np.outer(losses == losses[losses.argmin()], np.ones(t)).astype(float)
+        n = float(contest.weights[contest.seen].sum())
+        if contest.problem.classes:
+            return np.outer(class_weights(losses, n), np.ones(t))
+        tested, flat = contest.weights[contest.problem.folds.tested], np.zeros(len(outputs))
+        residuals = contest.true - outputs
+        moments = [residual_moments(residuals[:, :, [j]], tested, flat, n) for j in range(t)]
+        return np.array([regression_weights(A, n) for A in moments]).T
+
+    def _checked_recipes(self, X: Any) -> dict[str, Any]:
+        if isinstance(self.recipes, str) and self.recipes == "spectra":
+            return spectral_recipes(np.shape(X)[1] if np.ndim(X) == 2 else 0)
+        if not isinstance(self.recipes, dict) or not self.recipes:
+            raise ValueError(
+                f'recipes={self.recipes!r:.80} must be "spectra" or a dict of named transformers.'
+            )
+        return self.recipes
+
+    def predict(self, X: Any) -> Any:
+        """Predict by the mixture of all recipes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Spectra, one in a row.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predictions.
+        """
+        check_is_fitted(self)
+        return self.pipeline_.predict(X)
+
+
+class RecipeRegressorCV(RegressorMixin, Recipes):
     """Prepare spectra in several ways, search each of them, and mix or choose by left-out errors.
 
     Every recipe is a step before its own search. All searches leave out the same samples, and their
@@ -58,12 +207,17 @@ class RecipeRegressorCV(RegressorMixin, Versioned, BaseEstimator):
 
     Attributes
     ----------
+    pipeline_ : sklearn.pipeline.Pipeline
+        The whole as one model: the features of all recipes side by side, and a
+        `StretchyRegressorCV` that mixes cells of all of them. `save` and `to_onnx` write it,
+        reports show it.
     pipelines_ : dict of str to sklearn.pipeline.Pipeline
-        The fitted recipes, each with its search; `save` writes any of them.
+        The fitted recipes, each with its own search.
     weights_ : dict of str to float or ndarray of shape (n_targets,)
         The weight of every recipe.
     errors_ : dict of str to float
-        Mean squared error of the out-of-fold predictions of every recipe.
+        Mean squared error of the out-of-fold predictions of every recipe, or what `scoring` of
+        the estimator loses.
     best_recipe_ : str
         The one of least error.
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
@@ -78,6 +232,7 @@ class RecipeRegressorCV(RegressorMixin, Versioned, BaseEstimator):
 
     See Also
     --------
+    RecipeClassifierCV : The same for classes.
     SpectralFilter : What the recipes are made of.
     StretchyRegressorCV : The search of one recipe.
 
@@ -93,87 +248,111 @@ class RecipeRegressorCV(RegressorMixin, Versioned, BaseEstimator):
     1.0
     """
 
+    own = StretchyRegressorCV
+
     def __init__(self, estimator: Any = None, recipes: Any = "spectra", *, rule: str = "mix"):
         self.estimator = estimator
         self.recipes = recipes
         self.rule = rule
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> "RecipeRegressorCV":
-        """Search every recipe, then weigh them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Spectra, one in a row.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            A weight of w counts as w repetitions of the sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Samples that are left out together.
-
-        Returns
-        -------
-        self : RecipeRegressorCV
-            Fitted.
-        """
-        if self.rule not in RULES:
-            raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
-        validate_data(self, X, skip_check_array=True)
-        own = StretchyRegressorCV(nested=False) if self.estimator is None else self.estimator
-        given = {"sample_weight": sample_weight, "groups": groups}
-        params = {f"model__{name}": v for name, v in given.items() if v is not None}
-        self.pipelines_ = {}
-        for name, step in self._checked_recipes(X).items():
-            made = Pipeline([("recipe", clone(step)), ("model", clone(own))])
-            self.pipelines_[name] = made.fit(X, y, **params)
-        self._weigh(y, sample_weight)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def _checked_recipes(self, X: Any) -> dict[str, Any]:
-        if isinstance(self.recipes, str) and self.recipes == "spectra":
-            return spectral_recipes(np.shape(X)[1] if np.ndim(X) == 2 else 0)
-        if not isinstance(self.recipes, dict) or not self.recipes:
-            raise ValueError(
-                f'recipes={self.recipes!r:.80} must be "spectra" or a dict of named transformers.'
-            )
-        return self.recipes
+    def predict_interval(
+        self, X: Any, coverage: Any = 0.9, method: str = "plus"
+    ) -> tuple[Array, Array]:
+        """Find bounds between which a new observation falls with the given probability.
 
-    def _weigh(self, y: Any, sample_weight: Any) -> None:
-        """Weights from the out-of-fold residuals, for every target on its own."""
-        found = [pipe[-1].cv_predictions_ for pipe in self.pipelines_.values()]
-        Y = np.asarray(y, dtype=np.float64).reshape(found[0].shape)
-        outputs = np.array(found).reshape(len(found), len(Y), -1)
-        residuals = Y.reshape(outputs.shape[1:]) - outputs
-        v = np.ones(len(Y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        tested = (v > 0) & np.isfinite(residuals).all(axis=(0, 2))
-        residuals, v = residuals[:, tested], v[tested]
-        shares = np.array([_shares(residuals[:, :, [j]], v) for j in range(outputs.shape[2])]).T
-        losses = np.average(np.square(residuals).mean(axis=2), axis=1, weights=v)
-        if self.rule == "best":
-            shares = np.zeros_like(shares)
-            shares[int(losses.argmin())] = 1.0
-        names = [*self.pipelines_]
-        self.errors_ = dict(zip(names, losses.tolist(), strict=True))
-        self.best_recipe_ = names[int(losses.argmin())]
-        single = Y.ndim == 1
-        self.weights_ = {
-            n: float(s[0]) if single else s for n, s in zip(names, shares, strict=True)
-        }
-        mixed = (shares[:, None, :] * outputs).sum(axis=0)
-        self.cv_predictions_ = mixed.reshape(Y.shape)
-        left = np.square(Y.reshape(mixed.shape) - mixed)[tested].mean(axis=1)
-        self.best_score_ = -float(np.average(left, weights=v))
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Spectra, one in a row.
+        coverage : float, default=0.9
+            How often a new observation should lie between the bounds.
+        method : {"plus", "residual"}, default="plus"
+            As in `StretchyRegressorCV`: leaving a sample out leaves it out of every recipe.
 
-    def predict(self, X: Any) -> Array:
-        """The weighted mean of the predictions of the recipes.
+        Returns
+        -------
+        lower, upper : ndarray
+            Bounds in the shape of ``predict(X)``.
+        """
+        check_is_fitted(self)
+        seen = transformed(self.pipeline_, X)
+        lower, upper = self.pipeline_[-1].predict_interval(seen, coverage, method)
+        return lower, upper
+
+
+class RecipeClassifierCV(ClassifierMixin, Recipes):
+    """Prepare spectra in several ways, search each of them, and mix or choose by left-out losses.
+
+    As `RecipeRegressorCV`, for classes: recipes are weighed by the log losses of their out-of-fold
+    scores, as `StretchyClassifierCV` weighs its families.
+
+    Parameters
+    ----------
+    estimator : StretchyClassifierCV or None, default=None
+        The search of every recipe; None is ``StretchyClassifierCV(nested=False)``.
+    recipes : "spectra" or dict of str to transformer, default="spectra"
+        What is tried, as in `RecipeRegressorCV`.
+    rule : {"mix", "best"}, default="mix"
+        Mix the recipes, or take the one of least left-out loss.
+
+    Attributes
+    ----------
+    pipeline_ : sklearn.pipeline.Pipeline
+        The whole as one model, which `save` and `to_onnx` write.
+    pipelines_ : dict of str to sklearn.pipeline.Pipeline
+        The fitted recipes, each with its own search.
+    weights_ : dict of str to float or ndarray
+        The weight of every recipe.
+    errors_ : dict of str to float
+        Log loss of the out-of-fold scores of every recipe, or what `scoring` loses.
+    best_recipe_ : str
+        The one of least error.
+    cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Out-of-fold scores of the mixture.
+    best_score_ : float
+        Their score, minus the balanced error rate by default.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, only where X has some.
+
+    See Also
+    --------
+    RecipeRegressorCV : The same for numbers.
+
+    Examples
+    --------
+    >>> from skstretch import RecipeClassifierCV, SpectralFilter, StretchyClassifierCV
+    >>> from skstretch.datasets import make_spectra
+    >>> X, y = make_spectra(40, return_X_y=True)
+    >>> recipes = {"raw": SpectralFilter(), "slope": SpectralFilter(derivative=1)}
+    >>> ridge = StretchyClassifierCV(a_grid=(0,), k_grid=(2,), density_grid=(1.0,), nested=False)
+    >>> model = RecipeClassifierCV(ridge, recipes).fit(X, y > y.mean())
+    >>> model.predict_proba(X).shape
+    (40, 2)
+    """
+
+    own = StretchyClassifierCV
+
+    def __init__(self, estimator: Any = None, recipes: Any = "spectra", *, rule: str = "mix"):
+        self.estimator = estimator
+        self.recipes = recipes
+        self.rule = rule
+
+    @property
+    def classes_(self) -> Any:
+        """The classes."""
+        return self.pipeline_[-1].classes_
+
+    def predict_proba(self, X: Any) -> Array:
+        """Predict probabilities of the classes.
 
         Parameters
         ----------
@@ -182,19 +361,24 @@ class RecipeRegressorCV(RegressorMixin, Versioned, BaseEstimator):
 
         Returns
         -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Predictions.
+        proba : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
         """
         check_is_fitted(self)
-        parts = [
-            weight * self.pipelines_[name].predict(X)
-            for name, weight in self.weights_.items()
-            if np.any(weight)
-        ]
-        return np.asarray(sum(parts[1:], start=parts[0]))
+        return np.asarray(self.pipeline_.predict_proba(X))
 
+    def decision_function(self, X: Any) -> Array:
+        """Score new samples, the cut already subtracted.
 
-def _shares(residuals: Array, weights: Array) -> Array:
-    """Weights of the recipes from residuals (R, n, 1), by the rule that mixes families."""
-    flat = np.zeros(len(residuals))
-    return regression_weights(residual_moments(residuals, weights, flat), float(weights.sum()))
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Spectra, one in a row.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As those of `StretchyClassifierCV`.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.pipeline_.decision_function(X))

@@ -2,8 +2,8 @@
 
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -24,6 +24,7 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import is_dask, is_source, rows_in_memory, steps_read_again
 from skstretch.designs.blocks import calm_blas
 from skstretch.estimators.base import StretchyModel
+from skstretch.estimators.explored import Explored
 from skstretch.estimators.influence import WithInfluence
 from skstretch.estimators.inputs import (
     Prepared,
@@ -42,7 +43,7 @@ from skstretch.estimators.progress import (
     told,
     with_callbacks,
 )
-from skstretch.estimators.state import Decision, State, whole_or_nothing
+from skstretch.estimators.state import whole_or_nothing
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.search import (
     RULES,
@@ -54,9 +55,6 @@ from skstretch.search import (
     Outcomes,
     Problem,
     Verdict,
-    finished_model,
-    kept_outcomes,
-    light_design,
     outcomes,
 )
 from skstretch.search.nested import Nested, outer_samples
@@ -153,6 +151,15 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self : StretchyRegressorCV or StretchyClassifierCV
             Fitted.
         """
+        with self._exploring(X, y, sample_weight, params) as found:
+            self._conclude(found)
+        return self
+
+    @contextmanager
+    def _exploring(
+        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+    ) -> Iterator[Explored]:
+        """All cells of the grids, evaluated; what is fitted afterwards is calm and told of too."""
         X, targets = self._read(X, y, sample_weight)
         grids = self._checked_grids(X)
         powers = [(a, grids[0].ks(a)) for a in grids[0].a]
@@ -174,8 +181,11 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             contest = self._contest(prepared, targets, folds[0], scorings, groups)
             # cells are made exact and fitted after the search, by systems of the same size
             with calm_blas(min(prepared.rows.size, D)):
-                self._search(grids, folds, prepared, targets, contest)
-        return self
+                views = {a: prepared.at(a) for a in grids[0].a}
+                if any(view.design.shape[1] == 0 for view in views.values()):
+                    raise ValueError("no column of X varies: there is nothing to choose between.")
+                self._evaluate(grids, folds, views, contest)
+                yield Explored(prepared, views, targets, contest, grids[0].c is None)
 
     def _contest(
         self,
@@ -203,47 +213,30 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         nested = Nested(problem, weights, codes)
         return Contest(problem, *scorings, weights, units, nested=nested)
 
-    def _search(
-        self,
-        grids: Sequence[Grid],
-        folds: Sequence[Folds],
-        prepared: Prepared,
-        targets: Targets,
-        contest: Contest,
-    ) -> None:
-        """Evaluate the grids, choose or mix cells, store the model."""
-        views = {a: prepared.at(a) for a in grids[0].a}
-        if any(view.design.shape[1] == 0 for view in views.values()):
-            raise ValueError("no column of X varies: there is nothing to choose between.")
-        self._evaluate(grids, folds, views, contest)
-        if self.rule == "mix":
-            mix = contest.mixed()
+    def _conclude(self, found: Explored, mix: Mix | None = None) -> Mix:
+        """Choose or mix cells, unless the mixture is given, and store the model."""
+        contest, prepared = found.contest, found.prepared
+        if mix is not None or self.rule == "mix":
+            mix = contest.mixed() if mix is None else mix
             verdict = contest.heaviest(mix)
         else:
             verdict = contest.judged(self.rule)
             mix = {verdict.chosen: np.ones(contest.problem.Y.shape[1])}
         outputs = contest.outputs(mix)
-        self._tell(contest, verdict, mix, outputs, automatic=grids[0].c is None)
+        self._tell(contest, verdict, mix, outputs, automatic=found.automatic)
         tested = prepared.rows[contest.problem.folds.tested]
-        decision = self._decide(outputs, targets, tested)
+        decision = self._decide(outputs, found.targets, tested)
         cells = [
-            Fitted(
-                self._state_of(row, contest, prepared, views, targets.single, decision),
-                weight,
-                row,
-                contest.cells[row].density,
-            )
+            Fitted(found.state(self, row, decision), weight, row, contest.cells[row].density)
             for row, weight in mix.items()
         ]
-        linear = views[0.0].quadrant if 0.0 in views else prepared.at(0.0).quadrant
         held_out = contest.problem.folds.mean(outputs, len(contest.problem.Y))
         # leave one out has told what intervals need
         alone = contest.problem.Y - held_out if contest.problem.folds.folds is None else None
-        self._store(cells[0].state if len(cells) == 1 else mixed(cells, linear, alone))
+        self._store(cells[0].state if len(cells) == 1 else mixed(cells, found.linear, alone))
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
-        light = {a: replace(seen, design=light_design(seen.design)) for a, seen in views.items()}
-        grouped, found = contest.units is not None, (contest.cells, contest.results)
-        self._outcomes = kept_outcomes(*found, contest.problem, light, grouped, contest.weights)
+        self._outcomes = found.outcomes()
+        return mix
 
     def _evaluate(
         self,
@@ -267,24 +260,6 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         finally:
             progress.close()
         reporter.close()
-
-    def _state_of(
-        self,
-        row: int,
-        contest: Contest,
-        prepared: Prepared,
-        views: dict[float, View],
-        single: bool,
-        decision: Decision | None,
-    ) -> State:
-        """The fitted model of one cell."""
-        cell, outcome, problem = contest.cells[row], contest.results[row], contest.problem
-        view, count = views[cell.a], keep_count(cell.density, prepared.X.shape[1])
-        unit, linear = view.quadrant.unit, view.quadrant.kind == "linear"
-        spec = checked_spec(cell.k, cell.c, linear, self.fit_intercept, "auto", unit)
-        data = view.design, problem.Y, problem.weights
-        model = finished_model(outcome, *data, spec, count, self.n_jobs)
-        return prepared.state(view, model, single, decision)
 
     def _tell(
         self, contest: Contest, verdict: Verdict, mix: Mix, outputs: Array, *, automatic: bool
@@ -446,8 +421,9 @@ def weights_table(results: dict[str, Any], mix: Mapping[int, Array]) -> dict[str
     rows = sorted(mix, key=lambda row: -float(mix[row].sum()))
     shares = np.array([mix[row] for row in rows])
     single = shares.shape[1] == 1 or (shares == shares[:, :1]).all()
+    names = ("recipe", "a", "k", "c") if "param_recipe" in results else ("a", "k", "c")
     return {
-        **{name: results[f"param_{name}"][rows] for name in ("a", "k", "c")},
+        **{name: results[f"param_{name}"][rows] for name in names},
         # counts and shares, each as it was asked for
         "density": np.array(results["param_density"][rows].tolist(), dtype=object),
         "weight": shares[:, 0] if single else shares,

@@ -4,12 +4,22 @@ import copy
 import warnings
 from typing import Any
 
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
+
+# the words of a step beyond which its parts are named alone
+LONGEST = 200
 
 
 def is_pipeline(model: Any) -> bool:
     """Whether a model is scikit-learn's own Pipeline, and has steps."""
     return type(model) is Pipeline and bool(model.steps)
+
+
+def as_model(model: Any) -> Any:
+    """The pipeline that a model of several recipes is; others as they are."""
+    found = getattr(model, "pipeline_", None)
+    return found if is_pipeline(found) else model
 
 
 def last_step(model: Any) -> Any:
@@ -52,4 +62,11 @@ def named_model(model: Any) -> Any:
 
 def steps_in_words(model: Any) -> str:
     """The steps as one line: classes with what differs from their defaults."""
-    return ", ".join(" ".join(repr(step).split()) for step in steps_before(model))
+    return ", ".join(_in_words(step) for step in steps_before(model))
+
+
+def _in_words(step: Any) -> str:
+    words = " ".join(repr(step).split())
+    if isinstance(step, ColumnTransformer) and len(words) > LONGEST:
+        return f"ColumnTransformer ({'; '.join(str(name) for name, *_ in step.transformers)})"
+    return words

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.quadrant import Quadrant
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.steps import first_step, last_step, steps_before
+from skstretch.estimators.steps import as_model, first_step, last_step, steps_before
 from skstretch.export.graph import Graph, imported_onnx
 from skstretch.export.steps import add_step, excess, standardised
 
@@ -56,6 +56,7 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     >>> [output.name for output in graph.graph.output]
     ['prediction']
     """
+    model = as_model(model)
     own = last_step(model)
     _check(own, dtype)
     onnx = imported_onnx()

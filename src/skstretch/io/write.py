@@ -15,7 +15,7 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import Decision, State
-from skstretch.estimators.steps import is_pipeline, last_step
+from skstretch.estimators.steps import as_model, is_pipeline, last_step
 from skstretch.io import mixtures
 from skstretch.io.archive import write_array
 from skstretch.io.files import replacing
@@ -74,7 +74,8 @@ def save(
         Fitted. A pipeline ends in one of ours; before it may come SimpleImputer, StandardScaler,
         RobustScaler, PowerTransformer, QuantileTransformer, VarianceThreshold,
         PolynomialFeatures, OneHotEncoder, our transformers, and ColumnTransformer and Pipeline of
-        these.
+        these. Of a RecipeRegressorCV or RecipeClassifierCV its ``pipeline_`` is written, and a
+        pipeline comes back.
     path : str or path-like
         By convention with the ending ``.stretchy``. An older file is replaced in one step; a pipe
         or device is written to.
@@ -113,6 +114,7 @@ def save(
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    model = as_model(model)
     own = last_step(model)
     if type(own) not in CLASSES.values():
         raise TypeError(

@@ -42,6 +42,7 @@ MATCH = 1e-3
 NO_DATA = "the training data were not at hand"
 TOO_LONG = "fitting other cells again would take too long for data of this size"
 TOO_MUCH = "the search was too large to keep what its other cells gave"
+RECIPES = "recipes were searched each on its own, and are not searched again for a page"
 OTHER = (
     "the data that were passed do not give the out-of-fold predictions that the model holds: it "
     "was fitted with sample weights, groups, random folds, or on other data"
@@ -153,6 +154,8 @@ def _are_those_of_the_fit(subject: Subject) -> bool:
 def _searched_again(subject: Subject) -> Known:
     """One search over X and y; where the data are too large for it, of the model's own cell."""
     model, results = subject.model, subject.model.cv_results_
+    if "param_recipe" in results:
+        return Known(why=RECIPES)
     pairs = {*zip(results["param_a"], results["param_k"], strict=True)}
     n_selecting = _selecting(subject) if subject.mixture else None
     whole = effort_of(subject).search_fits(len(pairs), len(results["param_a"]), n_selecting)

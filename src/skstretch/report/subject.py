@@ -20,7 +20,7 @@ from skstretch.estimators import (
 )
 from skstretch.estimators.choice import Part, parts
 from skstretch.estimators.state import State
-from skstretch.estimators.steps import last_step, named_model, steps_in_words, transformed
+from skstretch.estimators.steps import as_model, last_step, named_model, steps_in_words, transformed
 
 CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
 # what a name may take of a page
@@ -181,6 +181,7 @@ def checked_subject(
     model: Any, X: Any, y: Any, source: Any = None, seconds: Any = None, target: Any = None
 ) -> Subject:
     """A subject whose parts fit together, or an error that says which do not."""
+    model = as_model(model)
     own = last_step(model)
     if not isinstance(own, CLASSES):
         raise TypeError(

@@ -215,6 +215,8 @@ def _row_names(subject: Subject, row: int) -> tuple[str, str]:
         form = "a = 0, linear" if a == 0 and k == 2 else f"a = {plain(a)}, k = {plain(k)}"
         return (f"k = {plain(k)}",) * 2 if identity else (form, form)
     name = family_name(a, k, results["param_density"][row], subject.shape[1], identity)
+    if "param_recipe" in results:
+        name = f"{name} ({results['param_recipe'][row]})"
     short_name = name.replace("minimiser with ", "").replace("stretching with ", "")
     return short_name.replace(" of the features", ""), name
 

@@ -26,13 +26,17 @@ ROUNDINGS = 4.0
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of the grid; `strength` is the relative strength of its penalty."""
+    """One point of the grid; `strength` is the relative strength of its penalty.
+
+    Where data are prepared in several ways, `recipe` names the one that the cell saw.
+    """
 
     a: float
     k: float
     c: float
     strength: float
     density: float
+    recipe: str = ""
 
 
 @dataclass(frozen=True)

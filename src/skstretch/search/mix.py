@@ -43,7 +43,7 @@ LEAST_WEIGHT = 0.01
 
 def family_of(cell: Cell) -> tuple[Any, ...]:
     """What cells of one family share; a count of features is not a share of them."""
-    return cell.a, cell.k, cell.density, isinstance(cell.density, int)
+    return cell.a, cell.k, cell.density, isinstance(cell.density, int), cell.recipe
 
 
 def best_of_families(

@@ -236,7 +236,9 @@ def results_table(
     for first, second in pairwise(order.tolist()):
         if score[first] == score[second]:
             rank[second] = rank[first]
+    recipes = [cell.recipe for cell in cells]
     return {
+        **({"param_recipe": np.array(recipes)} if any(recipes) else {}),
         "param_a": np.array([cell.a for cell in cells]),
         "param_k": np.array([cell.k for cell in cells]),
         "param_c": np.array([cell.c for cell in cells]),
