@@ -113,9 +113,11 @@ def test_left_out_predictions_are_those_of_literal_refits():
 def test_the_best():
     model = fitted(rule="best")
     assert model.weights_ == {name: float(name == model.best_recipe_) for name in FILTERS}
-    X, _ = data()
+    X, y = data()
     alone = model.pipelines_[model.best_recipe_]
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))
+    twice = RecipeRegressorCV(RIDGE, {"one": FILTERS["raw"], "two": FILTERS["raw"]}, rule="best")
+    assert twice.fit(X, y).weights_ == {"one": 1.0, "two": 0.0}
 
 
 def test_invariances():
@@ -165,6 +167,7 @@ def test_recipes_can_be_saved(tmp_path):
 
 def test_usual_recipes():
     assert len(spectral_recipes(100)) == 7
+    assert [*spectral_recipes(2)] == ["as measured"]
     assert [*spectral_recipes(12)] == [
         "as measured", "snv", "snv, detrended", "first derivative", "snv, first derivative"
     ]  # fmt: skip

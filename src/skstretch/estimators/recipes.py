@@ -38,7 +38,7 @@ def spectral_recipes(n_features: int) -> dict[str, Any]:
     return {
         name: SpectralFilter(**parameters)
         for name, parameters in listed.items()
-        if parameters.get("window", 3) <= n_features
+        if parameters.get("window", 3 if parameters else 1) <= n_features
     }
 
 
@@ -71,8 +71,8 @@ class Recipes(Versioned, BaseEstimator):
         """
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
-        validate_data(self, X, skip_check_array=True)
-        steps = self._checked_recipes(X)
+        X = self._checked(X, reset=True)
+        steps = self._checked_recipes()
         every = slice(0, self.n_features_in_)
         bank = ColumnTransformer([(name, clone(step), every) for name, step in steps.items()])
         Z = np.asarray(bank.fit_transform(X))
@@ -88,6 +88,14 @@ class Recipes(Versioned, BaseEstimator):
             parts.append(found)
         self._join(own, bank, Z, models, parts, mixes)
         return self
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """X with the columns that are expected; a frame stays one, for recipes that know names."""
+        if hasattr(X, "columns"):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
+        dtypes = (np.float64, np.float32)
+        return validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
 
     def _search_of_one(self) -> Any:
         own = self.own(nested=False) if self.estimator is None else clone(self.estimator)
@@ -150,7 +158,7 @@ class Recipes(Versioned, BaseEstimator):
         """Weights (R, t) of the recipes from their out-of-fold outputs (R, n, t) and losses (R)."""
         contest, t = part.contest, outputs.shape[2]
         if self.rule == "best":
-            return np.outer(losses == losses[losses.argmin()], np.ones(t)).astype(float)
+            return np.outer(np.arange(losses.size) == losses.argmin(), np.ones(t)).astype(float)
         n = float(contest.weights[contest.seen].sum())
         if contest.problem.classes:
             return np.outer(class_weights(losses, n), np.ones(t))
@@ -159,9 +167,9 @@ class Recipes(Versioned, BaseEstimator):
         moments = [residual_moments(residuals[:, :, [j]], tested, flat, n) for j in range(t)]
         return np.array([regression_weights(A, n) for A in moments]).T
 
-    def _checked_recipes(self, X: Any) -> dict[str, Any]:
+    def _checked_recipes(self) -> dict[str, Any]:
         if isinstance(self.recipes, str) and self.recipes == "spectra":
-            return spectral_recipes(np.shape(X)[1] if np.ndim(X) == 2 else 0)
+            return spectral_recipes(self.n_features_in_)
         if not isinstance(self.recipes, dict) or not self.recipes:
             raise ValueError(
                 f'recipes={self.recipes!r:.80} must be "spectra" or a dict of named transformers.'
@@ -182,7 +190,7 @@ class Recipes(Versioned, BaseEstimator):
             Predictions.
         """
         check_is_fitted(self)
-        return self.pipeline_.predict(X)
+        return self.pipeline_.predict(self._checked(X, reset=False))
 
 
 class RecipeRegressorCV(RegressorMixin, Recipes):
@@ -280,7 +288,7 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
             Bounds in the shape of ``predict(X)``.
         """
         check_is_fitted(self)
-        seen = transformed(self.pipeline_, X)
+        seen = transformed(self.pipeline_, self._checked(X, reset=False))
         lower, upper = self.pipeline_[-1].predict_interval(seen, coverage, method)
         return lower, upper
 
@@ -365,7 +373,7 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
             In the order of ``classes_``.
         """
         check_is_fitted(self)
-        return np.asarray(self.pipeline_.predict_proba(X))
+        return np.asarray(self.pipeline_.predict_proba(self._checked(X, reset=False)))
 
     def decision_function(self, X: Any) -> Array:
         """Score new samples, the cut already subtracted.
@@ -381,4 +389,4 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
             As those of `StretchyClassifierCV`.
         """
         check_is_fitted(self)
-        return np.asarray(self.pipeline_.decision_function(X))
+        return np.asarray(self.pipeline_.decision_function(self._checked(X, reset=False)))
