@@ -59,8 +59,8 @@ def refused(estimator):
     that copies of a row are left out together; recipes have them in their estimator.
     """
     if isinstance(estimator, skstretch.RecipeClassifierCV):
-        return {f"check_sample_weight_equivalence_on_{kind}_data": "copies of a row stay in training"
-                for kind in ("dense", "sparse")}  # fmt: skip
+        kinds, why = ("dense", "sparse"), "copies of a row stay in training"
+        return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in kinds}
     if getattr(estimator, "a", None) != 0 or not hasattr(estimator, "partial_fit"):
         return {}
     why = "no sums over rows determine the exact minimiser"
