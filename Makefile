@@ -79,7 +79,7 @@ test-lowest: $(LOWEST)/.floors ## run the tests with the oldest packages that py
 test-clients: $(CLIENTS)/.created ## run the tests beside aeon, sktime, chemotools, MAPIE, shap and others
 	SKSTRETCH_CLIENTS=1 $(CLIENTS)/bin/python -m pytest -s tests/clients
 	@$(CLIENTS)/bin/python -m pip list --format=freeze | grep -iE \
-	  '^(scikit-learn|numpy|pandas|polars|pyarrow|aeon|sktime|chemotools|mapie|shap|mlflow|optuna)'
+	  '^(scikit-learn|numpy|pandas|polars|pyarrow|aeon|sktime|chemotools|mapie|shap|mlflow|optuna|skops|tslearn)'
 
 check: $(VENV)/.dev ## lint, format, types, docstrings and the import rule
 	$(PY) -m ruff check .

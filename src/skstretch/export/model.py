@@ -22,8 +22,9 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     ----------
     model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV \
             or sklearn.pipeline.Pipeline
-        Fitted. Steps of a pipeline can be those that `save` takes, but for QuantileTransformer;
-        its columns must be numbers, as the graph has one input.
+        Fitted. Steps of a pipeline can be those that `save` takes; its columns must be numbers,
+        as the graph has one input. Of a RecipeRegressorCV or RecipeClassifierCV its
+        ``pipeline_`` is written.
     dtype : {"float64", "float32"}, default="float64"
         The type of the input ``X`` of shape (N, n_features), of the numbers in the graph and of
         its outputs. A model that was fitted on float32 rounds its outputs to it in either graph,

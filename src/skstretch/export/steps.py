@@ -14,12 +14,14 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     PolynomialFeatures,
     PowerTransformer,
+    QuantileTransformer,
     RobustScaler,
     StandardScaler,
 )
 
 from skstretch.core.moments import Moments
 from skstretch.export.graph import Graph
+from skstretch.export.quantiles import add_quantiles
 from skstretch.features import FirstQuadrant, GaussianBasis, RandomNetwork, SpectralFilter
 from skstretch.features.spectral import trend_basis
 
@@ -262,6 +264,7 @@ NODES: dict[Any, Callable[[Graph, Any, str], str]] = {
     StandardScaler: _standard,
     RobustScaler: _robust,
     PowerTransformer: _power,
+    QuantileTransformer: add_quantiles,
     VarianceThreshold: _threshold,
     PolynomialFeatures: _polynomial,
     OneHotEncoder: _one_hot,
