@@ -47,6 +47,16 @@ def ridge():
     return make_pipeline(StandardScaler(with_mean=False), RidgeClassifierCV(np.logspace(-3, 3, 10)))
 
 
+def fastest(model, X, y):
+    """Seconds of the quickest of three fits: a busy machine makes any of them long."""
+    spent = []
+    for _ in range(3):
+        start = time.perf_counter()
+        model.fit(X, y)
+        spent.append(time.perf_counter() - start)
+    return min(spent)
+
+
 @pytest.fixture(scope="module")
 def outcomes():
     """Accuracy, seconds and log loss of both heads on every set."""
@@ -59,9 +69,7 @@ def outcomes():
         row = {"set": load.__name__[5:]}
         for name, estimator in (("ours", head()), ("ridge", ridge())):
             model = MiniRocketClassifier(estimator=estimator, random_state=0)
-            start = time.perf_counter()
-            model.fit(X, y)
-            row[f"{name} seconds"] = time.perf_counter() - start
+            row[f"{name} seconds"] = fastest(model, X, y)
             row[f"{name} accuracy"] = float(np.mean(model.predict(new) == true))
             if name == "ours":
                 p = model.predict_proba(new)
@@ -71,6 +79,9 @@ def outcomes():
         p = sigmoid.predict_proba(filters.transform(new))
         row["ridge log loss"] = log_loss(true, p, labels=sigmoid.classes_)
         rows.append(row)
+    seconds = [row["ours seconds"] / row["ridge seconds"] for row in rows]
+    print(f"seconds over those of RidgeClassifierCV: {np.round(seconds, 2).tolist()}, "
+          f"{np.exp(np.mean(np.log(seconds))):.2f} in the geometric mean")  # fmt: skip
     for row in rows:
         print({name: value if isinstance(value, str) else round(value, 3)
                for name, value in row.items()})  # fmt: skip

@@ -29,6 +29,20 @@ def test_joblib(tmp_path):
         np.testing.assert_array_equal(again.predict(new), model.predict(new))
 
 
+def test_skops():
+    """Types are named to be trusted, all of them ours or numpy's; intervals come back too."""
+    skops = pytest.importorskip("skops.io", reason="needs skops: make test-clients installs it")
+    for model, new in models():
+        data = skops.dumps(model)
+        types = skops.get_untrusted_types(data=data)
+        assert {name.partition(".")[0] for name in types} <= {"skstretch", "numpy", "sklearn"}
+        again = skops.loads(data, trusted=types)
+        np.testing.assert_array_equal(again.predict(new), model.predict(new))
+        if hasattr(model, "predict_interval"):
+            found, told = (np.array(m.predict_interval(new[:3])) for m in (again, model))
+            np.testing.assert_allclose(found, told, rtol=1e-10)
+
+
 def test_mlflow(tmp_path, monkeypatch):
     reason = "needs mlflow: make test-clients installs it"
     mlflow = pytest.importorskip("mlflow", reason=reason)

@@ -54,6 +54,13 @@ class Spec:
                 'there is none: use solver="auto", which takes Newton\'s method, or k=2.'
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        # a word in place of a member of an enumeration, which skops cannot put together again
+        return {**self.__dict__, "intercept": self.intercept.value}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, intercept=Intercept(state["intercept"]))
+
     @property
     def exact(self) -> bool:
         """Whether the model is the exact minimiser, found by Newton's method."""
