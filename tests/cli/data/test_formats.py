@@ -262,8 +262,41 @@ def test_parquet_of_several_row_groups_and_pieces(data, monkeypatch):
     columns = {name: X[:, j] for j, name in enumerate(NAMES)}
     pq.write_table(pa.table({**columns, "y": y}), folder / "g.parquet", row_group_size=25)
     same(read(folder / "g.parquet"), X, y)
+    monkeypatch.setattr(columnar, "SHORT", 2)
+    same(read(folder / "g.parquet"), X, y)
+    # columns that count as long
+    monkeypatch.setattr(columnar, "WORTH_A_THREAD", 8 * 20)
+    same(read(folder / "g.parquet"), X, y)
     monkeypatch.setattr(columnar, "PIECE", 8 * 11 * 4)
     same(read(folder / "g.parquet"), X, y)
+
+
+def test_columns_of_several_kinds_side_by_side(tmp_path, monkeypatch):
+    """Numbers of any kind, gaps and words between columns of float64, in blocks and beyond them."""
+    pa = pytest.importorskip("pyarrow", reason="reads the file")
+    pq = pytest.importorskip("pyarrow.parquet", reason="reads the file")
+    feather = pytest.importorskip("pyarrow.feather", reason="reads the file")
+    columns = {
+        "a": pa.array([1.5, None, 3.0]),
+        "b": pa.array([1, 2, 3], pa.int8()),
+        "c": pa.array([0.1, 0.2, 0.3]),
+        "d": pa.array(["x", None, "z"]),
+        "e": pa.array([1.0, 2.0, None], pa.float32()),
+        "y": pa.array([1.0, 2.0, 3.0]),
+        "f": pa.array([7.0, 8.0, 9.0]),
+    }
+    expected = np.array(
+        [[1.5, 1, 0.1, np.nan, 1, 7], [np.nan, 2, 0.2, np.nan, 2, 8], [3, 3, 0.3, np.nan, np.nan, 9]]
+    )
+    pq.write_table(pa.table(columns), tmp_path / "k.parquet")
+    feather.write_feather(pa.table(columns), tmp_path / "k.feather")
+    for short in (1, 2, 3, 256):
+        monkeypatch.setattr(columnar, "SHORT", short)
+        for name in ("k.parquet", "k.feather"):
+            table = read(tmp_path / name)
+            np.testing.assert_array_equal(table.X, expected)
+            assert {name: stray.count for name, stray in table.stray.items()} == {"d": 2}
+            np.testing.assert_array_equal(table.aside["target"], [1, 2, 3])
 
 
 def test_empty_and_binary_files(tmp_path):

@@ -16,10 +16,12 @@ from skstretch.cli.data.memory import Budget
 from skstretch.cli.data.table import Choice, Choose, Stray, Table
 from skstretch.exceptions import DataError
 
-# a group of rows is read at once up to so many bytes, larger ones piece by piece
+# of long columns so many bytes are read at once
 PIECE = 1 << 28
 # threads gain nothing where a column of a group has fewer bytes
 WORTH_A_THREAD = 1 << 20
+# so many short columns are read at a time: what pyarrow holds of them stays in the cache
+SHORT = 256
 # bytes of a string beside its characters
 STRING = 64
 
@@ -58,7 +60,8 @@ def _parquet(source: Any) -> tuple[list[str], int, Any]:
 
     file = pq.ParquetFile(source if isinstance(source, str) else pa.BufferReader(source))
     schema = file.schema_arrow
-    words = [name for name, kind in zip(schema.names, schema.types, strict=True) if _is_text(kind)]
+    names, texts = list(schema.names), (pa.lib.Type_STRING, pa.lib.Type_BINARY)
+    words = [name for name, kind in zip(names, schema.types, strict=True) if kind.id in texts]
     if words:
         # a text that is repeated in all rows is kept once
         file = pq.ParquetFile(
@@ -68,15 +71,16 @@ def _parquet(source: Any) -> tuple[list[str], int, Any]:
     def parts(columns: list[str]) -> Iterator[Any]:
         for number in range(file.num_row_groups):
             rows = file.metadata.row_group(number).num_rows
-            threads = 8 * rows >= WORTH_A_THREAD
-            if 8 * rows * len(columns) <= PIECE:
-                yield file.read_row_group(number, columns=columns, use_threads=threads)
+            if 8 * rows < WORTH_A_THREAD:
+                for at in range(0, len(columns), SHORT):
+                    some = columns[at : at + SHORT]
+                    yield file.read_row_group(number, columns=some, use_threads=False)
                 continue
             size = max(1, PIECE // (8 * len(columns)))
-            for batch in file.iter_batches(size, [number], columns, use_threads=threads):
+            for batch in file.iter_batches(size, [number], columns, use_threads=True):
                 yield pa.Table.from_batches([batch])
 
-    return list(schema.names), file.metadata.num_rows, parts
+    return names, file.metadata.num_rows, parts
 
 
 def _feather(source: Any, budget: Budget) -> tuple[list[str], int, Any]:
@@ -164,27 +168,64 @@ def _filled(
 ) -> Table:
     features = [names[i] for i in choice.features]
     table = Table(np.empty((n_rows, len(features))), features)
+    column_of = {name: column for column, name in enumerate(features)}
     aside: dict[str, list[Any]] = {role: [] for role in choice.aside}
-    start = 0
+    # a part has some of the rows of some of the columns, of these always the same together
+    done = dict.fromkeys([*features, *choice.aside.values()], 0)
     for part in parts:
-        stop = start + part.num_rows
-        if stop > n_rows:
+        places = {name: number for number, name in enumerate(part.column_names)}
+        start = done[part.column_names[0]]
+        if start + part.num_rows > n_rows:
             raise DataError(f"{budget.source!r} has more rows than the {n_rows:,} that it claims.")
-        place = {name: number for number, name in enumerate(part.column_names)}
-        for column, name in enumerate(features):
-            values = part.column(place[name])
-            numbers = _numbers(values)
-            if numbers is None:
-                numbers = np.full(part.num_rows, np.nan)
-                _note_text(table, name, values)
-            table.X[start:stop, column] = numbers
+        done.update(dict.fromkeys(places, start + part.num_rows))
+        columns = [(column_of[name], i) for name, i in places.items() if name in column_of]
+        _fill(table, start, part, columns)
         for role, name in choice.aside.items():
-            aside[role].append(_apart(part.column(place[name]), budget))
-        start = stop
-    if start < n_rows:
-        raise DataError(f"{budget.source!r} has {start:,} rows and claims {n_rows:,}.")
+            if name in places:
+                aside[role].append(_apart(part.column(places[name]), budget))
+    least = min(done.values(), default=n_rows)
+    if least < n_rows:
+        raise DataError(f"{budget.source!r} has {least:,} rows and claims {n_rows:,}.")
     table.aside = {role: _joined(pieces) for role, pieces in aside.items()}
     return table
+
+
+def _fill(table: Table, start: int, part: Any, columns: list[tuple[int, int]]) -> None:
+    """Put columns of a part, by number, into those of X; short ones side by side."""
+    stop = start + part.num_rows
+    together = SHORT if 8 * part.num_rows < WORTH_A_THREAD else 1
+    for at in range(0, len(columns), together):
+        into, numbers = (list(x) for x in zip(*columns[at : at + together], strict=True))
+        some = part.select(numbers)
+        beside = into == list(range(into[0], into[0] + len(into)))
+        table.X[start:stop, slice(into[0], into[-1] + 1) if beside else into] = (
+            _all_float(some) if _is_float(some) else _one_by_one(table, into, some)
+        )
+
+
+def _is_float(part: Any) -> bool:
+    """Whether all columns are float64 in one piece (pyarrow before 16 takes them one by one)."""
+    import pyarrow as pa
+
+    kinds = {kind.id for kind in part.schema.types}
+    whole = part.column(0).num_chunks == 1 and hasattr(pa.RecordBatch, "to_tensor")
+    return bool(whole and kinds == {pa.lib.Type_DOUBLE} and len(part.to_batches()) == 1)
+
+
+def _all_float(part: Any) -> Any:
+    return part.to_batches()[0].to_tensor(null_to_nan=True).to_numpy()
+
+
+def _one_by_one(table: Table, into: list[int], part: Any) -> Any:
+    """Columns of any kind (rows x columns); NaN for one of words, of which the table takes note."""
+    found = []
+    for column, values in zip(into, part.itercolumns(), strict=True):
+        numbers = _numbers(values)
+        if numbers is None:
+            numbers = np.full(len(values), np.nan)
+            _note_text(table, table.name_of(column), values)
+        found.append(numbers)
+    return np.array(found).T
 
 
 def _is_text(kind: Any) -> bool:
@@ -197,9 +238,10 @@ def _numbers(column: Any) -> Any:
     """The values as float64, nulls as NaN; None for a column that holds no numbers."""
     import pyarrow as pa
 
-    kind = column.type
-    if kind == pa.float64() and not column.null_count:
-        return column.to_numpy()
+    kind, alone = column.type, pa.table([column], [""])
+    if _is_float(alone):
+        # `to_numpy` of a column would wait for pandas
+        return _all_float(alone)[:, 0]
     packed = pa.types.is_dictionary(kind)
     kind = kind.value_type if packed else kind
     if pa.types.is_null(kind):
