@@ -109,6 +109,61 @@ def test_search(case, cv):
     same(here, there, X, blocks)
 
 
+WALKS = [
+    # moments, C of all k, right-hand sides of all k, held-out rows
+    (None, (1.0,), 4),
+    (KFold(5), (1.0,), 4),
+    # every block has rows of every fold, of which one at a time is in memory
+    (KFold(5, shuffle=True, random_state=0), (1.0,), 8),
+    # and for each of 6 cells three walks for all folds together; then the fit that was chosen
+    (KFold(5), (0.5, 1.0), 4 + 6 * 3 + 4),
+    (KFold(5, shuffle=True, random_state=0), (0.5, 1.0), 8 + 6 * 3 + 4),
+]
+
+
+@pytest.mark.parametrize(("cv", "densities", "walks"), WALKS)
+def test_how_often_a_tall_search_reads_the_data(cv, densities, walks, monkeypatch):
+    from skstretch.designs.dask import walk as dask_walk
+
+    read, opened = [], dask_walk.opened
+    monkeypatch.setattr(dask_walk, "opened", lambda *args: read.append(args) or opened(*args))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 20))
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(2000)
+    grid = {"a_grid": (-0.2,), "k_grid": (1.5, 2.0), "c_grid": (0.1, 1.0, 10.0)}
+    search = StretchyRegressorCV(**grid, density_grid=densities, cv=cv, rule="best")
+    here = search.fit(X, y)
+    scores, support = here.cv_results_["mean_test_score"], here.support_.copy()
+    assert not read
+    # neither X nor ten of its columns are taken into memory
+    with sklearn.config_context(working_memory=0.2), dask.config.set(scheduler="synchronous"):
+        there = search.fit(da.from_array(X, chunks=(200, -1)), y)
+    np.testing.assert_allclose(there.cv_results_["mean_test_score"], scores, rtol=1e-12)
+    assert np.array_equal(there.support_, support)
+    assert len(read) == 10 * walks
+
+
+@pytest.mark.parametrize("intercept", [True, False, "column"])
+@pytest.mark.parametrize("targets", [1, 2])
+def test_folds_that_are_summed_together(intercept, targets):
+    """Repeated and left-out rows, several targets, each kind of intercept."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((600, 12))
+    Y = X[:, :targets] + 0.5 * rng.standard_normal((600, targets))
+    some = [rng.integers(0, 600, 500) for _ in range(3)]
+    splits = [(train, np.setdiff1d(np.arange(600), train)) for train in some]
+    weights = rng.integers(0, 3, 600).astype(float)
+    grid = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (0.1, 10.0)}
+    search = StretchyRegressorCV(
+        **grid, density_grid=(0.25, 0.5), cv=splits, rule="best", fit_intercept=intercept
+    )
+    scores = search.fit(X, Y, sample_weight=weights).cv_results_["mean_test_score"]
+    with sklearn.config_context(working_memory=0.04):
+        blocks = da.from_array(X, chunks=(83, -1))
+        found = search.fit(blocks, Y, sample_weight=weights).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(found, scores, rtol=1e-10)
+
+
 @pytest.mark.parametrize("memory", [1024, 0.01])
 @pytest.mark.parametrize("shape", ["wide", "tall"])
 def test_search_over_densities(shape, memory):

@@ -16,6 +16,10 @@ from skstretch.designs.dask.array import dask_plan as dask_plan
 from skstretch.designs.dask.design import WideDesign as WideDesign
 from skstretch.designs.dask.lazy import lazily as lazily
 from skstretch.designs.dask.lazy import lazy_outputs as lazy_outputs
+from skstretch.designs.dask.together import are_walked as are_walked
+from skstretch.designs.dask.together import column_grams_of as column_grams_of
+from skstretch.designs.dask.together import dots_of as dots_of
+from skstretch.designs.dask.together import projections_of as projections_of
 from skstretch.designs.dual_space import dual_space as dual_space
 from skstretch.designs.factored import FactoredDesign as FactoredDesign
 from skstretch.designs.factored import check_factored as check_factored

@@ -19,7 +19,14 @@ from skstretch.core.dual_gram import DualGram
 from skstretch.core.primal import PrimalSystem, primal_system
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import in_threads, in_turn, shares, threads_for_cells
+from skstretch.designs import are_walked, projections_of
+from skstretch.designs.blocks import (
+    in_threads,
+    in_turn,
+    shares,
+    threads_for_cells,
+    working_bytes,
+)
 from skstretch.designs.protocol import Design
 from skstretch.search.cells import (
     FirstPass,
@@ -34,6 +41,9 @@ from skstretch.search.cells import (
 )
 from skstretch.solve.direct import dual_fit, primal_fit
 from skstretch.solve.jackknife import PrimalRows, primal_pairs
+
+# bytes of the coefficients of folds that a cell keeps for those who select features by them
+FOLDS_BYTES = 1 << 22
 
 
 class Once:
@@ -154,7 +164,8 @@ def _dual_first_pass(
 class PrimalCell:
     """One penalty: its unknowns x, and the system that takes samples out again.
 
-    For leave one out `rest` are ``1 - H_ii`` and e the residuals of the fit, sample by sample.
+    For leave one out `rest` are ``1 - H_ii`` and e the residuals of the fit, sample by sample; of
+    folds `by_fold` are the coefficients without each, as long as they take little room.
     """
 
     def __init__(self, system: PrimalSystem, projected: Array, means: Array) -> None:
@@ -165,6 +176,7 @@ class PrimalCell:
         self.slack = 1.0
         self.rest: list[Array] = []
         self.e: list[Array] = []
+        self.by_fold: list[Array] = []
 
     @property
     def rcond(self) -> float:
@@ -184,47 +196,85 @@ def _primal_cell(
 
 
 def primal_outcomes(
-    design: Design, gram: PrimalGram, problem: Problem, lams: Sequence[float]
+    design: Design,
+    asked: Sequence[tuple[PrimalGram, Sequence[float]]],
+    problem: Problem,
 ) -> Iterator[Outcome]:
-    """Exact out-of-fold residuals of every penalty, in one walk over the rows.
+    """Exact out-of-fold residuals of every power and its penalties, in their order.
 
-    Threads share the penalties.
+    Powers share a walk over the rows (where these must be read, and as many as `_batches` lets
+    them), threads share the penalties.
     """
+    for batch in _batches(design, asked):
+        yield from _of_powers(design, batch, problem)
+
+
+def _batches(
+    design: Design, asked: Sequence[tuple[PrimalGram, Sequence[float]]]
+) -> list[Sequence[tuple[PrimalGram, Sequence[float]]]]:
+    """Powers whose systems are held together: one, unless reading the rows takes a walk."""
+    n_cells = max((len(lams) for _, lams in asked), default=0)
+    size = 1
+    if are_walked([design]):
+        # each cell has its matrix, the inverse and a factor
+        size = max(1, working_bytes() // (3 * 8 * max(1, n_cells) * (design.shape[1] + 1) ** 2))
+    return [asked[at : at + size] for at in range(0, len(asked), size)]
+
+
+def _of_powers(
+    design: Design, asked: Sequence[tuple[PrimalGram, Sequence[float]]], problem: Problem
+) -> Iterator[Outcome]:
+    """The outcomes of some powers together."""
     Y, weights = problem.Y, problem.weights
-    means = weights @ Y / gram.total_weight
-    projected = design.project(gram, weights[:, None] * (Y - means))
-    features = PrimalRows(design, gram, problem.intercept)
+    means = [weights @ Y / gram.total_weight for gram, _ in asked]
+    grams, sides = [gram for gram, _ in asked], [weights[:, None] * (Y - mean) for mean in means]
+    projected = projections_of([design] * len(asked), grams, sides)
     n_rows, n_features = design.shape
     with threads_for_cells(n_features, n_rows) as threads:
-        make = partial(_primal_cell, gram, problem, projected, means)
-        cells = [*in_turn([partial(make, lam) for lam in lams], threads)]
-        residuals = _held_out(cells, features, problem, threads)
-        tasks = [
-            partial(_primal_outcome, features, problem, cell, out)
-            for cell, out in zip(cells, residuals, strict=True)
+        rows = [PrimalRows(design, gram, problem.intercept) for gram in grams]
+        make = [
+            partial(_primal_cell, gram, problem, right, mean, lam)
+            for (gram, lams), right, mean in zip(asked, projected, means, strict=True)
+            for lam in lams
         ]
+        features = [own for own, (_, lams) in zip(rows, asked, strict=True) for _ in lams]
+        cells = [*in_turn(make, threads)]
+        residuals = _held_out(cells, features, problem, threads)
+        told = zip(features, cells, residuals, strict=True)
+        tasks = [partial(_primal_outcome, own, problem, cell, out) for own, cell, out in told]
         with closing(in_turn(tasks, threads)) as found:
             yield from found
 
 
 def _held_out(
-    cells: Sequence[PrimalCell | None], features: PrimalRows, problem: Problem, threads: int
+    cells: Sequence[PrimalCell | None],
+    features: Sequence[PrimalRows],
+    problem: Problem,
+    threads: int,
 ) -> list[Array]:
-    """Out-of-fold residuals (n_tested, t) of every cell; NaN where it is None."""
+    """Out-of-fold residuals (n_tested, t) of every cell; NaN where it is None.
+
+    `features` are those of the power of each cell; rows are read once for all of them.
+    """
     Y, folds = problem.Y, problem.folds
     residuals = [np.full((folds.tested.size, Y.shape[1]), np.nan) for _ in cells]
-    start = 0
-    for rows, lost, positions in _row_sets(features.design, problem.weights, folds):
-        left, right = features.of(rows)
+    if not cells:
+        return residuals
+    design, start = features[0].design, 0
+    powers = {id(own): own for own in features}
+    for rows, lost, positions in _row_sets(design, problem.weights, folds):
+        read = design.row_features(rows)
+        seen = {key: own.seen(read) for key, own in powers.items()}
         some = slice(start, start + (rows.size if positions is None else positions.size))
 
         def part(share: slice) -> None:
-            for cell, out in zip(cells[share], residuals[share], strict=True):
+            for own, cell, out in zip(features[share], cells[share], residuals[share], strict=True):
                 if cell is not None:
+                    left, right = seen[id(own)]  # noqa: B023
                     r = _held(cell, left, right, Y[rows], lost, positions is None)  # noqa: B023
                     out[some] = r if positions is None else r[positions]  # noqa: B023
 
-        in_threads(part, shares(len(cells), threads, left.size))
+        in_threads(part, shares(len(cells), threads, rows.size * design.shape[1]))
         start = some.stop
     return residuals
 
@@ -260,10 +310,10 @@ def _primal_outcome(
 def _primal_first_pass(
     design: Design, cell: PrimalCell, Y: Array, weights: Array, folds: Folds
 ) -> FirstPass:
-    """Coefficients of all samples and of every fold."""
+    """Coefficients of all samples and of every fold; rows are read again for those not kept."""
     assert folds.folds is not None
-    by_fold = []
-    for fold in folds.folds:
+    by_fold = list(cell.by_fold)
+    for fold in folds.folds[len(by_fold) :]:
         rows = fold.changed
         P, Q = cell.system.gram.pair(design.row_features(rows))
         left, right = cell.system.left(P), cell.system.right(Q)
@@ -301,8 +351,12 @@ def _held(
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(residuals / rest[:, None])
     try:
-        r, _, slack = cell.rows.held_residuals(left, right, weights, residuals)
+        r, change, slack = cell.rows.held_residuals(left, right, weights, residuals)
     except np.linalg.LinAlgError:
-        r, slack = np.full_like(residuals, np.nan), 0.0
+        # such a cell is not usable, and nobody asks for its coefficients
+        cell.slack = 0.0
+        return np.full_like(residuals, np.nan)
     cell.slack = min(cell.slack, slack)
+    if (len(cell.by_fold) + 1) * cell.coef.nbytes <= FOLDS_BYTES:
+        cell.by_fold.append(cell.coef + change[: cell.coef.shape[0]])
     return r

@@ -8,8 +8,16 @@ import numpy as np
 from skstretch.core.crossfit import Fold
 from skstretch.core.dual import dual_system
 from skstretch.core.dual_gram import DualGram, combined
-from skstretch.core.types import Array, Index
-from skstretch.designs import Design, kept_columns
+from skstretch.core.primal import PrimalSystem, primal_system
+from skstretch.core.types import Array, Fit, Index
+from skstretch.designs import (
+    Design,
+    are_walked,
+    column_grams_of,
+    dots_of,
+    kept_columns,
+    projections_of,
+)
 from skstretch.exceptions import SingularSystemError
 from skstretch.search.cells import (
     FirstPass,
@@ -20,8 +28,8 @@ from skstretch.search.cells import (
     relative_error,
     target_size,
 )
-from skstretch.solve.choose import choose_space
-from skstretch.solve.direct import DualLU, PrimalLU
+from skstretch.solve.choose import choose_space, is_matrix_free, loses_digits
+from skstretch.solve.direct import DualLU, PrimalLU, primal_fit
 from skstretch.solve.model import build_system
 from skstretch.solve.spec import Spec, System
 
@@ -72,21 +80,15 @@ def compressed_outcomes(
         for target, support in enumerate(supports):
             y = Y[:, [target]]
             kept = kept_columns(design, first.whole[:, target], count)
-            second = build_system(design.take(kept), weights, spec)
+            owns = [kept_columns(design, coef[:, target], count) for coef in first.by_fold]
+            passes = _SecondPass(design, y, weights, spec, support)
+            second, found = passes.whole_and_folds(kept, owns, folds.folds)
             rconds.append(second.rcond)
             dofs.append(second.dof if second.rcond > 0 else np.nan)
             if second.rcond > 0 and second.solver != "krylov":
                 known.append(_unknowns(second, y, kept, target))
-            passes = _SecondPass(design, y, weights, spec, support)
-            passes.start(kept)
-            start = 0
-            for fold, coef in zip(folds.folds, first.by_fold, strict=True):
-                stop = start + fold.tested.size
-                own = kept_columns(design, coef[:, target], count)
-                r, rcond = passes.residuals(own, fold)
-                residuals[start:stop, [target]] = r
-                rconds.append(rcond)
-                start = stop
+            residuals[:, [target]] = np.vstack([r for r, _ in found])
+            rconds += [rcond for _, rcond in found]
         rcond = min(rconds)
         reason = judged(residuals, rcond)
         error = relative_error(rcond) * target_size(Y)
@@ -94,13 +96,34 @@ def compressed_outcomes(
         yield Outcome(residuals, rcond, dof, float(count), reason, unknowns=unknowns, error=error)
 
 
-def _unknowns(second: System, y: Array, kept: Index, target: int) -> Unknowns:
+def _unknowns(second: "System | Summed", y: Array, kept: Index, target: int) -> Unknowns:
     """What the coefficients of a second pass are made of; a dual system is not walked for them."""
     if isinstance(second, DualLU):
         # means of the features serve no product: they need not be kept for every cell
         frame = replace(second.system.gram.frame, centre=np.zeros(0))
         return Unknowns(second.system.solve(y), frame, kept, target)
     return Unknowns(second.fit(y).coef, None, kept, target)
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A primal fit whose sums came from a walk that it shared."""
+
+    system: PrimalSystem
+    own: Fit
+    solver: str = "primal"
+
+    @property
+    def rcond(self) -> float:
+        return self.system.rcond
+
+    @property
+    def dof(self) -> float:
+        return self.system.dof
+
+    def fit(self, Y: Array) -> Fit:
+        """What is known already."""
+        return self.own
 
 
 @dataclass(frozen=True)
@@ -121,6 +144,54 @@ class _SecondPass:
     def _by_gram(self, count: int, n_samples: int) -> bool:
         dual = choose_space(n_samples, count, self.spec.intercept) == "dual"
         return dual and self.design.row_peaks(self.spec.r) is None
+
+    def whole_and_folds(
+        self, kept: Index, columns: Sequence[Index], folds: Sequence[Fold]
+    ) -> "tuple[System | Summed, list[tuple[Array, float]]]":
+        """The second pass of all samples, and residuals and condition of every fold."""
+        weights = [self.weights, *(fold.weights(self.weights) for fold in folds)]
+        if are_walked([self.design]) and self._all_primal([kept, *columns], weights):
+            designs = [self.design.take(some) for some in (kept, *columns)]
+            if are_walked(designs):
+                summed, found = self._walked(designs, weights, folds)
+                if not loses_digits(summed.rcond):
+                    return summed, found
+                return build_system(designs[0], self.weights, self.spec), found
+        second = build_system(self.design.take(kept), self.weights, self.spec)
+        self.start(kept)
+        told = zip(columns, folds, strict=True)
+        return second, [self.residuals(some, fold) for some, fold in told]
+
+    def _all_primal(self, columns: Sequence[Index], weights: Sequence[Array]) -> bool:
+        sizes = [
+            (int(np.count_nonzero(w)), some.size) for w, some in zip(weights, columns, strict=True)
+        ]
+        primal = all(choose_space(*size, self.spec.intercept) == "primal" for size in sizes)
+        return primal and not is_matrix_free(self.design, self.spec)
+
+    def _walked(
+        self, designs: Sequence[Design], weights: Sequence[Array], folds: Sequence[Fold]
+    ) -> "tuple[Summed, list[tuple[Array, float]]]":
+        """Primal fits, each on its own columns and rows: one walk sums them all, one has their
+        right-hand sides, and one predicts."""
+        spec, means = self.spec, [w @ self.y / w.sum() for w in weights]
+        grams = column_grams_of(designs, spec.r, weights)
+        sides = [w[:, None] * (self.y - mean) for w, mean in zip(weights, means, strict=True)]
+        projected = projections_of(designs, grams, sides)
+        fits = []
+        for gram, right, mean in zip(grams, projected, means, strict=True):
+            system = primal_system(gram, spec.lam, spec.intercept)
+            coef, constant = np.nan * right, np.nan * mean
+            if system.rcond > 0:
+                coef, constant = system.solve(right, mean)
+            fit = primal_fit(gram, coef, constant, spec.intercept, system.rcond)
+            fits.append(Summed(system, fit))
+        outputs = dots_of(designs[1:], [one.own.coef for one in fits[1:]])
+        found = [
+            (self.y[fold.tested] - out[fold.tested] - one.own.level, one.rcond)
+            for fold, out, one in zip(folds, outputs, fits[1:], strict=True)
+        ]
+        return fits[0], found
 
     def residuals(self, columns: Index, fold: Fold) -> tuple[Array, float]:
         """Residuals of the tested samples of one fold, and the condition of its system."""

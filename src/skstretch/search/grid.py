@@ -112,9 +112,13 @@ def _at(grid: Grid, a: float, design: Design, problem: Problem) -> Iterator[tupl
         yield from _dual_rows(grid, a, ks, design, problem)
         return
     grams = design.column_grams([stretch_exponent(k) for k in ks], problem.weights)
-    for k, gram in zip(ks, grams, strict=True):
-        penalties = _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
-        found = primal_outcomes(design, gram, problem, _lams(penalties))
+    rows = [
+        _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
+        for k, gram in zip(ks, grams, strict=True)
+    ]
+    asked = [(gram, _lams(penalties)) for gram, penalties in zip(grams, rows, strict=True)]
+    found = primal_outcomes(design, asked, problem)
+    for k, penalties in zip(ks, rows, strict=True):
         yield from _row(grid, (a, k), design, penalties, found, problem)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from skstretch.core.crossfit import RowSystem, jackknife_plus, pair_residuals
 from skstretch.core.dual import DualSystem, dual_system
+from skstretch.core.features import Features
 from skstretch.core.primal import PrimalSystem, left_rows, right_rows
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept
@@ -157,7 +158,11 @@ class PrimalRows:
 
     def of(self, some: Index) -> tuple[Array, Array]:
         """``(left, right)`` of some rows."""
-        P, Q = self.gram.pair(self.design.row_features(some))
+        return self.seen(self.design.row_features(some))
+
+    def seen(self, features: Features) -> tuple[Array, Array]:
+        """``(left, right)`` of rows that are at hand."""
+        P, Q = self.gram.pair(features)
         return left_rows(self.gram, self.intercept, P), right_rows(self.gram, Q)
 
 

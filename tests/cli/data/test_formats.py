@@ -286,7 +286,11 @@ def test_columns_of_several_kinds_side_by_side(tmp_path, monkeypatch):
         "f": pa.array([7.0, 8.0, 9.0]),
     }
     expected = np.array(
-        [[1.5, 1, 0.1, np.nan, 1, 7], [np.nan, 2, 0.2, np.nan, 2, 8], [3, 3, 0.3, np.nan, np.nan, 9]]
+        [
+            [1.5, 1, 0.1, np.nan, 1, 7],
+            [np.nan, 2, 0.2, np.nan, 2, 8],
+            [3, 3, 0.3, np.nan, np.nan, 9],
+        ]
     )
     pq.write_table(pa.table(columns), tmp_path / "k.parquet")
     feather.write_feather(pa.table(columns), tmp_path / "k.feather")
