@@ -1,10 +1,15 @@
 """Searches without single samples: the same as literal ones, and honest on noise."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from sklearn.metrics import mean_squared_error, median_absolute_error, r2_score
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.core.classes import signed_targets
+from skstretch.search import RULES
 from skstretch.search.mix import HANDICAP, regression_weights
 from skstretch.search.nested import log_losses, outer_samples
 from skstretch.search.scoring import LogLoss
@@ -94,11 +99,142 @@ def test_classes_are_searched_again_too():
     assert model.nested_score_se_ > 0.0
 
 
+def literal_parts(make, X, y, parts, **given):
+    """Outputs of every sample by a search without its part; `parts` are (rest, part, cv)."""
+    outputs = np.full(len(y), np.nan)
+    for rest, part, cv in parts:
+        model = make(nested=False, cv=cv)
+        model.fit(X[rest], y[rest], **{name: v[rest] for name, v in given.items()})
+        outputs[part] = model._linear(X[part])[:, 0]
+    return outputs
+
+
+def pairs_of_folds(splits, n):
+    """(rest, part, splits of the rest) with the other folds of every fold."""
+    found = []
+    for _, part in splits:
+        rest = np.setdiff1d(np.arange(n), part)
+        inner = []
+        for train, test in splits:
+            if not np.array_equal(test, part):
+                inner.append((np.searchsorted(rest, np.setdiff1d(train, part)),
+                              np.searchsorted(rest, test)))  # fmt: skip
+        found.append((rest, part, inner))
+    return found
+
+
+def ten(n):
+    folds = KFold(10, shuffle=True, random_state=0).split(np.zeros(n))
+    return [(rest, part, None) for rest, part in folds]
+
+
+SHORT = {"k_grid": (1.5, 2.0), "c_grid": (0.01, 0.1, 1.0)}
+EXACT = {"a_grid": (0.0,), "k_grid": (1.2, 2.0), "c_grid": (0.01, 0.1, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("rule", "grid"), [*((rule, {"a_grid": (-0.2,)}) for rule in RULES), ("mix", EXACT)]
+)
+def test_folds_are_searched_again(rule, grid):
+    X, y = noise(21, 8, seed=7)
+    y = y + X[:, 0]
+    splits = list(KFold(3, shuffle=True, random_state=1).split(X))
+    make = partial(StretchyRegressorCV, rule=rule, **grid)
+    model = make(cv=splits, nested="refit").fit(X, y)
+    losses = (y - literal_parts(make, X, y, pairs_of_folds(splits, 21))) ** 2
+    assert model.nested_score_ == pytest.approx(-losses.mean(), rel=1e-8)
+    assert model.nested_score_se_ == pytest.approx(losses.std() / np.sqrt(21), rel=1e-8)
+    assert "parts of the samples" in str(model.summary())
+
+
+@pytest.mark.parametrize("rule", ["best", "guarded", "1se", "mix"])
+def test_rules_are_searched_again(rule):
+    X, y = noise(20, 6, seed=8)
+    make = partial(StretchyRegressorCV, rule=rule, a_grid=(-0.2, 0.0), **SHORT)
+    model = make(nested="refit").fit(X, y)
+    losses = (y - literal_parts(make, X, y, ten(20))) ** 2
+    assert model.nested_score_ == pytest.approx(-losses.mean(), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["r2", "neg_median_absolute_error", "neg_mean_squared_error"])
+def test_scorers_are_asked_again(name):
+    X, y = noise(20, 6, seed=9)
+    y = y + X[:, 0]
+    make = partial(StretchyRegressorCV, scoring=name, **GRID)
+    model = make(nested="refit").fit(X, y)
+    outputs = literal_parts(make, X, y, ten(20))
+    score = {"r2": r2_score, "neg_median_absolute_error": median_absolute_error,
+             "neg_mean_squared_error": mean_squared_error}[name](y, outputs)  # fmt: skip
+    sign = -1.0 if name.startswith("neg") else 1.0
+    assert model.nested_score_ == pytest.approx(sign * score, rel=1e-8)
+
+
+@pytest.mark.parametrize("cv", [None, 3], ids=["none", "folds"])
+def test_groups_are_left_out_whole(cv):
+    """Copies of a sample in one group: a search that sees one of them knows the others."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(12), 3)
+    X, y = rng.standard_normal((12, 15))[groups], rng.standard_normal(12)[groups]
+    X += 0.01 * rng.standard_normal(X.shape)
+    make = partial(StretchyRegressorCV, **EXACT)
+    model = make(cv=cv, nested="refit").fit(X, y, groups=groups)
+    if cv is None:
+        splits = GroupKFold(10).split(X, y, groups)
+        parts = [(rest, part, None) for rest, part in splits]
+    else:
+        parts = pairs_of_folds(list(GroupKFold(3).split(X, y, groups)), 36)
+    losses = (y - literal_parts(make, X, y, parts, groups=groups)) ** 2
+    assert model.nested_score_ == pytest.approx(-losses.mean(), rel=1e-8)
+    # as if nothing were known, while single samples are told by their copies
+    assert -model.nested_score_ > 0.7 * y.var()
+    assert -make(nested="refit").fit(X, y).nested_score_ < 0.2 * y.var()
+
+
+def test_weights_and_classes_are_searched_again():
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((36, 5)), np.arange(36) % 2
+    X[:, 0] += y
+    weights = rng.permuted(np.repeat([0.0, 1.0, 2.0], 6)).repeat(2)  # both classes alike
+    make = partial(StretchyClassifierCV, a_grid=(-0.2,), rule="best")
+    model = make(nested="refit").fit(X, y, sample_weight=weights)
+    used = np.flatnonzero(weights > 0)
+    folds = StratifiedKFold(10, shuffle=True, random_state=0).split(used, y[used])
+    parts = [(used[rest], used[part], None) for rest, part in folds]
+    outputs = literal_parts(make, X, y, parts, sample_weight=weights)
+    wrong = (outputs[used] > 0) != y[used]
+    rates = [np.average(wrong[y[used] == c], weights=weights[used][y[used] == c]) for c in (0, 1)]
+    assert model.nested_score_ == pytest.approx(-np.mean(rates), rel=1e-8)
+
+
+def test_some_parts_tell_what_the_others_hide(monkeypatch):
+    """Of a long search one part is left out: it tells by how much the rest is too good."""
+    monkeypatch.setattr("skstretch.estimators.outer.MOST", 1e30)
+    X, y = noise(20, 6, seed=8)
+    grid = {"a_grid": (0.0,), "k_grid": (1.2,), "rule": "best"}
+    whole = StretchyRegressorCV(**grid).fit(X, y)
+    assert (
+        whole.nested_score_ == StretchyRegressorCV(**grid, nested="refit").fit(X, y).nested_score_
+    )
+    monkeypatch.setattr("skstretch.estimators.outer.SMALL", 0.0)
+    one = StretchyRegressorCV(**grid).fit(X, y)
+    rest, part, _ = ten(20)[0]
+    without = StretchyRegressorCV(**grid, nested=False).fit(X[rest], y[rest]).predict(X[part])
+    plain = (y - one.cv_predictions_) ** 2
+    more = np.mean((y[part] - without) ** 2 - plain[part])
+    assert -one.nested_score_ == pytest.approx(plain.mean() + more, rel=1e-8)
+    assert one.nested_score_se_ > one.best_score_se_
+
+
 def test_where_it_is_not_known():
     X, y = noise(20, 10, seed=0)
-    assert np.isnan(StretchyRegressorCV(cv=5).fit(X, y).nested_score_)
-    assert np.isnan(StretchyRegressorCV(rule="best").fit(X, y).nested_score_)
-    assert not hasattr(StretchyRegressorCV(nested=False).fit(X, y), "nested_score_")
+    # long searches are not repeated unless that is asked for (here: all of them)
+    assert np.isnan(StretchyRegressorCV(**GRID, cv=5).fit(X, y).nested_score_)
+    assert np.isnan(StretchyRegressorCV(**GRID, rule="best").fit(X, y).nested_score_)
+    # without one of two folds none is left
+    assert np.isnan(StretchyRegressorCV(**GRID, cv=2, nested="refit").fit(X, y).nested_score_)
+    assert not hasattr(StretchyRegressorCV(**GRID, nested=False).fit(X, y), "nested_score_")
+    with pytest.raises(ValueError, match="nested='all' is not known: use True, False or \"refit\""):
+        StretchyRegressorCV(nested="all").fit(X, y)
 
 
 def test_many_samples_are_drawn():
@@ -135,17 +271,20 @@ def test_units_of_y(unit):
 
 
 @pytest.mark.slow
-def test_no_bias_on_noise():
+def test_no_bias_on_noise(monkeypatch):
     """The plain score of pure noise flatters, the nested one does not."""
-    nested, plain = [], []
+    monkeypatch.setattr("skstretch.estimators.outer.MOST", 1e30)
+    nested, plain, fresh = [], [], []
     for seed in range(200):
         X, y = noise(25, 40, seed)
         model = StretchyRegressorCV().fit(X, y)
-        variance = y.var() * 25 / 24  # what answering the mean of the others costs, and more
-        nested.append(-model.nested_score_ / variance)
-        plain.append(-model.best_score_ / variance)
-    # a search on noise ends near the mean of the others: (n / (n - 1)) of the variance
-    level = 25 / 24
-    error = np.std(nested) / np.sqrt(len(nested))
-    assert np.mean(nested) > level - 2 * error
-    assert np.mean(plain) < np.mean(nested) - 4 * error
+        level = y.var() * (25 / 24) ** 2  # what answering the mean of the others costs
+        nested.append(-model.nested_score_ / level)
+        plain.append(-model.best_score_ / level)
+        new, truth = noise(2000, 40, seed + 10**6)
+        errors = np.square(truth - model.predict(new)), np.square(truth - y.mean())
+        fresh.append(errors[0].mean() / errors[1].mean())
+    bias, flattery = (np.array(one) - fresh for one in (nested, plain))
+    error = np.std(bias) / np.sqrt(len(bias))
+    assert abs(bias.mean()) < 2 * error
+    assert flattery.mean() < -4 * error

@@ -310,7 +310,9 @@ def nested_in_words(model: Any) -> str:
 
 
 def left_out(model: Any, noun: str = "sample") -> str:
-    """The samples that a nested score is of: each, or a draw where there are many."""
+    """The samples that a nested score is of: each, a draw where there are many, or parts."""
+    if getattr(model, "nested_of_", "samples") == "parts":
+        return f"parts of the {noun}s"
     n = int(np.sum(model._state.used))
     drawn = outer_samples(n, model._state.n_targets, is_classifier(model)).size
     return (

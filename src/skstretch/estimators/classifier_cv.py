@@ -50,9 +50,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
         for another scoring) as paired loss. ``"guarded"`` with the default scoring lets the
         squared error of the scores decide among cells within a quarter of a standard error of the
         best.
-    nested : bool, default=True
-        Whether to work out ``nested_score_``, as in `StretchyRegressorCV`; of 100 samples where
-        there are more.
+    nested : bool or "refit", default=True
+        Whether to work out ``nested_score_``, as in `StretchyRegressorCV`.
     class_weight : None, "balanced" or dict, default="balanced"
         Weights of the classes, times the sample weights; ``"balanced"`` gives all classes the same
         total weight.
@@ -111,7 +110,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         cv: Any = None,
         scoring: Any = None,
         rule: str = "mix",
-        nested: bool = True,
+        nested: bool | str = True,
         class_weight: Any = "balanced",
         threshold: str = "auto",
         calibration: str = "sigmoid",

@@ -1,6 +1,6 @@
 """What a search has seen, before anything is chosen from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from skstretch.core.moments import side_by_side
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import keep_count
+from skstretch.core.types import Array, Index
 from skstretch.estimators.inputs import Prepared, Targets, View
 from skstretch.estimators.state import Decision, State
 from skstretch.search import Contest, Outcomes, finished_model, kept_outcomes, light_design
@@ -24,6 +25,8 @@ class Explored:
     targets: Targets
     contest: Contest
     automatic: bool  # whether strengths were
+    # some samples and their outputs by searches without them, where any are run again
+    again: Callable[[], tuple[Index, Array] | None] | None = None
 
     @property
     def linear(self) -> Quadrant:

@@ -69,9 +69,14 @@ class StretchyRegressorCV(Regression, StretchySearch):
         losses that are lower by more than two standard errors. ``"1se"`` takes, among the cells
         whose paired losses are at most one standard error worse than the best, a = 0 before
         others, then the fewest features, then the fewest degrees of freedom.
-    nested : bool, default=True
-        Whether to work out ``nested_score_``. It is for ``rule="mix"``, leave one out, the default
-        scoring and data in memory; elsewhere it is NaN.
+    nested : bool or "refit", default=True
+        Whether to work out ``nested_score_``. With ``rule="mix"``, leave one out, the default
+        scoring and data in memory, closed forms tell it without another search. Elsewhere, and
+        where exact minimisers or selected features take part, the search is run again without
+        each of ten parts of the samples (with `cv`: its own folds), or without one part where it
+        takes longer than a moment; from 300 samples on not beside blocks, and not at all where
+        it is long, beyond 3e10 for cells times N² L of N the smaller and L the larger side of X.
+        ``"refit"``: without each part, however long that takes.
     n_jobs : int or None, default=None
         Threads for the second passes of several targets, where the chosen cell has them.
     verbose : int, default=0
@@ -88,10 +93,11 @@ class StretchyRegressorCV(Regression, StretchySearch):
         The score of the model's out-of-fold predictions, greater is better. It has seen every
         sample when it chose: ``nested_score_`` has not.
     nested_score_, nested_score_se_ : float
-        The score of samples that were predicted by a search (best cells and weights) which had
-        never seen them, and its standard error; of 300 samples drawn at random where there are
-        more. Exact for closed forms given the z-scores, to first order for exact minimisers; the
-        residuals of cells that select features are those of their ten folds.
+        The score of samples that were predicted by a search (z-scores, best cells and weights)
+        which had never seen them, and its standard error. For closed forms alone it is that of
+        leave one out, exact given the z-scores of all samples; of some samples drawn at random
+        where there are many. NaN where the search would have to be repeated and is long, for data
+        that are read in blocks, and with two folds, without one of which none is left.
     best_score_se_ : float
         The standard error of ``best_score_``, from the spread of the losses of single samples, or
         of whole groups where `fit` was given groups:
@@ -146,7 +152,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
         cv: Any = None,
         scoring: Any = None,
         rule: str = "mix",
-        nested: bool = True,
+        nested: bool | str = True,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):

@@ -35,6 +35,7 @@ from skstretch.estimators.inputs import (
     prepare,
 )
 from skstretch.estimators.mixture import Fitted, mixed
+from skstretch.estimators.outer import Again
 from skstretch.estimators.progress import (
     HAS_CALLBACKS,
     CallbackSupport,
@@ -152,7 +153,11 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             Fitted.
         """
         with self._exploring(X, y, sample_weight, params) as found:
-            self._conclude(found)
+            mix = self._conclude(found)
+            again = found.again() if found.again is not None else None
+            if again is not None:
+                score = found.contest.nested_score(found.contest.outputs(mix), again)
+                self.nested_score_, self.nested_score_se_ = score
         return self
 
     @contextmanager
@@ -185,7 +190,11 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 if any(view.design.shape[1] == 0 for view in views.values()):
                     raise ValueError("no column of X varies: there is nothing to choose between.")
                 self._evaluate(grids, folds, views, contest)
-                yield Explored(prepared, views, targets, contest, grids[0].c is None)
+                again = None
+                if self.nested:
+                    own = Again(self, X, targets.y, prepared.rows, sample_weight, groups)
+                    again = partial(own.search, contest, grids, partial(make, **split_params))
+                yield Explored(prepared, views, targets, contest, grids[0].c is None, again)
 
     def _contest(
         self,
@@ -198,6 +207,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """Where cells will be compared."""
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
+        if isinstance(self.nested, str) and self.nested != "refit":
+            raise ValueError(f'nested={self.nested!r} is not known: use True, False or "refit".')
         Y, classes = targets.Y[prepared.rows], targets.classes is not None
         problem = Problem(Y, prepared.weights, prepared.intercept, folds, classes)
         weights = targets.sample_weights[prepared.rows]
@@ -280,6 +291,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self.best_score_, self.best_score_se_ = score.score, contest.error(paired)
         if self.nested:
             self.nested_score_, self.nested_score_se_ = contest.nested_score(outputs)
+            single = contest.nested is not None and self.nested != "refit"
+            self.nested_of_ = "samples" if single else "parts"
         n_columns = int(min(contest.results[at].n_features, self.n_features_in_))
         # the cells of a mixture make up for each other
         way = contest.edge(verdict, self.cv_results_, n_columns) if len(mix) == 1 else None

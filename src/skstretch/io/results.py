@@ -35,6 +35,8 @@ def _set_later_fields(model: Any, header: dict[str, Any]) -> None:
     model.best_score_se_ = error
     if header.get("rule_loss") is not None:
         model.rule_loss_ = field(header, "rule_loss", str)
+    if header.get("nested_of") is not None:
+        model.nested_of_ = field(header, "nested_of", str)
     for name in NESTED:
         if name in header:
             value = decode(header[name])

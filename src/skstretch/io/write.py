@@ -305,6 +305,7 @@ def _add_search(out: Contents, model: Any) -> None:
         for name in NESTED
         if hasattr(model, f"{name}_")
     }
+    out.header["nested_of"] = getattr(model, "nested_of_", None)
     out.arrays["cv_predictions"] = model.cv_predictions_
     columns = []
     for name, values in model.cv_results_.items():

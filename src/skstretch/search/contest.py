@@ -143,12 +143,37 @@ class Contest:
         parts = (weight * self.results[row].residuals for row, weight in mix.items())
         return np.asarray(self.true - sum(parts))
 
-    def nested_score(self, outputs: Array) -> tuple[float, float]:
+    def nested_score(
+        self, outputs: Array, again: tuple[Index, Array] | None = None
+    ) -> tuple[float, float]:
         """The score of samples predicted by searches without them, and its standard error.
 
-        Where these are some of the samples, they tell by how much the score of all, whose
-        out-of-fold `outputs` are given, is too good.
+        `outputs` are the out-of-fold ones of the model; `again` are some samples, and outputs of
+        these by searches that were run without them. Where that is not all samples, the others
+        count as blocks tell of searches without them, or else as the model predicts them out of
+        fold, and the some tell by how much that is too good.
         """
+        if again is None:
+            return self._nested_by_blocks(outputs)
+        if self.nested is not None and self.nested.outer.size == len(outputs):
+            outputs = self.nested.outputs(self.results)
+        samples, predicted = again
+        known = np.full(self.problem.Y.shape, np.nan)
+        known[samples] = predicted
+        tested = self.problem.folds.tested
+        some = np.isin(tested, samples)
+        honest = self.scoring(np.where(some[:, None], known[tested], outputs))
+        if some.all():
+            return honest.score, self.error(self.by_sample(honest))
+        base = self.scoring(outputs)
+        units = None if self.units is None else self.units[tested][some]
+        more = (honest.losses - base.losses)[some]
+        flattery = paired_error(more, self._tested[some], units)
+        error = self.error(self.by_sample(base))
+        return base.score - flattery[0], float(np.hypot(error, flattery[1]))
+
+    def _nested_by_blocks(self, outputs: Array) -> tuple[float, float]:
+        """The nested score from what is known of searches without single samples."""
         if self.nested is None:
             return np.nan, np.nan
         some, plain = self.nested.outer, self.scoring(outputs).losses
