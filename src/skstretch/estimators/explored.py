@@ -105,4 +105,4 @@ def joined(parts: Sequence[Explored], names: Sequence[str], X: Any, b: Any) -> J
         contest.losses += own.losses
     views = {a: prepared.at(a) for part in parts for a in part.views}
     automatic = first.automatic
-    return Joined(prepared, views, first.targets, contest, automatic, tuple(parts))
+    return Joined(prepared, views, first.targets, contest, automatic, parts=tuple(parts))

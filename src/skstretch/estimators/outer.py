@@ -22,7 +22,7 @@ from skstretch.search import Contest, Folds, Grid
 N_PARTS, SOME, ONE = 10, 10, 1
 # cells times N^2 L, N the smaller and L the larger side of X: a search of a moment, and one that
 # is not repeated unless it is asked for
-SMALL, MOST = 3e8, 3e10
+SMALL, MOST = 5e7, 3e10
 # samples from which a search that sees one less is known well enough from blocks
 MANY = 300
 
