@@ -14,7 +14,7 @@ import numpy as np
 
 from skstretch.core.bridge import REPORTED, Point, Problem, Tolerance, newton, start
 from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, reached
-from skstretch.core.bridge_walks import DenseWalks, Trial, phi
+from skstretch.core.bridge_walks import DenseWalks, Trial, phi, share_of
 from skstretch.core.types import Array, Index, Mask
 
 # What a left-out problem may still be off by when it counts as solved.
@@ -23,6 +23,8 @@ CLOSE = 2e-11
 WILD = 1e3
 # Chord iterations at most: late ones serve few samples, and cost far less than a refit of these.
 MOST_ITERATIONS = 80
+# Parts in which samples are left out, and samples of a part at least.
+PARTS, LEAST_PART = 4, 64
 
 
 @dataclass(frozen=True)
@@ -155,15 +157,15 @@ def leave_one_out(
     out = approximate_loo(s, point, y)
     shared, mu, done = chord(s, point, y), out[on] * s.u[on], 0
     held = np.empty((len(point.e), len(on) if states else 0))
-    size = max(1, int(BATCH // (200 * len(point.e))))
-    for at in range(0, len(on), size):
-        j = np.arange(at, min(at + size, len(on)))
+    parts, unit = some_of(len(on), len(point.e)), float(np.sqrt(np.mean(mu**2)))
+
+    def solved(j: Index) -> tuple[Array, int]:
         if point.problem.k == 2.0:
-            X = shared.first(mu[j], j)
-        else:
-            X, n = iterate(shared, mu[j], j, n_iter)
-            done = max(done, n)
-        mu[j] = X[-1]
+            return shared.first(mu[j], j), 0
+        return iterate(shared, mu[j], j, n_iter, unit)
+
+    for j, (X, n) in zip(parts, share_of(s.walks)(solved, parts), strict=True):
+        mu[j], done = X[-1], max(done, n)
         if states:
             held[:, j] = X[:-1]
     lost = np.flatnonzero(np.isnan(mu))
@@ -174,6 +176,13 @@ def leave_one_out(
             if states:
                 held[:, i] = e
     return LeftOut(out, done, lost.size, held if states else None)
+
+
+def some_of(n: int, side: int) -> list[Index]:
+    """The samples as parts that may be worked off side by side, of what fits in `BATCH` bytes."""
+    most = max(1, int(BATCH // (200 * side)))
+    size = max(1, min(most, max(LEAST_PART, -(-n // PARTS))))
+    return [np.arange(at, min(at + size, n)) for at in range(0, n, size)]
 
 
 def left_out_coef(point: Point, s: Space, E: Array) -> tuple[Array, Array | None]:
@@ -188,14 +197,14 @@ def left_out_coef(point: Point, s: Space, E: Array) -> tuple[Array, Array | None
     return alpha, None
 
 
-def iterate(shared: Chord, mu: Array, live: Index, n_iter: int) -> tuple[Array, int]:
+def iterate(shared: Chord, mu: Array, live: Index, n_iter: int, unit: float) -> tuple[Array, int]:
     """e' and below it μ of the samples `live` from the approximate μ, nan where they do not come
-    to rest, and the number of iterations. Sums may overflow in samples about to be given up."""
+    to rest, and the number of iterations; unit is the size of μ. Sums may overflow in samples
+    about to be given up."""
     X = shared.first(mu, live)
-    if not mu.any():
+    if unit == 0.0:
         return X, 0  # nothing is left to explain, with or without these samples
     # μ is weighted so that the mixing heeds e as much as it heeds μ.
-    unit = np.sqrt(np.mean(mu**2))
     weight = np.ones((len(X), 1))
     weight[-1] = np.linalg.norm(X[:-1], axis=0).mean() / unit
     out, place, mix = np.full(X.shape, np.nan), np.arange(len(mu)), Mixer()

@@ -27,7 +27,7 @@ from skstretch.core.bridge import (
     start,
     stretch,
 )  # fmt: skip
-from skstretch.core.bridge_walks import DenseWalks, Trial, Walks, phi
+from skstretch.core.bridge_walks import DenseWalks, Trial, Walks, phi, share_of
 from skstretch.core.types import Array, Index
 
 Intercept = Literal["free", "column", "none"]
@@ -412,19 +412,25 @@ def paths(
     most n cells; c scales as y^(k−2) does, so the path follows the units of y. One list a k.
     Such a path ends before where its cells so far are `enough`.
     """
-    s, q = split(s), Y.shape[1]
+    s, q, share = split(s), Y.shape[1], share_of(s.walks)
     given = [1.0 if cs is None else cs[i][0] for i in range(len(ks))]
     problems = [s.problem(k, c, y) for k, c in zip(ks, given, strict=True) for y in Y.T]
     firsts = start(s.walks, problems, anywhere=cs is None)
     live = {i: firsts[i * q : (i + 1) * q] for i in range(len(ks))}
     c = {i: min(first_c(p) for p in live[i]) if cs is None else cs[i][0] for i in live}
     cells: list[list[Cell]] = [[] for _ in ks]
+
+    def told(solved: tuple[Point, int]) -> Cell:
+        point, t = solved
+        return cell(s, point, Y[:, t], t, held_out)
+
     for at in range(n if cs is None else max(map(len, cs))):
         moved = [rescale(p, c[i]) for i in live for p in live[i]]
-        solved = iter(newton(s.walks, moved, tol))
-        live = {i: [next(solved) for _ in range(q)] for i in live}
-        for i, group in list(live.items()):
-            cells[i] += [cell(s, p, Y[:, t], t, held_out) for t, p in enumerate(group)]
+        solved = newton(s.walks, moved, tol)
+        scored = share(told, [(point, j % q) for j, point in enumerate(solved)])
+        live = {i: solved[j * q : (j + 1) * q] for j, i in enumerate(live)}
+        for j, (i, group) in enumerate(list(live.items())):
+            cells[i] += scored[j * q : (j + 1) * q]
             last = cs is not None and at + 1 >= len(cs[i])
             last |= cs is None and enough is not None and enough(cells[i])
             if last or ended(s, group, cells[i][-q:], cs is None):

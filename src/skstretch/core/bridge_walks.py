@@ -7,12 +7,11 @@ their own (see `Walks`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
-from scipy.linalg import blas
 
 from skstretch.core.types import Array
 
@@ -51,8 +50,33 @@ class Walk:
     gram: Array | None = None
 
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Share(Protocol):
+    """How a list of tasks that do not need each other is worked off, in any order."""
+
+    def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """``[work(item) for item in items]``."""
+
+
+def in_turn(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """One after the other."""
+    return [work(item) for item in items]
+
+
+def share_of(walks: Walks) -> Share:
+    """How tasks that walk are worked off: in threads where the design has said so."""
+    share: Share = getattr(walks, "share", in_turn)
+    return share
+
+
 class Walks(Protocol):
-    """The products that a design supplies. It knows neither weights nor intercepts nor folds."""
+    """The products that a design supplies. It knows neither weights nor intercepts nor folds.
+
+    Where several threads may ask at once, `share` is how tasks are given to them (`share_of`).
+    """
 
     def step(self, trials: Sequence[Trial]) -> list[Walk]:
         """Answer all trials in one walk over Z."""
@@ -120,20 +144,12 @@ def runs(trials: Sequence[Trial]) -> list[tuple[slice, float, float]]:
     return out
 
 
-def mirrored(lower: Array, unit: float = 1.0) -> Array:
-    """unit·A (M×M) for the symmetric A whose lower triangle is given, above it zeros."""
-    out: Array = lower + lower.T
-    out[np.diag_indices_from(out)] *= 0.5
-    if unit != 1.0:
-        out *= unit
-    return out
-
-
 class DenseWalks:
     """Walks over a Z (M×D) in memory. A column-major Z is used as it is, anything else is copied
     once; beyond it a walk needs two blocks of columns, and v where it is kept."""
 
-    def __init__(self, Z: Array, block: int | None = None) -> None:
+    def __init__(self, Z: Array, block: int | None = None, share: Share = in_turn) -> None:
+        self.share = share
         self.T = np.asarray(Z, order="F").T
         self.block = block or max(256, 2**20 // max(1, Z.shape[0]))
         self.size = np.einsum("ij,ij->i", self.T, self.T)
@@ -163,25 +179,22 @@ class DenseWalks:
                         slope[i][b] = w[i - g.start]
             with np.errstate(over="ignore", invalid="ignore"):
                 fitted += v @ self.T[b]
-        return [self.answer(t, fitted[i], float(energy[i]), V.get(i), slope.get(i))
-                for i, t in enumerate(trials)]  # fmt: skip
-
-    def answer(
-        self, trial: Trial, fitted: Array, energy: float, v: Array | None, slope: Array | None
-    ) -> Walk:
-        """Refuse what is above the ceiling, form the Gram matrix of the rest."""
-        if not energy <= trial.ceiling or not np.isfinite(energy):
-            return Walk(fitted, np.inf, v)
-        return Walk(fitted, energy, v, None if slope is None else self.gram(slope, trial.gram))
+        # what is above its ceiling is refused
+        energy[~(energy <= [t.ceiling for t in trials])] = np.inf
+        wanted = [i for i in slope if np.isfinite(energy[i])]
+        grams = self.share(lambda i: self.gram(slope[i], trials[i].gram), wanted)
+        found = dict(zip(wanted, grams, strict=True))
+        return [
+            Walk(fitted[i], float(energy[i]), V.get(i), found.get(i)) for i in range(len(trials))
+        ]
 
     def gram(self, slope: Array, how: Gram) -> Array:
         """Z diag(slope) Zᵀ (M×M) from the columns that matter."""
         share = slope * self.size
         keep = np.flatnonzero(share > PRUNE[how] * share.max(initial=0.0))
         dtype = np.float32 if how == "coarse" else np.float64
-        syrk = blas.ssyrk if how == "coarse" else blas.dsyrk
         M = self.T.shape[1]
-        out = np.zeros((M, M), order="F")
+        out = np.zeros((M, M))
         # Powers of two leave the digits alone and keep single precision within its range.
         unit = 2.0 ** np.round(np.log2(slope.max(initial=0.0))) if keep.size else 1.0
         for at in range(0, keep.size, self.block):
@@ -189,8 +202,10 @@ class DenseWalks:
             A = np.empty((j.size, M), dtype)
             rows = self.T[j[0] : j[-1] + 1] if j[-1] - j[0] + 1 == j.size else self.T[j]
             np.multiply(rows, np.sqrt(slope[j] / unit)[:, None], out=A, casting="same_kind")
-            out += syrk(1.0, A.T, lower=1)
-        return mirrored(out, unit)
+            # numpy makes a symmetric product of it, and lets other threads run
+            out += A.T @ A
+        out *= unit
+        return out
 
     def coef(self, trial: Trial, v: Array | None) -> Array:
         """φ(Zᵀx) (D)."""

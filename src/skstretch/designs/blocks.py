@@ -10,7 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from sklearn import config_context, get_config
@@ -185,6 +186,29 @@ def _results(futures: Sequence[Future[Result]]) -> list[Result]:
         if error is not None and not isinstance(error, HaltedError):
             raise error
     return [future.result() for future in futures]
+
+
+def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """``[work(item) for item in items]``, item by item in as many threads as there are.
+
+    Each item has one thread, and BLAS is calm: for work of which no item needs several.
+    """
+    threads = min(available_threads(), len(items))
+    if threads < 2:
+        return [work(item) for item in items]
+    todo = iter(enumerate(items))
+
+    def part(_: int) -> list[tuple[int, Result]]:
+        done = []
+        with lone_thread():
+            for place, item in todo:
+                halt_point()
+                done.append((place, work(item)))
+        return done
+
+    with calm_blas(0):
+        found = in_threads(part, range(threads))
+    return [result for _, result in sorted(chain(*found), key=itemgetter(0))]
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from skstretch.designs.blocks import working_bytes
 from skstretch.designs.factored import FactoredDesign
 from skstretch.designs.protocol import Design, stacked_factor
 from skstretch.designs.sparse import SparseDesign
+from skstretch.designs.walks import shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,8 @@ def dual_space(design: Design, u: Array, intercept: Intercept = "free", k: float
         return Space(design.walks(), u, intercept, U=U)
     features = None if isinstance(design, SparseDesign) else design.in_memory()
     if features is not None:
-        return space(features.excess(1.0), u, intercept, U)
+        found = space(features.excess(1.0), u, intercept, U)
+        return replace(found, walks=shared(cast(DenseWalks, found.walks)))
     factor = beside.row_factor(u)
     if U is not None:
         factor = stacked_factor([factor[:, np.append(0, 1 + order)]])
@@ -176,12 +178,13 @@ def dual_space(design: Design, u: Array, intercept: Intercept = "free", k: float
     # Q, its factor and a copy
     if 3 * 8 * n_rows * max(1, g.size) > working_bytes():
         check_no_free(U, n_rows * max(1, g.size))
-        return WalkedSpace(DenseWalks(R), u, intercept, None, cast(Array, Q), cast(Array, Z))
+        walks = shared(DenseWalks(R))
+        return WalkedSpace(walks, u, intercept, None, cast(Array, Q), cast(Array, Z))
     # what rounding has left of the angles goes into R
     left, right = np.linalg.qr(np.asarray(Q))
     left_of, s, Vt = np.linalg.svd(right @ R, full_matrices=False)
     turned = left @ left_of
-    return Space(DenseWalks(s[:, None] * Vt), u, intercept, None, turned, cast(Array, Z), U)
+    return Space(shared(DenseWalks(s[:, None] * Vt)), u, intercept, None, turned, cast(Array, Z), U)
 
 
 def check_no_free(U: Array | None, size: int) -> None:

@@ -10,7 +10,17 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import blas
 
-from skstretch.core.bridge_walks import PRUNE, Gram, Trial, Walk, phi, phi_alone, runs
+from skstretch.core.bridge_walks import (
+    PRUNE,
+    Gram,
+    Share,
+    Trial,
+    Walk,
+    in_turn,
+    phi,
+    phi_alone,
+    runs,
+)
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import (
     BLOCK_BYTES,
@@ -19,6 +29,7 @@ from skstretch.designs.blocks import (
     halt_point,
     in_threads,
     shares,
+    spread,
     working_bytes,
 )
 from skstretch.designs.sparse_block import SparseBlock, add_product
@@ -69,6 +80,7 @@ class SparseWalks:
             self.held = [list(self._made(span)) for span in spans]
         # what is made on the way takes the memory of one thread
         self.shares = range(1 if self.held is None else len(self.held))
+        self.share: Share = in_turn if self.held is None else spread
 
     def step(self, trials: Sequence[Trial]) -> list[Walk]:
         """All trials in one walk; the columns that matter are then looked at once more."""
@@ -99,11 +111,16 @@ class SparseWalks:
                     fitted[:, some] += S @ alpha + t @ alpha
             return [answer(t, fitted[:, i], energy[i], None, None) for i, t in enumerate(trials)]
 
-        short = len(trials) * n_columns < LEAST_SHARED
-        parts = [part(share) for share in self.shares] if short else in_threads(part, self.shares)
+        alone = len(trials) * n_columns < LEAST_SHARED or available_threads() == 1
+        parts = [part(share) for share in self.shares] if alone else in_threads(part, self.shares)
         found = added(trials, parts)
+        wanted = [i for i in slopes if within(found[i].energy, trials[i])]
+        if wanted:
+            self._sizes()
+        made = self.share(lambda i: self._gram_of(trials[i].gram, slopes[i]), wanted)
+        grams = dict(zip(wanted, made, strict=True))
         return [
-            answer(t, w.fitted, float(w.energy), V.get(i), self._gram_of(t, w, slopes.get(i)))
+            answer(t, w.fitted, float(w.energy), V.get(i), grams.get(i))
             for i, (t, w) in enumerate(zip(trials, found, strict=True))
         ]
 
@@ -120,13 +137,12 @@ class SparseWalks:
                 out[columns, some] = backward(S, t, np.ascontiguousarray(X[:, some]))
         return out
 
-    def _gram_of(self, trial: Trial, walk: Walk, slope: Array | None) -> Array | None:
-        if slope is None or not within(walk.energy, trial):
-            return None
-        share = slope * self._sizes()
-        keep = share > PRUNE[trial.gram] * share.max(initial=0.0)
+    def _gram_of(self, how: Gram, slope: Array) -> Array:
+        """``Z diag(slope) Z'`` of the columns that matter."""
+        share = slope * self.size
+        keep = share > PRUNE[how] * share.max(initial=0.0)
         frequent, rare = (some[keep[some]] for some in self.design.split)
-        gram = self._dense_gram(frequent, slope, trial.gram)
+        gram = self._dense_gram(frequent, slope, how)
         self._add_rare(gram, rare, slope)
         return gram
 

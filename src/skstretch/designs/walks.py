@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import blas
 
 from skstretch.core.bridge_walks import (
     PRUNE,
@@ -17,7 +16,6 @@ from skstretch.core.bridge_walks import (
     Gram,
     Trial,
     Walk,
-    mirrored,
     phi,
     phi_alone,
     runs,
@@ -30,10 +28,13 @@ from skstretch.designs.blocks import (
     copies_for,
     in_threads,
     shares,
+    spread,
     threads_for_rows,
     working_bytes,
 )
 
+# samples from which on what is done with a Newton matrix takes longer than starting threads
+LEAST_SIDE = 128
 # columns that wait for one symmetric product: fewer would spend their time adding M x M matrices
 WAITING = 1024
 # share of the working memory for those that wait, and for what is kept of v
@@ -62,10 +63,9 @@ class GramSum:
     def __init__(self, n_rows: int, how: Gram, width: int) -> None:
         coarse = how == "coarse"
         self.least, self.largest, self.count = PRUNE[how], 0.0, 0
-        self.syrk = blas.ssyrk if coarse else blas.dsyrk
         self.rows = np.empty((width, n_rows), dtype=np.float32 if coarse else np.float64)
         self.slope, self.share = np.empty(width), np.empty(width)
-        self.total = np.zeros((n_rows, n_rows), order="F")
+        self.total = np.zeros((n_rows, n_rows))
 
     def add(self, Z: Array, slope: Array, size: Array) -> None:
         """Columns Z (M x b), their weights and squared lengths (b)."""
@@ -97,12 +97,13 @@ class GramSum:
         unit = 2.0 ** np.round(np.log2(w.max()))
         A *= np.sqrt(w / unit).astype(A.dtype)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            self.total += unit * np.asarray(self.syrk(1.0, A.T, lower=1), dtype=np.float64)
+            # numpy makes a symmetric product of it, and lets other threads run
+            self.total += unit * np.asarray(A.T @ A, dtype=np.float64)
 
     def matrix(self) -> Array:
         """The whole of it, both triangles."""
         self._flush()
-        return mirrored(self.total)
+        return self.total
 
 
 class WalkSums:
@@ -298,4 +299,11 @@ def resident_walks(design: Strips) -> DenseWalks | None:
                 T[columns] = Z.T
 
         in_threads(part, shares(n_columns, threads, n_rows))
-    return DenseWalks(T.T)
+    return shared(DenseWalks(T.T))
+
+
+def shared(walks: DenseWalks) -> DenseWalks:
+    """Walks over an array in memory whose tasks are worked off in threads, where they are large."""
+    if walks.T.shape[1] >= LEAST_SIDE:
+        walks.share = spread
+    return walks
