@@ -20,8 +20,10 @@ from scipy.linalg import blas, lapack
 from skstretch.core.bridge_walks import Gram, Trial, Walk, Walks, phi
 from skstretch.core.types import Array
 
-# Above this mean diagonal, single precision no longer resolves the 1 in H = I + A.
-COARSE_LIMIT = 1e4
+# What rounding in single precision may do to the least eigenvalue of a Newton matrix, relative.
+COARSE_LIMIT = 0.1
+# Farther out than this a matrix from a sample of the columns leads as far as the true one.
+FAR = 0.3
 # rounding of single precision, and what it may do to a Newton matrix that is factorised in it
 SINGLE, ROUGH = float(np.finfo(np.float32).eps), 1e-3
 # What a point keeps of the one before it as long as its Newton matrix is the same.
@@ -115,7 +117,7 @@ class Point:
     def single(self) -> bool:
         """Whether L has single precision, as A has: where rounding changes no eigenvalue of H, of
         which the least is 1 and the largest at most 1 + tr A, by more than `ROUGH`."""
-        return bool(self.how == "coarse" and SINGLE * np.trace(self.A) < ROUGH)
+        return bool(self.how != "fine" and SINGLE * np.trace(self.A) < ROUGH)
 
     def _lapack(self, name: str) -> Callable[..., Any]:
         """A routine of LAPACK for matrices of the precision of L."""
@@ -198,7 +200,8 @@ class Point:
     def exact(self, tol: Tolerance) -> bool:
         """Whether A belongs to this e as closely as asked."""
         linear = self.problem.k == 2.0
-        return (linear or self.stale <= tol.stale) and (tol.stale > 1e-6 or self.how == "fine")
+        good = self.how == "fine" or (tol.stale > 1e-6 and self.how == "coarse")
+        return (linear or self.stale <= tol.stale) and good
 
     @property
     def scale(self) -> float:
@@ -319,7 +322,8 @@ def start(
     points: dict[int, Point] = {}
     todo = list(range(len(es)))
     for _ in range(8):
-        how: list[Gram] = ["fine" if safe[i].k == 2.0 else "coarse" for i in todo]
+        far: Gram = "coarse" if anywhere else "rough"
+        how: list[Gram] = ["fine" if safe[i].k == 2.0 else far for i in todo]
         trials = [
             Trial(safe[i].k, safe[i].lam, safe[i].u * es[i], h)
             for i, h in zip(todo, how, strict=True)
@@ -354,6 +358,8 @@ SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
 
 # a step below this converges quadratically, if the Newton matrix is good enough
 NEAR = 0.05
+# what is left of `stale` for the last step
+SOON = 0.3
 # a step that is smaller than this beside e is rounding
 ROUNDED = 1e-12
 
@@ -366,20 +372,25 @@ class _State:
     how: Gram
     t: float = 1.0
     size: float = np.inf
+    rate: float = np.inf
     slow: bool = False
     close: bool = False
     done: bool = False
+    rough: bool = False
     aim: Array = field(default_factory=lambda: np.empty(0))
 
     def trial(self, tol: Tolerance) -> Trial:
         """Ask for e + t d, and for a new Newton matrix unless the old one will do."""
         q, p = self.point, self.point.problem
         self.aim = q.e + self.t * q.step
-        if self.close:
+        # The matrix of the end, asked for where the step before the last is as good as there.
+        soon = tol.stale < 1e-6 and self.size * self.rate <= SOON * tol.stale
+        if self.close or soon:
             want = "none" if q.exact(tol) else "fine" if tol.stale < 1e-6 else self.how
         else:
-            near = q.stale + self.size < 0.02 and not self.slow
+            near = q.stale + self.size < 0.02 and not self.slow and q.how != "rough"
             want = "none" if near or (p.k == 2.0 and q.how == "fine") else self.how
+            want = "rough" if want == "coarse" and self.size > FAR else want
         slack = q.dual + 1e-9 * q.scale - float(0.5 * self.aim @ self.aim - p.target @ self.aim)
         return Trial(p.k, p.lam, p.u * self.aim, want, max(slack, 0.0) / (p.lam * (p.k - 1.0)))
 
@@ -390,9 +401,7 @@ def newton(walks: Walks, points: Sequence[Point], tol: Tolerance = REPORTED) -> 
     The walk evaluates e + d whole. If D has fallen enough, that was the next step's walk; if not,
     t follows from the two v (D) alone and the next walk evaluates e + t d.
     """
-    states = [
-        _State(q, "coarse" if np.trace(q.A) < COARSE_LIMIT * len(q.e) else "fine") for q in points
-    ]
+    states = [_State(q, "coarse" if tame(q) else "fine") for q in points]
     for s in states:
         settle(s, tol)
     while active := [s for s in states if not s.done]:
@@ -401,6 +410,23 @@ def newton(walks: Walks, points: Sequence[Point], tol: Tolerance = REPORTED) -> 
             advance(s, trial, walk)
             settle(s, tol)
     return [s.point for s in states]
+
+
+def tame(q: Point) -> bool:
+    """Whether single precision will do for Newton matrices such as this one.
+
+    Its roundings, random and of the size of the diagonal, have a spectral norm of about √M times
+    that; the least eigenvalue of H = I + A is 1, and outside null it may be far larger.
+    """
+    size, N = float(np.trace(q.A)) / len(q.e), q.problem.null
+    rounding = 3.0 * SINGLE * size * np.sqrt(len(q.e))
+    if rounding < COARSE_LIMIT:
+        return True
+    H = q.A + size * (N @ N.T)
+    H[np.diag_indices_from(H)] += 1.0
+    norm = float(np.abs(H).sum(0).max())
+    L, info = lapack.dpotrf(H, lower=1)
+    return not info and rounding < COARSE_LIMIT * norm * float(lapack.dpocon(L, norm, uplo="L")[0])
 
 
 def advance(s: _State, trial: Trial, walk: Walk) -> None:
@@ -417,7 +443,7 @@ def advance(s: _State, trial: Trial, walk: Walk) -> None:
         fell = new.dual <= q.dual + 1e-4 * s.t * down
         level = slope <= 0.5 * abs(down) or s.size < ROUNDED
         if fell or (level and new.dual <= q.dual + 1e-9 * q.scale):
-            s.point, s.t = new, 1.0
+            s.point, s.t, s.rough = new, 1.0, q.how == "rough"
             return
     s.point = replace(q, n_iter=q.n_iter + 1)
     if walk.v is None or q.v is None:
@@ -433,9 +459,10 @@ def settle(s: _State, tol: Tolerance) -> None:
     """
     q, last = s.point, s.size
     s.size = q.size
+    s.rate = s.size / last if s.t == 1.0 and last < NEAR else np.inf
     # Within reach of quadratic convergence a step that gains less than a digit means that the
     # Newton matrix is too old or too coarse, or that rounding has been reached.
-    s.slow = s.t == 1.0 and last < 0.3 and s.size > 0.1 * last
+    s.slow = s.t == 1.0 and last < 0.3 and s.size > 0.1 * last and not s.rough
     # Further out it is the way of Newton's method to gain little, so long as it gains.
     if s.slow and q.stale <= 0.1 * last and (last < NEAR or s.size > 0.7 * last):
         s.how = "fine"

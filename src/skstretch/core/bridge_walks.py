@@ -13,14 +13,17 @@ from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 
-Gram = Literal["none", "coarse", "fine"]
+# How good a Gram matrix is: "rough" is made of a sample of the columns, "coarse" in single precision.
+Gram = Literal["none", "rough", "coarse", "fine"]
 
 # A power below this is zero: it changes no sum, and denormal numbers slow every product down.
 NEGLIGIBLE = 1e-150
 # Columns whose share of the Newton matrix is below these leave it (never the equations).
-PRUNE = {"coarse": 1e-4, "fine": 1e-15}
+PRUNE = {"rough": 1e-4, "coarse": 1e-4, "fine": 1e-15}
+# Columns of a rough matrix for each of its rows.
+ROUGH_COLUMNS = 12
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,34 @@ def runs(trials: Sequence[Trial]) -> list[tuple[slice, float, float]]:
     return out
 
 
+def thinned(share: Array, count: float, phase: float = 0.5) -> tuple[Index, Array]:
+    """About `count` of the columns, as likely as their shares are large, and how many times each
+    counts: those of more than a fair share are taken once, so that no column counts for much.
+
+    Every (1/count)-th of the running total is met by one column: what is taken does not depend on
+    chance, and neighbours, who are often alike, stand for each other.
+    """
+    fair, known = share.sum() / count, -1
+    for _ in range(20):
+        large = share > fair
+        if not known < large.sum() < count:
+            break
+        known = int(large.sum())
+        fair = share[~large].sum() / (count - known)
+    return sampled(share, fair, phase)[:2]
+
+
+def sampled(share: Array, fair: float, phase: float) -> tuple[Index, Array, float]:
+    """The columns that a running total of min(1, share/fair) meets, how many times each counts,
+    and the phase with which the next columns go on."""
+    chance = np.minimum(1.0, share / fair) if fair > 0.0 else np.ones_like(share)
+    total = phase + np.cumsum(chance)
+    whole = np.floor(total)
+    keep = np.flatnonzero(np.diff(whole, prepend=0.0) > 0.0)
+    last = float(total[-1] - whole[-1]) if share.size else phase
+    return keep, 1.0 / chance[keep], last
+
+
 class DenseWalks:
     """Walks over a Z (M×D) in memory. A column-major Z is used as it is, anything else is copied
     once; beyond it a walk needs two blocks of columns, and v where it is kept."""
@@ -190,10 +221,14 @@ class DenseWalks:
 
     def gram(self, slope: Array, how: Gram) -> Array:
         """Z diag(slope) Zᵀ (M×M) from the columns that matter."""
-        share = slope * self.size
+        share, M = slope * self.size, self.T.shape[1]
         keep = np.flatnonzero(share > PRUNE[how] * share.max(initial=0.0))
-        dtype = np.float32 if how == "coarse" else np.float64
-        M = self.T.shape[1]
+        if how == "rough" and keep.size > ROUGH_COLUMNS * M:
+            some, times = thinned(share[keep], ROUGH_COLUMNS * M)
+            keep = keep[some]
+            slope = np.array(slope)
+            slope[keep] *= times
+        dtype = np.float64 if how == "fine" else np.float32
         out = np.zeros((M, M))
         # Powers of two leave the digits alone and keep single precision within its range.
         unit = 2.0 ** np.round(np.log2(slope.max(initial=0.0))) if keep.size else 1.0

@@ -12,6 +12,7 @@ import numpy as np
 
 from skstretch.core.bridge_walks import (
     PRUNE,
+    ROUGH_COLUMNS,
     DenseWalks,
     Gram,
     Trial,
@@ -19,6 +20,7 @@ from skstretch.core.bridge_walks import (
     phi,
     phi_alone,
     runs,
+    sampled,
 )
 from skstretch.core.features import PlainFeatures
 from skstretch.core.quadrant import Strip
@@ -37,6 +39,8 @@ from skstretch.designs.blocks import (
 LEAST_SIDE = 128
 # columns that wait for one symmetric product: fewer would spend their time adding M x M matrices
 WAITING = 1024
+# what weights may differ by from the unit in which they are summed
+RANGE = 2.0**40
 # share of the working memory for those that wait, and for what is kept of v
 WAITING_SHARE, KEPT_SHARE = 8, 4
 
@@ -57,14 +61,19 @@ class GramSum:
 
     A column leaves where ``w_j |z_j|**2`` is below `PRUNE` of the largest share seen so far, so
     that what is left out is negligible in the end as well. The others wait until there are enough
-    of them for one symmetric product; it is made in single precision for "coarse".
+    of them for one symmetric product; it is made in single precision unless it is to be "fine".
+    For a "rough" one of so many columns they are sampled: `fair` is the share that is taken once.
     """
 
-    def __init__(self, n_rows: int, how: Gram, width: int) -> None:
-        coarse = how == "coarse"
+    def __init__(self, n_rows: int, how: Gram, width: int, n_columns: int = 0) -> None:
+        coarse = how != "fine"
+        thin = how == "rough" and n_columns > ROUGH_COLUMNS * n_rows
+        self.rate = ROUGH_COLUMNS * n_rows / n_columns if thin else 1.0
+        self.seen, self.sum, self.phase = 0, 0.0, 0.5
         self.least, self.largest, self.count = PRUNE[how], 0.0, 0
         self.rows = np.empty((width, n_rows), dtype=np.float32 if coarse else np.float64)
         self.slope, self.share = np.empty(width), np.empty(width)
+        self.unit = 0.0
         self.total = np.zeros((n_rows, n_rows))
 
     def add(self, Z: Array, slope: Array, size: Array) -> None:
@@ -73,6 +82,12 @@ class GramSum:
             share = slope * size
         self.largest = max(self.largest, float(share.max(initial=0.0)))
         more = np.flatnonzero(share > self.least * self.largest)
+        if self.rate < 1.0:
+            self.seen, self.sum = self.seen + share.size, self.sum + float(share.sum())
+            fair = self.sum / (self.rate * self.seen)
+            some, times, self.phase = sampled(share[more], fair, self.phase)
+            more, slope = more[some], slope.copy()
+            slope[more] *= times
         while more.size:
             if self.count == len(self.rows):
                 self._flush()
@@ -94,29 +109,34 @@ class GramSum:
             self.slope[stay],
         )
         # powers of two leave the digits alone and keep single precision within its range
-        unit = 2.0 ** np.round(np.log2(w.max()))
-        A *= np.sqrt(w / unit).astype(A.dtype)[:, None]
+        top = float(w.max())
+        if not top / RANGE <= self.unit <= top * RANGE:
+            unit = 2.0 ** np.round(np.log2(top))
+            self.total *= self.unit / unit
+            self.unit = unit
+        A *= np.sqrt(w / self.unit).astype(A.dtype)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
             # numpy makes a symmetric product of it, and lets other threads run
-            self.total += unit * np.asarray(A.T @ A, dtype=np.float64)
+            self.total += A.T @ A
 
     def matrix(self) -> Array:
         """The whole of it, both triangles."""
         self._flush()
+        self.total *= self.unit
         return self.total
 
 
 class WalkSums:
     """What one thread sums over its columns, for all trials."""
 
-    def __init__(self, trials: Sequence[Trial], width: int) -> None:
+    def __init__(self, trials: Sequence[Trial], width: int, n_columns: int) -> None:
         self.trials = trials
         self.groups = runs(trials)
         self.X = np.array([trial.x for trial in trials])
         n_rows = self.X.shape[1]
         self.fitted, self.energy = np.zeros(self.X.shape), np.zeros(len(trials))
         self.grams = {
-            i: GramSum(n_rows, trial.gram, width)
+            i: GramSum(n_rows, trial.gram, width, n_columns)
             for i, trial in enumerate(trials)
             if trial.gram != "none"
         }
@@ -241,7 +261,7 @@ class StripWalks:
             width = min(max(1, n_columns), waiting_columns(trials, n_rows, threads))
 
             def part(share: slice) -> list[Walk]:
-                sums = WalkSums(trials, width)
+                sums = WalkSums(trials, width, n_columns)
                 for columns, Z in self._tiles(share, threads):
                     v = sums.add(Z, self._size(columns, Z))
                     for i, kept in V.items():
