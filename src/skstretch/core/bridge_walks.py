@@ -15,7 +15,7 @@ import numpy as np
 
 from skstretch.core.types import Array, Index
 
-# How good a Gram matrix is: "rough" is made of a sample of the columns, "coarse" in single precision.
+# How good a Gram matrix is: "rough" is of a sample of the columns, "coarse" in single precision.
 Gram = Literal["none", "rough", "coarse", "fine"]
 
 # A power below this is zero: it changes no sum, and denormal numbers slow every product down.

@@ -111,7 +111,7 @@ class GramSum:
         # powers of two leave the digits alone and keep single precision within its range
         top = float(w.max())
         if not top / RANGE <= self.unit <= top * RANGE:
-            unit = 2.0 ** np.round(np.log2(top))
+            unit = float(2.0 ** np.round(np.log2(top)))
             self.total *= self.unit / unit
             self.unit = unit
         A *= np.sqrt(w / self.unit).astype(A.dtype)[:, None]
