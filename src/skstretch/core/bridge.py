@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
-from skstretch.core.bridge_walks import Gram, Trial, Walk, Walks, phi
+from skstretch.core.bridge_walks import Gram, Trial, Walk, Walks, phi, sandwich
 from skstretch.core.types import Array
 
 # What rounding in single precision may do to the least eigenvalue of a Newton matrix, relative.
@@ -217,21 +217,6 @@ class Point:
         unit = float(np.abs(x).max(initial=0.0)) or 1.0
         solved = lapack.spotrs(self.L, (x / unit).astype(np.float32), lower=1)[0]
         return self.problem.project(unit * solved.astype(np.float64))
-
-
-def sandwich(A: Array, N: Array) -> Array:
-    """(I − NNᵀ) A (I − NNᵀ) (M×M) for symmetric A, which is overwritten, and orthonormal N (M×p).
-
-    A − h nᵀ − n hᵀ with h = An − ½n nᵀAn for every n: a new array of this size costs more than
-    what is done to it.
-    """
-    AN = A @ N
-    half = AN - 0.5 * N @ (N.T @ AN)
-    columns = A if A.flags.f_contiguous else A.T
-    for h, n in zip(half.T, N.T, strict=True):
-        columns = blas.dger(-1.0, h, n, a=columns, overwrite_a=1)
-        columns = blas.dger(-1.0, n, h, a=columns, overwrite_a=1)
-    return np.asarray(columns)
 
 
 def evaluate(problem: Problem, e: Array, walk: Walk, old: Point | None, how: Gram) -> Point:

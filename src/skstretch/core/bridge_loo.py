@@ -14,7 +14,7 @@ import numpy as np
 
 from skstretch.core.bridge import REPORTED, Point, Problem, Tolerance, newton, start
 from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, reached
-from skstretch.core.bridge_walks import DenseWalks, Trial, phi, share_of
+from skstretch.core.bridge_walks import DenseWalks, Trial, images, phi, share_of
 from skstretch.core.types import Array, Index, Mask
 
 # What a left-out problem may still be off by when it counts as solved.
@@ -76,8 +76,7 @@ class Chord:
     def fitted(self, E: Array) -> Array:
         """Zφ(ZᵀE) as the equations have it, all columns of E (T×n) in one walk."""
         p, s = self.point.problem, self.space
-        trials = [Trial(p.k, p.lam, x, keep=False, bare=True) for x in E.T * p.u]
-        out = np.column_stack([w.fitted for w in s.walks.step(trials)])
+        out = images(s.walks, p.k, p.lam, p.u[:, None] * E)
         if p.column:
             out += phi(p.u @ E, p.k, p.lam)[0]
         out *= p.u[:, None]

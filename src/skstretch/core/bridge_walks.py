@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
+from scipy.linalg import blas
 
 from skstretch.core.types import Array, Index
 
@@ -19,7 +20,7 @@ from skstretch.core.types import Array, Index
 Gram = Literal["none", "rough", "coarse", "fine"]
 
 # A power below this is zero: it changes no sum, and denormal numbers slow every product down.
-NEGLIGIBLE = 1e-150
+NEGLIGIBLE, TINY = 1e-150, 1e-290
 # Columns whose share of the Newton matrix is below these leave it (never the equations).
 PRUNE = {"rough": 1e-4, "coarse": 1e-4, "fine": 1e-15}
 # Columns of a rough matrix for each of its rows.
@@ -109,8 +110,14 @@ def power(x: Array, n: float) -> Array:
                 if whole % 2:
                     out *= base
     if n > 1.0:
-        out[out < NEGLIGIBLE] = 0.0
+        clear(out)
     return out
+
+
+def clear(x: Array) -> None:
+    """Set to zero, in place, what is negligible (x ≥ 0), where anything is too small to be fast."""
+    if x.min(initial=1.0) < TINY:
+        x[x < NEGLIGIBLE] = 0.0
 
 
 def phi(v: Array, k: float, lam: float) -> tuple[Array, Array, Array]:
@@ -128,10 +135,60 @@ def phi(v: Array, k: float, lam: float) -> tuple[Array, Array, Array]:
 
 def phi_alone(v: Array, k: float, lam: float) -> Array:
     """φ(v) without its slope and its energy; v's shape."""
-    x = np.abs(v)
-    x /= lam * k
-    size = power(x, 1.0 / (k - 1.0))
-    return np.copysign(size, v, out=size)
+    return signed_power(v / (lam * k), 1.0 / (k - 1.0))
+
+
+def signed_power(x: Array, n: float) -> Array:
+    """sgn(x) |x|^n in a fresh array (inf where it overflows), n ≥ 1: in few passes over x where
+    |x|^n is a product of squares, or of cube roots."""
+    size, whole = np.abs(x), round(n)
+    if n > 1.0 and size.min(initial=1.0) < TINY ** (1.0 / n):
+        x = np.where(size < NEGLIGIBLE ** (1.0 / n), 0.0, x)
+        size = np.abs(x)
+    with np.errstate(over="ignore", under="ignore"):
+        if whole <= 128 and whole % 2 == 0 and abs(n - whole) <= 1e-12 * n:
+            return even_power(x, size, whole)
+        out = np.cbrt(size) * size if abs(3.0 * n - 4.0) <= 1e-12 else power(size, n)
+    return np.copysign(out, x, out=out)
+
+
+def even_power(x: Array, size: Array, n: int) -> Array:
+    """x |x|^(n−1), written over size = |x|, by squares."""
+    size *= x
+    base, left = x, n // 2 - 1
+    if left:
+        base = x * x
+    while left:
+        if left % 2:
+            size *= base
+        left //= 2
+        if left:
+            base *= base
+    return size
+
+
+def images(walks: Walks, k: float, lam: float, X: Array) -> Array:
+    """Zφ(ZᵀX) (M×n) for X (M×n), in one walk: by the walks' own `images` where they have it."""
+    own = getattr(walks, "images", None)
+    if own is not None:
+        return np.asarray(own(k, lam, X))
+    trials = [Trial(k, lam, x, keep=False, bare=True) for x in X.T]
+    return np.column_stack([walk.fitted for walk in walks.step(trials)])
+
+
+def sandwich(A: Array, N: Array) -> Array:
+    """(I − NNᵀ) A (I − NNᵀ) (M×M) for symmetric A, which is overwritten, and orthonormal N (M×p).
+
+    A − h nᵀ − n hᵀ with h = An − ½n nᵀAn for every n: a new array of this size costs more than
+    what is done to it.
+    """
+    AN = A @ N
+    half = AN - 0.5 * N @ (N.T @ AN)
+    columns = A if A.flags.f_contiguous else A.T
+    for h, n in zip(half.T, N.T, strict=True):
+        columns = blas.dger(-1.0, h, n, a=columns, overwrite_a=1)
+        columns = blas.dger(-1.0, n, h, a=columns, overwrite_a=1)
+    return np.asarray(columns)
 
 
 def runs(trials: Sequence[Trial]) -> list[tuple[slice, float, float]]:
@@ -241,6 +298,17 @@ class DenseWalks:
             out += A.T @ A
         out *= unit
         return out
+
+    def images(self, k: float, lam: float, X: Array) -> Array:
+        """Zφ(ZᵀX) (M×n)."""
+        (D, M), n = self.T.shape, X.shape[1]
+        x, out = np.ascontiguousarray(X.T) / (lam * k), np.zeros((n, M))
+        block = max(64, min(self.block, 2**17 // n))
+        for at in range(0, D, block):
+            T = self.T[at : at + block]
+            with np.errstate(over="ignore", invalid="ignore"):
+                out += signed_power(x @ T.T, 1.0 / (k - 1.0)) @ T
+        return out.T
 
     def coef(self, trial: Trial, v: Array | None) -> Array:
         """φ(Zᵀx) (D)."""

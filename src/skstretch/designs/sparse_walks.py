@@ -4,10 +4,12 @@
 ``Z W Z' = S W S' + (S W t) 1' + 1 (S W t)' + (t'W t) 11'``, frequent columns through dense BLAS.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import blas
 
 from skstretch.core.bridge_walks import (
@@ -20,6 +22,7 @@ from skstretch.core.bridge_walks import (
     phi,
     phi_alone,
     runs,
+    signed_power,
 )
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import (
@@ -39,11 +42,17 @@ from skstretch.designs.walks import GramSum, added, answer, kept_by, waiting_col
 ENTRY_BYTES = 16
 # vectors that a product takes at a time: what it adds to, M numbers each, stays in the cache
 WIDTH = 32
+# vectors of which those of all samples stay in the cache, and numbers of their v that do
+VECTORS, TILE = 64, 1 << 16
+# share of all products of entries below which they are made as they are needed
+FEW = 0.3
 # numbers of v below which a walk takes less time than starting threads does
 LEAST_SHARED = 1 << 20
 
 # some columns: where they are among those in use, S (CSC) and t
 Part = tuple[slice, Any, Array]
+# columns that differ: S, its transpose, t and how many each stands for (None: for itself)
+Tile = tuple[Any, Any, Array, Array | None]
 
 
 class SparseColumns(Protocol):
@@ -92,7 +101,7 @@ class SparseWalks:
         def part(share: int) -> list[Walk]:
             fitted, energy = np.zeros(X.shape), np.zeros(len(trials))
             for some, columns, S, t in self._tiles(share, len(trials)):
-                v = backward(S, t, np.ascontiguousarray(X[:, some]))
+                v = backward(S.T, t, np.ascontiguousarray(X[:, some]))
                 alpha = np.empty_like(v)
                 for group, k, lam in runs(trials[some]):
                     first = some.start + group.start
@@ -124,6 +133,27 @@ class SparseWalks:
             for i, (t, w) in enumerate(zip(trials, found, strict=True))
         ]
 
+    def images(self, k: float, lam: float, X: Array) -> Array:
+        """``Z phi(Z'X)`` (M x n) for X (M x n); columns that are alike are looked at once."""
+        out, x = np.zeros(X.shape), X / (lam * k)
+        tiles = self._distinct if self.held is not None else unlike(self._parts(0))
+        for S, transposed, t, times in tiles:
+            halt_point()
+            for at in range(0, X.shape[1], VECTORS):
+                some = slice(at, min(at + VECTORS, X.shape[1]))
+                v = backward(transposed, t, np.ascontiguousarray(x[:, some]))
+                alpha = signed_power(v, 1.0 / (k - 1.0))
+                if times is not None:
+                    alpha *= times[:, None]
+                # what overflows is given up by who has asked for it
+                with np.errstate(over="ignore", invalid="ignore"):
+                    out[:, some] += S @ alpha + t @ alpha
+        return out
+
+    @cached_property
+    def _distinct(self) -> list[Tile]:
+        return [tile for share in self.shares for tile in unlike(self._parts(share))]
+
     def coef(self, trial: Trial, v: Array | None) -> Array:
         """``phi(Z'x)`` (D)."""
         v = self.transposed(trial.x[:, None])[:, 0] if v is None else v
@@ -134,7 +164,7 @@ class SparseWalks:
         out = np.empty((self.design.shape[1], X.shape[1]))
         for share in self.shares:
             for some, columns, S, t in self._tiles(share, X.shape[1]):
-                out[columns, some] = backward(S, t, np.ascontiguousarray(X[:, some]))
+                out[columns, some] = backward(S.T, t, np.ascontiguousarray(X[:, some]))
         return out
 
     def _gram_of(self, how: Gram, slope: Array) -> Array:
@@ -152,16 +182,38 @@ class SparseWalks:
         width = waiting_columns([Trial(2.0, 1.0, slope, how)], n_rows, 1)
         total = GramSum(n_rows, how, min(max(1, index.size), width))
         for some in blocks_of(index.size, n_rows):
-            for columns, block in self.design.blocks(index[some]):
-                j = index[some][columns]
-                S, t = block.excess(1.0)
-                rows = np.repeat(t[:, None], n_rows, axis=1)
-                rows[np.repeat(np.arange(j.size), block.counts), S.indices] += S.data
+            for j, rows in self._dense_rows(index[some]):
                 total.add(rows.T, slope[j], self.size[j])
         return total.matrix()
 
+    def _dense_rows(self, index: Index) -> Iterator[tuple[Index, Array]]:
+        """Some columns as rows of z-scores."""
+        if self._frequent is not None:
+            yield index, self._frequent[np.searchsorted(self.design.split[0], index)]
+            return
+        for columns, block in self.design.blocks(index):
+            yield index[columns], dense_rows(block)
+
+    @cached_property
+    def _frequent(self) -> Array | None:
+        """All frequent columns as rows of z-scores, where they take little of the memory."""
+        index = self.design.split[0]
+        if self.held is None or 8 * index.size * self.design.shape[0] > working_bytes() // 8:
+            return None
+        blocks = [dense_rows(block) for _, block in self.design.blocks(index)]
+        return np.vstack(blocks) if blocks else np.empty((0, self.design.shape[0]))
+
     def _add_rare(self, gram: Array, index: Index, slope: Array) -> None:
         """Add rare columns: a sparse product and the terms of rank one."""
+        few = float(np.square(self.design.counts[index].astype(float)).sum())
+        if self._rare is not None and few > FEW * self._rare[3].nnz:
+            every, S, t, products = self._rare
+            w = np.zeros(every.size)
+            w[np.searchsorted(every, index)] = slope[index]
+            cross = S @ (w * t) + 0.5 * float(t @ (w * t))
+            gram += (products @ w).reshape(gram.shape)
+            gram += cross[:, None] + cross
+            return
         for columns, block in self.design.blocks(index):
             S, t = block.excess(1.0)
             w = slope[index[columns]]
@@ -170,6 +222,19 @@ class SparseWalks:
             S.data *= np.repeat(np.sqrt(w), block.counts)
             add_product(gram, S.tocsr(), S.T)
             gram += cross[:, None] + cross
+
+    @cached_property
+    def _rare(self) -> tuple[Index, Any, Array, Any] | None:
+        """Rare columns: which, S, t, and the products of their entries, where these are few."""
+        index = self.design.split[1]
+        many = float(np.square(self.design.counts[index].astype(float)).sum())
+        if self.held is None or ENTRY_BYTES * many > working_bytes() // 8:
+            return None
+        parts = [block.excess(1.0) for _, block in self.design.blocks(index)]
+        if len(parts) != 1:
+            return None
+        S, t = parts[0]
+        return index, S, t, entry_products(S)
 
     def _sizes(self) -> Array:
         """``|z_j|**2``: of the stored entries, and t**2 for each of the others."""
@@ -213,6 +278,51 @@ class SparseWalks:
             yield slice(share.start + columns.start, share.start + columns.stop), S, t
 
 
+def dense_rows(block: SparseBlock) -> Array:
+    """Z-scores of a block, its columns as rows."""
+    S, t = block.excess(1.0)
+    rows = np.repeat(t[:, None], S.shape[0], axis=1)
+    rows[np.repeat(np.arange(t.size), block.counts), S.indices] += S.data
+    return rows
+
+
+def entry_products(S: Any) -> Any:
+    """The products of all pairs of entries of a column, (M*M x d) for a CSC S (M x d): times w it
+    is ``S diag(w) S'``, row after row."""
+    M, counts = S.shape[0], np.diff(S.indptr)
+    many = np.repeat(counts, counts)
+    one = np.repeat(np.arange(S.nnz), many)
+    within_column = np.arange(one.size) - np.repeat(np.cumsum(many) - many, many)
+    other = np.repeat(np.repeat(S.indptr[:-1], counts), many) + within_column
+    place = S.indices[one].astype(np.intp) * M + S.indices[other]
+    column = np.repeat(np.repeat(np.arange(counts.size), counts), many)
+    return sparse.csr_array(
+        (S.data[one] * S.data[other], (place, column)), shape=(M * M, S.shape[1])
+    )
+
+
+def unlike(parts: Iterable[Part]) -> Iterator[Tile]:
+    """Columns that differ, some at a time, and how many each stands for.
+
+    The z-scores of a column with one entry are those of its row, whatever the entry is, but for
+    its sign: of these one is kept.
+    """
+    for _, S, t in parts:
+        counts = np.diff(S.indptr)
+        single = np.flatnonzero(counts == 1)
+        entry = S.indptr[single]
+        kind = 2 * S.indices[entry].astype(np.intp) + (S.data[entry] > 0)
+        first, alike = np.unique(kind, return_index=True, return_counts=True)[1:]
+        times = np.where(counts == 1, 0.0, 1.0)
+        times[single[first]] = alike
+        # those that stand for others side by side: the rest needs no factor
+        keep = np.flatnonzero(times)[np.argsort(times[times > 0] > 1.0, kind="stable")]
+        for start in range(0, keep.size, TILE // VECTORS):
+            some = keep[start : start + TILE // VECTORS]
+            own = S[:, some]
+            yield own, own.T.tocsr(), t[some], times[some] if times[some].max() > 1.0 else None
+
+
 def some_columns(S: Any, start: int, stop: int) -> Any:
     """Consecutive columns of a CSC matrix; its entries are shared."""
     if stop - start == S.shape[1]:
@@ -222,8 +332,8 @@ def some_columns(S: Any, start: int, stop: int) -> Any:
     return type(S)(parts, shape=(S.shape[0], stop - start))
 
 
-def backward(S: Any, t: Array, X: Array) -> Array:
+def backward(transposed: Any, t: Array, X: Array) -> Array:
     """``Z'X = S'X + t (1'X)`` (b x n)."""
-    out = np.ascontiguousarray(S.T @ X)
+    out = np.ascontiguousarray(transposed @ X)
     # in place: dger adds to the Fortran order that the transpose has
     return np.asarray(blas.dger(1.0, X.sum(axis=0), t, a=out.T, overwrite_a=1).T)
