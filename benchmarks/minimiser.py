@@ -55,13 +55,14 @@ def measure_search(name: str) -> dict[str, Any]:
         else:
             glmnet = search.glmnet_time(X, y, full=False)
     table = model.cv_results_
+    refined = (table["loo"] == "exact") & (table["param_k"] < 2.0)
     scores = np.where(table["param_k"] == FIT_K, table["mean_test_score"], -np.inf)
     one = StretchyRegressor(FIT_K, float(table["param_c"][np.nanargmax(scores)]), a=0.0)
     fit = best_time(lambda: one.fit(X, y), 5)
     n_columns = int(np.count_nonzero(one.slope_))
     return {
         "data": name, "shape": list(X.shape), "sparse": bool(sparse.issparse(X)), "ours": ours,
-        "cells": len(scores), "exact": int((table["loo"] == "exact").sum()), "glmnet": glmnet,
+        "cells": len(scores), "exact": int(refined.sum()), "glmnet": glmnet,
         "fit": fit, "walks": int(one.n_iter_), "bare": bare_product(len(y), n_columns),
     }  # fmt: skip
 
@@ -132,7 +133,7 @@ PIXELS = [
 def table(t: dict[str, Any]) -> list[str]:
     """Markdown."""
     lines = [
-        "| data | rows x features | cells (exact leave one out) | whole search, s "
+        "| data | rows x features | cells (made exact, of k below 2) | whole search, s "
         "| glmnet, own path, s | glmnet / ours | one fit at k = 1.25, s (walks) "
         "| bare product, s | fit / product |",
         "|---|---|---|---|---|---|---|---|---|",
