@@ -289,10 +289,15 @@ class DenseWalks:
         out = np.zeros((M, M))
         # Powers of two leave the digits alone and keep single precision within its range.
         unit = 2.0 ** np.round(np.log2(slope.max(initial=0.0))) if keep.size else 1.0
-        for at in range(0, keep.size, self.block):
-            j = keep[at : at + self.block]
-            A = np.empty((j.size, M), dtype)
-            rows = self.T[j[0] : j[-1] + 1] if j[-1] - j[0] + 1 == j.size else self.T[j]
+        # Blocks that stay in the cache, in the same place of the memory.
+        block = min(max(512, 2**18 // M), max(1, keep.size))
+        gathered, scaled = (np.empty((block, M), kind) for kind in (self.T.dtype, dtype))
+        for at in range(0, keep.size, block):
+            j = keep[at : at + block]
+            rows = self.T[j[0] : j[-1] + 1]
+            if len(rows) > j.size:
+                rows = np.take(self.T, j, axis=0, out=gathered[: j.size], mode="clip")
+            A = scaled[: j.size]
             np.multiply(rows, np.sqrt(slope[j] / unit)[:, None], out=A, casting="same_kind")
             # numpy makes a symmetric product of it, and lets other threads run
             out += A.T @ A
