@@ -49,7 +49,7 @@ def refusal(error, call, *args, **kwargs):
         ({"c": -np.inf}, ValueError, "c=-inf", "must be positive"),
         ({"c": np.nan}, ValueError, "c=nan", "positive number"),
         ({"c": None}, TypeError, "c=None", "np.inf for no regularisation"),
-        ({"c": "auto"}, TypeError, "c='auto'", "positive number"),
+        ({"c": "large"}, TypeError, "c='large'", "positive number"),
         ({"a": np.nan}, ValueError, "a=nan", "0 is the linear limit"),
         ({"a": np.inf}, ValueError, "a=inf", "0 is the linear limit"),
         ({"a": "-0.2"}, TypeError, "a='-0.2'", "pass a finite number"),

@@ -43,7 +43,7 @@ def test_searches_and_classifiers_tell():
     X, y, weights = rng.standard_normal((8, 20)), rng.standard_normal(8), np.ones(8)
     X[0], weights[0] = 100.0 * X[0], 1e-9
     with pytest.warns(IllConditionedWarning, match="features reach"):
-        StretchyClassifier(1.1, a=1.0).fit(X, y > np.median(y), sample_weight=weights)
+        StretchyClassifier(1.1, 100.0, a=1.0).fit(X, y > np.median(y), sample_weight=weights)
     search = StretchyRegressorCV(a_grid=(1.0,), k_grid=(1.1,), c_grid=(1.0, 10.0))
     with pytest.warns(IllConditionedWarning, match="features reach"):
         search.fit(X, y, sample_weight=weights)

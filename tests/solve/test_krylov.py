@@ -9,10 +9,12 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
 
 from skstretch import StretchyClassifier, StretchyRegressor
 from skstretch.core import krylov as core_krylov
 from skstretch.core.krylov import BLOCK, GROUP, gmres, sketch
+from skstretch.estimators import inputs
 from skstretch.estimators.progress import IterationLine
 from skstretch.exceptions import SingularSystemError
 from skstretch.solve import Spec, fit_stretchy
@@ -291,18 +293,72 @@ def test_auto_turns_to_krylov_where_lu_takes_too_long(monkeypatch):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classifier_without_leave_one_out(n_classes):
+def test_classifier_fits_folds_in_place_of_leave_one_out(n_classes):
+    """Krylov has no inverse to leave single samples out with: ten folds where samples are few."""
     X, y = sparse_sample(90, 200)
     labels = np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
     direct = StretchyClassifier(threshold="zero").fit(X, labels)
-    model = StretchyClassifier(solver="krylov").fit(X, labels)
+    model = StretchyClassifier(solver="krylov", threshold="zero").fit(X, labels)
     close(model.coef_, direct.coef_, 1e-7)
     np.testing.assert_array_equal(model.threshold_, direct.threshold_)
     np.testing.assert_array_equal(model.predict(X), direct.predict(X))
-    with pytest.raises(ValueError, match=r"no finite out-of-fold scores.*another cv"):
-        model.predict_proba(X)
-    with pytest.raises(ValueError, match='threshold="balanced"'):
-        StretchyClassifier(solver="krylov", threshold="balanced").fit(X, labels)
+    assert (model.held_out_, direct.held_out_) == ("folds", "leave one out")
+    given = StratifiedKFold(10, shuffle=True, random_state=0)
+    by_hand = StretchyClassifier(threshold="zero", cv=given).fit(X, labels)
+    assert by_hand.held_out_ == "folds"
+    np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), atol=1e-7)
+
+
+def test_costly_systems_hold_out_once_and_walk(monkeypatch):
+    """Above the stated size: Krylov, one fold, and the inverse only where it is asked for."""
+    X, y = sparse_sample(90, 200)
+    labels = y > np.median(y)
+    exact = StretchyClassifier().fit(X, labels)
+    assert (exact.solver_, exact.held_out_) == ("dual", "leave one out")
+    monkeypatch.setattr(fit_module, "COSTLY_SIDE", 89)
+    monkeypatch.setattr(inputs, "ENOUGH", 8)
+    model = StretchyClassifier().fit(X, labels)
+    assert (model.solver_, model.held_out_) == ("krylov", "one fold")
+    assert model.c_ == pytest.approx(exact.c_, rel=1e-12)
+    close(model.coef_, exact.coef_, 1e-7)
+    direct = StretchyClassifier(solver="dual").fit(X, labels)
+    assert (direct.solver_, direct.held_out_) == ("dual", "one fold")
+    np.testing.assert_allclose(model.predict_proba(X), direct.predict_proba(X), atol=1e-3)
+    given = [next(StratifiedKFold(10, shuffle=True, random_state=0).split(X, labels))]
+    by_hand = StretchyClassifier(solver="dual", cv=given).fit(X, labels)
+    np.testing.assert_allclose(direct.predict_proba(X), by_hand.predict_proba(X), atol=1e-12)
+    number = StretchyRegressor(c="auto").fit(X, y)
+    assert number.solver_ == "krylov"
+    monkeypatch.undo()
+    bounds = number.predict_interval(X)
+    np.testing.assert_allclose(
+        bounds, StretchyRegressor(c="auto").fit(X, y).predict_interval(X), rtol=1e-6, atol=1e-7
+    )
+
+
+def test_intervals_of_costly_systems_have_their_inverse(monkeypatch):
+    monkeypatch.setattr(fit_module, "COSTLY_SIDE", 29)
+    P, y = exponential_features(30, 60)
+    model = StretchyRegressor(c="auto").fit(P, y)
+    assert model.solver_ == "krylov"
+    found = model.predict_interval(P)
+    monkeypatch.undo()
+    np.testing.assert_allclose(found, StretchyRegressor(c=model.c_).fit(P, y).predict_interval(P))
+    monkeypatch.setattr(fit_module, "LARGEST_SIDE", 29)
+    with pytest.raises(ValueError, match="needs the inverse"):
+        StretchyRegressor(c="auto").fit(P, y).predict_interval(P)
+
+
+def test_weak_penalties_of_costly_systems_go_back_to_lu(monkeypatch):
+    """Steps that do not suffice are no answer where LU has one; without LU they warn."""
+    monkeypatch.setattr(fit_module, "COSTLY_SIDE", 29)
+    monkeypatch.setattr(iteration, "FAIR_STEPS", 2)
+    P, y = exponential_features(30, 60)
+    model = StretchyRegressor(c=1e6).fit(P, y)
+    assert model.solver_ in ("dual", "qr")
+    assert model.n_iter_ is None
+    monkeypatch.undo()
+    np.testing.assert_allclose(model.coef_, StretchyRegressor(c=1e6).fit(P, y).coef_)
 
 
 @pytest.mark.parametrize("density", [1.0, 0.5])

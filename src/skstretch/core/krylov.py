@@ -17,6 +17,8 @@ Report = Callable[[int, float], None]
 
 # what is left of a direction by projection below this is rounding
 EXHAUSTED = 1e-14
+# a direction of which less than this is left by projection loses digits of its right angle
+CANCELLED = 1e-2
 # a cycle that leaves more than this share of the residual has met the limit of rounding
 STALLED = 0.5
 # right-hand sides that share a space: more of them would spend their time on its directions
@@ -65,12 +67,13 @@ class Cycle:
         V, size = self.basis[: self.stop], float(np.linalg.norm(AV, axis=0).max(initial=0.0))
         h = V @ AV
         new, R = _orthonormal(AV - V.T @ h, size)
-        # once is not orthogonal to rounding
-        more = V @ new
-        new, again = np.linalg.qr(new - V.T @ more)
-        h += more @ R
+        if np.abs(R).max(axis=1, initial=0.0).min(initial=size) < CANCELLED * size:
+            # what is left of much is not orthogonal to rounding: once more
+            more = V @ new
+            new, again = np.linalg.qr(new - V.T @ more)
+            h, R = h + more @ R, again @ R
         self.basis[self.stop : self.stop + new.shape[1]] = new.T
-        self._turn(np.vstack([h, again @ R]))
+        self._turn(np.vstack([h, R]))
         self.steps += 1
 
     def _turn(self, h: Array) -> None:

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from skstretch.core.dual_gram import Frame
-from skstretch.core.types import Array
+from skstretch.core.features import Features
+from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import available_threads, in_threads, shares
 from skstretch.designs.sparse_walks import SparseColumns, backward
 
@@ -28,6 +29,10 @@ class Products(Protocol):
         """``Qc' V`` (D, t) for V (M, t)."""
         ...
 
+    def trace(self) -> float:
+        """``sum_ij w_i Pc_ij Qc_ij``, Pc about its weighted means as well."""
+        ...
+
 
 class Walked(Protocol):
     """As much of a design as its products ask for."""
@@ -37,6 +42,10 @@ class Walked(Protocol):
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]: ...
+
+    def row_features(self, rows: Index) -> Features: ...
+
+    def row_slices(self) -> Iterator[slice]: ...
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,15 @@ class WalkedProducts:
         blocks = self.design.coefficients(frame, V, zero, self.weights)
         return np.vstack([alpha for _, alpha in blocks])
 
+    def trace(self) -> float:
+        share, found, p, q = self.weights / self.weights.sum(), 0.0, 0.0, 0.0
+        for rows in self.design.row_slices():
+            features = self.design.row_features(np.arange(rows.start, rows.stop))
+            P, Q, w = features.excess(1.0), features.excess(self.exponent), share[rows]
+            found += float(w @ np.einsum("ij,ij->i", P, Q))
+            p, q = p + w @ P, q + w @ Q
+        return float(self.weights.sum() * (found - np.vdot(p, q)))
+
 
 @dataclass(frozen=True)
 class Part:
@@ -66,12 +84,18 @@ class Part:
     T: Any
     t: Array
 
+    def trace(self, share: Array) -> float:
+        """``sum_ij w_i Pc_ij Qc_ij / sum(w)`` of these columns."""
+        stored = float(share[self.S.indices] @ (self.S.data * self.T.data))
+        return stored - float((self.S.T @ share) @ self.t)
+
 
 @dataclass(frozen=True)
 class SparseProducts:
     """S and T are made once, and threads share the columns."""
 
     n_columns: int
+    weights: Array
     shares: list[list[Part]]
 
     def forward(self, alpha: Array) -> Array:
@@ -90,6 +114,11 @@ class SparseProducts:
 
         self._by_share(part, V.shape[1])
         return out
+
+    def trace(self) -> float:
+        total = float(self.weights.sum())
+        share = self.weights / total
+        return total * sum(part.trace(share) for some in self.shares for part in some)
 
     def _by_share(self, part: Any, n_vectors: int) -> list[Any]:
         stored = sum(p.S.nnz for some in self.shares for p in some)
@@ -110,4 +139,4 @@ def sparse_products(design: SparseColumns, exponent: float, weights: Array) -> S
             yield Part(place, S, u, T, T.T @ share)
 
     spans = shares(n_columns, available_threads(), n_rows)
-    return SparseProducts(n_columns, [list(made(columns)) for columns in spans])
+    return SparseProducts(n_columns, weights, [list(made(columns)) for columns in spans])

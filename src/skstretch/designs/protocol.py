@@ -6,7 +6,7 @@ what those share whose numbers can be read densely, some columns or rows at a ti
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -144,15 +144,21 @@ class Design(Protocol):
 
 @dataclass(frozen=True)
 class Ready:
-    """Gram matrices that are known before they are asked for, by exponent."""
+    """Gram matrices that are known before they are asked for, by exponent.
+
+    Those of a design that is `lasting` stay with a fitted model, which then need not read its data
+    again.
+    """
 
     weights: Array
     borders: bool
     grams: dict[float, DualGram]
+    columns: dict[float, PrimalGram] = field(default_factory=dict)
+    lasting: bool = True
 
     def __getstate__(self) -> dict[str, object]:
         # sums can be made again: they stay out of pickles
-        return {"weights": self.weights, "borders": self.borders, "grams": {}}
+        return vars(self) | {"grams": {}, "columns": {}}
 
     def find(
         self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
@@ -170,7 +176,29 @@ def with_one_sum(design: Design, exponent: float) -> Design:
     if ready is None:
         return design
     grams = {r: gram for r, gram in ready.grams.items() if r == exponent}
-    return replace(design, ready=replace(ready, grams=grams))  # type: ignore[type-var]
+    kept = replace(ready, grams=grams) if ready.lasting else None
+    return replace(design, ready=kept)  # type: ignore[type-var]
+
+
+def remembered(
+    design: Design, weights: Array, borders: bool, gram: DualGram | PrimalGram
+) -> Design:
+    """The design that need not sum this Gram matrix again until its fit is done."""
+    known = isinstance(design, QuadrantDesign) and design.ready is None
+    if not known or (isinstance(gram, DualGram) and gram.log_rows is not None):
+        return design
+    dual, primal = ({gram.r: gram}, {}) if isinstance(gram, DualGram) else ({}, {gram.r: gram})
+    ready = Ready(weights, borders, dual, primal, lasting=False)
+    return replace(design, ready=ready)  # type: ignore[type-var]
+
+
+def column_grams(design: Design, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+    """C for every exponent, summed unless it is known."""
+    ready: Ready | None = vars(design).get("ready")
+    known = ready is not None and {*exponents} <= ready.columns.keys()
+    if ready is not None and known and np.array_equal(weights, ready.weights):
+        return [ready.columns[r] for r in exponents]
+    return design.column_grams(exponents, weights)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Stretchy classification: what the two classifiers share, and the one for given a, k, c."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -28,8 +29,9 @@ from skstretch.estimators.inputs import Targets, checked_X_y, make_folds, prepar
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import told
 from skstretch.estimators.state import Decision, or_as_before, whole_or_nothing
-from skstretch.search import crossfit
-from skstretch.solve import checked_spec
+from skstretch.search import Folds, crossfit
+from skstretch.solve import checked_spec, with_penalty
+from skstretch.solve.choose import holds_out
 
 THRESHOLDS = ("zero", "balanced", "auto")
 
@@ -125,6 +127,17 @@ class Classification(ClassifierMixin, StretchyModel):
         return cast(Decision, self._state.decision)
 
     @property
+    def held_out_(self) -> str | None:
+        """Where the scores come from that the cut and the probabilities were learned on.
+
+        ``"leave one out"``: every sample, by the model without it. ``"folds"``: of `cv`, of ten
+        where features are selected, or some of ten. ``"one fold"``: a tenth of the samples, by one
+        model of the others. None after ``partial_fit``, which has none. All of them are those of
+        literal refits, with the z-scores of all samples.
+        """
+        return self._decision.held_out
+
+    @property
     def threshold_(self) -> Any:
         """The cut of the raw scores: a number for two classes, else one per class."""
         cuts = self._decision.cuts
@@ -197,6 +210,13 @@ class Classification(ClassifierMixin, StretchyModel):
         return _probable(decision.factor, decision.isotonic, outputs)
 
 
+def held_out_name(cv: Any, folds: Folds) -> str:
+    """In words, which samples were predicted by models that had not seen them."""
+    if folds.folds is None:
+        return "leave one out"
+    return "one fold" if cv is None and len(folds.folds) == 1 else "folds"
+
+
 def _named(classes: Any, outputs: Array) -> Any:
     return classes[decided(outputs)]
 
@@ -255,8 +275,10 @@ class StretchyClassifier(Classification):
     ----------
     k : float, default=1.25
         Stretching power, ``1 < k < inf``; (1, 2] is the useful range.
-    c : float, default=100.0
-        Inverse strength of regularisation, ``np.inf`` for none.
+    c : float or "auto", default="auto"
+        Inverse strength of regularisation, ``np.inf`` for none. ``"auto"`` ties it to the scale of
+        the data: ``1 / (c k)``, what is added to the diagonal of K, is 0.1 times the mean diagonal
+        of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100.
     a : float, default=-0.2
         Slope of the transform ``exp(a z + b)``; at ``a = 0`` the coefficients are the exact
         minimiser on z-scores, for ``k <= 2``.
@@ -285,9 +307,12 @@ class StretchyClassifier(Classification):
         cross-fitted comparison favours it by more than one standard error.
     cv : None, int, splitter or list of splits, default=None
         Which out-of-fold scores; None is leave one out, or ten folds with ``density < 1``, where
-        every fold selects its own features. Krylov has no inverse to leave single samples out
-        with: ``cv=None`` then cuts at zero and gives no probabilities, and with folds every fold
-        is fitted on its own.
+        every fold selects its own features. With more than 10,000 samples and features, and with
+        ``solver="krylov"``, leaving single samples out would cost more than the fit: None is then
+        as many of ten stratified folds (drawn with a fixed seed) as hold out 1,000 samples, each
+        predicted by one more fit of the others; with 10,000 samples that is one fold, which
+        Krylov fits to a relative residual of 1e-4.
+        ``held_out_`` tells which it was.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How scores become probabilities; isotonic for two classes only.
     n_jobs : int or None, default=None
@@ -301,6 +326,11 @@ class StretchyClassifier(Classification):
         The classes, sorted.
     threshold_ : float or ndarray of shape (n_classes,)
         The cut that `decision_function` subtracts.
+    held_out_ : {"leave one out", "folds", "one fold"} or None
+        Which samples the cut and the probabilities were learned on, each by a model that had not
+        seen it; None after `partial_fit`.
+    c_ : float
+        The inverse strength of regularisation in use.
     coef_ : ndarray of shape (n_features,) or (n_classes, n_features)
         Weights of the transformed features; one row for two classes.
     contributions_base_ : float or ndarray of shape (n_classes,)
@@ -329,7 +359,7 @@ class StretchyClassifier(Classification):
     def __init__(
         self,
         k: float = 1.25,
-        c: float = 100.0,
+        c: float | str = "auto",
         *,
         a: float = -0.2,
         b: Any = 0.0,
@@ -361,6 +391,12 @@ class StretchyClassifier(Classification):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @property
+    def c_(self) -> float:
+        """The inverse strength of regularisation in use."""
+        check_is_fitted(self)
+        return float(self._state.model.spec.c)
+
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyClassifier":
         """Fit the model to samples and their classes.
@@ -388,11 +424,15 @@ class StretchyClassifier(Classification):
             view = prepared.at(self.a)
             linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
             spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
+            design, spec = with_penalty(view.design, prepared.weights, spec)
             rows, compressed = prepared.rows, count < view.columns.size
-            folds = make_folds(self.cv, X, targets.y, rows, classifier=True, compressed=compressed)
+            few = holds_out(self.solver, *design.shape)
+            kind = {"classifier": True, "compressed": compressed, "few": few}
+            folds = make_folds(self.cv, X, targets.y, rows, **kind)
             Y, weights = targets.Y[rows], prepared.weights
-            fitted = crossfit(view.design, Y, weights, spec, count, folds, self.n_jobs, report)
+            fitted = crossfit(design, Y, weights, spec, count, folds, self.n_jobs, report)
         decision = self._decide(fitted.outputs, targets, rows[folds.tested])
+        decision = replace(decision, held_out=held_out_name(self.cv, folds))
         self._store(prepared.state(view, fitted.model, targets.single, decision))
         return self
 

@@ -67,7 +67,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
 
     Attributes
     ----------
-    classes_, threshold_ : as in `StretchyClassifier`
+    classes_, threshold_, held_out_ : as in `StretchyClassifier`
     a_, k_, c_, density_, best_index_ : as in `StretchyRegressorCV`
     cv_results_ : dict of arrays
         One row a cell, as in `StretchyRegressorCV`. ``loo`` is ``"exact"`` where the out-of-fold

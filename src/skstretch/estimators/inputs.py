@@ -3,6 +3,7 @@
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ from skstretch.solve.choose import crossfit_space, may_be_matrix_free
 SPARSE_FORMATS = ("csc", "csr")
 # leave one out with a second pass would cost one second pass per sample
 N_FOLDS = 10
+# samples that tell a cut and a temperature well enough
+ENOUGH = 1_000
 # pairs of an a and the k that will be asked for there
 Powers = Sequence[tuple[Any, Sequence[Any]]]
 
@@ -303,14 +306,28 @@ def declared_splitter(cv: Any) -> Any:
 
 
 def make_folds(
-    cv: Any, X: Any, y: Any, rows: Index, *, classifier: bool, compressed: bool, **groups: Any
+    cv: Any,
+    X: Any,
+    y: Any,
+    rows: Index,
+    *,
+    classifier: bool,
+    compressed: bool,
+    few: bool = False,
+    **groups: Any,
 ) -> Folds:
     """Folds over the samples of positive weight.
 
-    ``cv=None`` is leave one out, or ten folds where features are selected in every fold. With
-    groups it leaves one group out, or makes ten folds of whole groups; so does a number.
+    ``cv=None`` is leave one out, or ten folds where features are selected in every fold, or as
+    `few` of them as hold out `ENOUGH` samples. With groups it leaves one group out, or makes ten
+    folds of whole groups; so does a number.
     """
     grouped = groups.get("groups") is not None
+    if cv is None and few and not grouped:
+        count = -(-ENOUGH * N_FOLDS // rows.size)
+        parts = islice(_default(y[rows], classifier).split(y[rows], y[rows]), count)
+        splits = [(rows[train], rows[test]) for train, test in parts]
+        return folds_from_splits(splits, rows, X.shape[0])
     if cv is None and not compressed and not grouped:
         if rows.size < 2:
             raise ValueError(

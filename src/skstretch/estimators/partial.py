@@ -25,7 +25,7 @@ from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.features import FirstQuadrant
 from skstretch.solve import FittedModel, Spec, checked_spec
-from skstretch.solve.partial import forgetful_model, totals_of
+from skstretch.solve.partial import forgetful_model, totals_of, with_totals
 
 HINT = (
     "pass a fitted sklearn.preprocessing.StandardScaler, a fitted skstretch.FirstQuadrant, or a "
@@ -152,6 +152,7 @@ def add_rows(
     if seen is not None:
         totals, n_rows = seen.totals.plus(totals), seen.n_rows + n_rows
         dtype = np.promote_types(dtype, seen.dtype)
+    spec = with_totals(totals, spec)
     now = Seen(quadrant, columns, totals, spec, n_rows, dtype, targets.single, own, told)
     model = forgetful_model(totals, spec, n_rows)
     estimator._seen, estimator.n_samples_seen_ = now, n_rows

@@ -17,7 +17,7 @@ from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import told
 from skstretch.estimators.state import or_as_before, whole_or_nothing
-from skstretch.solve import checked_spec, fit_model
+from skstretch.solve import checked_spec, fit_model, with_penalty
 
 
 class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
@@ -188,8 +188,10 @@ class StretchyRegressor(Regression):
     ----------
     k : float, default=1.5
         Stretching power, ``1 < k < inf``; (1, 2] is the useful range.
-    c : float, default=100.0
-        Inverse strength of regularisation, ``np.inf`` for none.
+    c : float or "auto", default=100.0
+        Inverse strength of regularisation, ``np.inf`` for none. ``"auto"`` ties it to the scale of
+        the data: ``1 / (c k)``, what is added to the diagonal of K, is 0.1 times the mean diagonal
+        of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100.
     a : float, default=-0.2
         Slope of the transform ``exp(a z + b)``. At ``a = 0`` the features are the z-scores
         themselves and the coefficients the exact minimiser of the paper's objective,
@@ -214,9 +216,10 @@ class StretchyRegressor(Regression):
         ``"auto"`` solves the smaller of the dual and primal systems by LU, and goes on to the
         slower, accurate pivoted QR where LU would lose digits. ``"krylov"`` forms no matrix of
         either side: GMRES on products with the features, down to a relative residual of 1e-10,
-        for samples and features that are both many. ``"auto"`` turns to it where three matrices
-        of the smaller side would take more than half of the machine's memory (and more than
-        ``working_memory``), or where that side exceeds 30,000. At ``a = 0`` and ``k < 2`` there is
+        for samples and features that are both many. ``"auto"`` turns to it where the smaller side
+        exceeds 10,000, or where three matrices of that side would take more than half of the
+        machine's memory (and more than ``working_memory``); where 150 steps do not suffice, since
+        the penalty is weak, it goes back to LU. At ``a = 0`` and ``k < 2`` there is
         no closed form: ``"auto"`` takes Newton's method on the dual problem, and the other solvers
         are an error.
     n_jobs : int or None, default=None
@@ -226,6 +229,8 @@ class StretchyRegressor(Regression):
 
     Attributes
     ----------
+    c_ : float
+        The inverse strength of regularisation in use.
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Weights of the transformed features, zero where not kept.
     intercept_ : float or ndarray of shape (n_targets,)
@@ -298,7 +303,7 @@ class StretchyRegressor(Regression):
     def __init__(
         self,
         k: float = 1.5,
-        c: float = 100.0,
+        c: float | str = 100.0,
         *,
         a: float = -0.2,
         b: Any = 0.0,
@@ -321,6 +326,12 @@ class StretchyRegressor(Regression):
         self.solver = solver
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @property
+    def c_(self) -> float:
+        """The inverse strength of regularisation in use."""
+        check_is_fitted(self)
+        return float(self._state.model.spec.c)
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StretchyRegressor":
@@ -349,8 +360,9 @@ class StretchyRegressor(Regression):
             view = prepared.at(self.a)
             linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
             spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
+            design, spec = with_penalty(view.design, prepared.weights, spec)
             Y, weights = targets.Y[prepared.rows], prepared.weights
-            model = fit_model(view.design, Y, weights, spec, count, self.n_jobs, report)
+            model = fit_model(design, Y, weights, spec, count, self.n_jobs, report)
         self._store(prepared.state(view, model, targets.single))
         return self
 

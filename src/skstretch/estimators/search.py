@@ -237,6 +237,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self._tell(contest, verdict, mix, outputs, automatic=found.automatic)
         tested = prepared.rows[contest.problem.folds.tested]
         decision = self._decide(outputs, found.targets, tested)
+        if decision is not None:
+            singly = contest.problem.folds.folds is None
+            decision = replace(decision, held_out="leave one out" if singly else "folds")
         cells = [
             Fitted(found.state(self, row, decision), weight, row, contest.cells[row].density)
             for row, weight in mix.items()
@@ -328,7 +331,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             c = _values("c_grid", self.c_grid)
         for value in k:
             for strength in c or (1.0,):
-                checked_spec(value, strength, False, self.fit_intercept, "auto")
+                if checked_spec(value, strength, False, self.fit_intercept, "auto").automatic:
+                    raise ValueError('c_grid lists "auto": pass numbers, or c_grid="auto".')
         counts = [keep_count(density, n_features) for density in densities]
         linear = tuple(value for value in k if value <= 2)
         if automatic:

@@ -34,11 +34,14 @@ class Decision:
         What scores are multiplied by before the softmax; None where there are no probabilities.
     isotonic : IsotonicRegression or None
         Takes the place of the sigmoid.
+    held_out : str or None
+        Which samples both were learned on, in words.
     """
 
     cuts: Array
     factor: float | None = None
     isotonic: Any = None
+    held_out: str | None = None
 
 
 @dataclass(frozen=True)

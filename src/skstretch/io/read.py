@@ -35,6 +35,9 @@ from skstretch.io.training import NOT_STORED, Training, read_training, stored_de
 from skstretch.io.write import CLASSES, task_of
 from skstretch.solve.spec import SOLVERS
 
+# which samples cuts and probabilities of classes were learned on
+HELD_OUT = (None, "leave one out", "folds", "one fold")
+
 
 def load(path: Any) -> Any:
     """Read a model that `save` wrote.
@@ -336,11 +339,15 @@ def _decision(header: dict[str, Any], arrays: Arrays, t: int) -> Decision:
     factor = header.get("factor")
     if factor is not None and not (type(factor) is float and factor > 0):
         raise ModelFileError("its probabilities have no sound temperature.")
+    # files of earlier versions do not tell
+    held_out = header.get("held_out")
+    if held_out not in HELD_OUT:
+        raise ModelFileError("its held-out samples are of no known kind.")
     if not field(header, "isotonic", bool):
-        return Decision(cuts, factor)
+        return Decision(cuts, factor, None, held_out)
     x = arrays.take("isotonic_x", Rule(kinds="f", itemsize=None, ndim=1, finite=True))
     y = arrays.take("isotonic_y", Rule(x.shape, itemsize=x.itemsize, finite=True))
-    return Decision(cuts, factor, _isotonic(x, y))
+    return Decision(cuts, factor, _isotonic(x, y), held_out)
 
 
 def _isotonic(x: Array, y: Array) -> IsotonicRegression:

@@ -287,6 +287,7 @@ def _add_classes(out: Contents, classes: Any, decision: Decision) -> None:
         out.arrays["classes"] = classes
     out.header["factor"] = encode(None if decision.factor is None else float(decision.factor))
     out.arrays["cuts"] = decision.cuts
+    out.header["held_out"] = decision.held_out
     out.header["isotonic"] = decision.isotonic is not None
     if decision.isotonic is not None:
         out.arrays["isotonic_x"] = decision.isotonic.X_thresholds_

@@ -8,7 +8,6 @@ import numpy as np
 
 from skstretch.core.dual_gram import DualGram
 from skstretch.core.krylov import Report
-from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import (
     LARGEST_LOG,
     LARGEST_PENALTY,
@@ -20,11 +19,18 @@ from skstretch.core.stretch import (
 from skstretch.core.types import Array
 from skstretch.designs import Design, check_held_out, n_choosable
 from skstretch.designs.blocks import calm_blas, in_turn, threads_for_cells
+from skstretch.designs.protocol import column_grams
 from skstretch.search.cells import Cell, Folds, Outcome, Problem, failed
 from skstretch.search.closed import dual_cells, primal_outcomes
 from skstretch.search.compress import compressed_outcomes
 from skstretch.search.minimisers import PATH_LENGTH, Selection, minimised_cells
-from skstretch.solve.choose import choose_space, crossfit_space, is_matrix_free, loses_digits
+from skstretch.solve.choose import (
+    choose_space,
+    crossfit_space,
+    is_costly,
+    is_matrix_free,
+    loses_digits,
+)
 from skstretch.solve.direct import row_scales
 from skstretch.solve.model import (
     FittedModel,
@@ -34,6 +40,7 @@ from skstretch.solve.model import (
     exact_solutions,
     fit_model,
 )
+from skstretch.solve.penalty import gram_scale
 from skstretch.solve.spec import Spec
 
 # relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
@@ -41,6 +48,9 @@ from skstretch.solve.spec import Spec
 STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
 # where every strength takes a factorisation: one a decade from 1e-8 on
 FEWER_STRENGTHS = tuple(10.0**e for e in (-12, -10, *range(-8, 3)))
+
+# the relative residual of an iterated fit whose outputs are only asked for a cut and a temperature
+HELD_OUT_TOLERANCE = 1e-4
 
 # below this 1 / (lam k) is no float64
 TINY = 1e-306
@@ -111,7 +121,7 @@ def _at(grid: Grid, a: float, design: Design, problem: Problem) -> Iterator[tupl
     if crossfit_space(*design.shape, problem.intercept) == "dual":
         yield from _dual_rows(grid, a, ks, design, problem)
         return
-    grams = design.column_grams([stretch_exponent(k) for k in ks], problem.weights)
+    grams = column_grams(design, [stretch_exponent(k) for k in ks], problem.weights)
     rows = [
         _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
         for k, gram in zip(ks, grams, strict=True)
@@ -242,26 +252,6 @@ def _out_of_range(design: Design, problem: Problem) -> Outcome:
     )
 
 
-def gram_scale(gram: DualGram | PrimalGram, weights: Array) -> float:
-    """``|sum_i w_i K_ii - w'Kw / sum(w)| / sum(w)``: what a penalty is measured against.
-
-    The Gram matrices are centred about the weighted mean, so the second term is zero.
-    """
-    with np.errstate(over="ignore"):
-        if isinstance(gram, PrimalGram):
-            diagonal = gram.C.diagonal()
-            if gram.log_columns is not None:
-                diagonal = diagonal * np.exp(gram.log_columns)
-            if gram.log_factors is not None:
-                some = np.isfinite(gram.log_factors)
-                diagonal = diagonal[some] * np.exp(-gram.log_factors[some])
-            return float(abs(diagonal.sum()) / gram.total_weight)
-        diagonal = gram.K.diagonal()
-        if gram.log_rows is not None:
-            diagonal = diagonal * np.exp((1.0 + gram.r) * gram.log_rows)
-        return float(abs(weights @ diagonal) / weights.sum())
-
-
 def finished_model(
     outcome: Outcome,
     design: Design,
@@ -307,9 +297,9 @@ def crossfit(
 ) -> Crossfitted:
     """Fit one cell and predict every tested sample by the model that has not seen it.
 
-    Exact, from one inverse. Without an inverse (Krylov; exact minimisers that select features) the
-    folds are fitted one by one, which is as exact; leaving out one sample at a time is too many
-    fits, and the outputs are then NaN.
+    Exact, from one inverse. Without an inverse (Krylov; systems whose inverse would take longer
+    than fits; exact minimisers that select features) the folds are fitted one by one, which is as
+    exact; leaving out one sample at a time is too many fits, and the outputs are then NaN.
     """
     check_held_out(design, weights, folds.held)
     if design.shape[1] == 0:
@@ -317,9 +307,11 @@ def crossfit(
         return Crossfitted(model, np.broadcast_to(model.level, Y.shape)[folds.tested])
     if spec.exact and count >= n_choosable(design):
         return _exactly(design, Y, weights, spec, folds)
-    if spec.exact or is_matrix_free(design, spec):
+    if spec.exact or is_matrix_free(design, spec) or is_costly(*design.shape):
         model = fit_model(design, Y, weights, spec, count, n_jobs, report)
-        return Crossfitted(model, _refitted(design, Y, weights, spec, count, folds))
+        once = folds.folds is not None and len(folds.folds) == 1
+        rough = replace(spec, tolerance=HELD_OUT_TOLERANCE) if once else spec
+        return Crossfitted(model, _refitted(design, Y, weights, rough, count, folds))
     grid = Grid(a=(1.0,), k=(spec.k,), c=(spec.c,), densities=(1.0,), counts=(count,))
     problem = Problem(Y, weights, spec.intercept, folds)
     with calm_blas(min(design.shape)):

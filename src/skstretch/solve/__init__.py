@@ -14,6 +14,8 @@ from skstretch.solve.model import fit_stretchy as fit_stretchy
 from skstretch.solve.model import interval_bounds as interval_bounds
 from skstretch.solve.model import light_model as light_model
 from skstretch.solve.model import warn_of_cancellation as warn_of_cancellation
+from skstretch.solve.penalty import with_penalty as with_penalty
+from skstretch.solve.penalty import with_scale as with_scale
 from skstretch.solve.spec import SOLVERS as SOLVERS
 from skstretch.solve.spec import Solver as Solver
 from skstretch.solve.spec import Spec as Spec

@@ -17,7 +17,12 @@ from skstretch.solve.spec import Space, Spec
 # square matrices of the side of the system that a direct fit holds at once
 DIRECT_COPIES = 3
 # the side of a system from which LU and the trace of the inverse (2 n**3) take longer than walks
-COSTLY_SIDE = 30_000
+# as a rule: at 8,000 documents both take as long, at 12,748 walks take a fifth
+COSTLY_SIDE = 10_000
+# the side up to which an inverse is made where something asks for it
+LARGEST_SIDE = 30_000
+# steps of Krylov that ``"auto"`` gives it before it turns to LU after all
+FAIR_STEPS = 150
 # digits that LU may lose before the accurate solution takes over
 TOLERATED_ERROR = 1e-11
 # below this a solution carries no trustworthy digit: it is warned of, and wins no search
@@ -72,23 +77,49 @@ def is_large(n_samples: int, n_features: int) -> bool:
     """Whether K would be too large for the machine, or too slow to factor.
 
     Three matrices of the smaller side would take more than half of the machine's memory (and more
-    than scikit-learn's working_memory), or that side exceeds `COSTLY_SIDE`.
+    than scikit-learn's working_memory), or that side exceeds `LARGEST_SIDE`.
     """
     side = min(n_samples, n_features)
-    return side > COSTLY_SIDE or direct_bytes(side) > direct_budget()
+    return side > LARGEST_SIDE or direct_bytes(side) > direct_budget()
+
+
+def is_costly(n_samples: int, n_features: int) -> bool:
+    """Whether K is worth doing without: its smaller side exceeds `COSTLY_SIDE`, or it `is_large`.
+
+    A fit by ``"auto"`` then walks, and classifiers hold out a tenth of the samples once rather than
+    every sample alone; what needs an inverse makes it, as long as K is not too large.
+    """
+    return min(n_samples, n_features) > COSTLY_SIDE or is_large(n_samples, n_features)
 
 
 def may_be_matrix_free(solver: str | None, n_samples: int, n_features: int) -> bool:
     """Whether a fit may do without K, as far as shapes tell: what a plan and a survey go by.
 
-    As asked, or by ``"auto"`` where K `is_large`. A search has no solver (None) and needs K,
+    As asked, or by ``"auto"`` where K `is_costly`. A search has no solver (None) and needs K,
     however large.
     """
-    return solver == "krylov" or (solver == "auto" and is_large(n_samples, n_features))
+    return solver == "krylov" or (solver == "auto" and is_costly(n_samples, n_features))
+
+
+def holds_out(solver: str, n_samples: int, n_features: int) -> bool:
+    """Whether a tenth of the samples is held out once, in place of every sample alone.
+
+    Leave one out takes an inverse: Krylov has none, and where K `is_costly` it costs more than the
+    fit.
+    """
+    return solver == "krylov" or is_costly(n_samples, n_features)
+
+
+def has_inverse(design: Design, spec: Spec) -> bool:
+    """Whether an inverse can be had of a model: not of Krylov as asked, nor where K `is_large`."""
+    if spec.solver == "krylov":
+        return False
+    large = spec.solver == "auto" and is_large(*design.shape)
+    return not (large and design.row_peaks(spec.r) is None)
 
 
 def is_matrix_free(design: Design, spec: Spec) -> bool:
-    """Whether the model is solved without K: as asked, or by ``"auto"`` where K `is_large`.
+    """Whether the model is solved without K: as asked, or by ``"auto"`` where K `is_costly`.
 
     Elsewhere ``"auto"`` prefers the direct solution, which is exact and tells its condition, its
     degrees of freedom and its leave-one-out residuals; so it does where powers need scaled rows.

@@ -23,7 +23,7 @@ from skstretch.core.qr import TallSystem, WideSystem, tall_system, wide_system
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs import FactoredDesign
-from skstretch.designs.protocol import Design
+from skstretch.designs.protocol import Design, column_grams
 from skstretch.solve.spec import Space, Spec, System
 
 
@@ -191,7 +191,7 @@ class PrimalLU(Primal):
 
     @cached_property
     def system(self) -> PrimalSystem:
-        gram = self.design.column_grams([self.spec.r], self.weights)[0]
+        gram = column_grams(self.design, [self.spec.r], self.weights)[0]
         return primal_system(gram, self.spec.lam, self.spec.intercept)
 
     def fit(self, Y: Array) -> Fit:

@@ -22,23 +22,23 @@ from skstretch.core.penalty_factors import FreeBasis, free_basis
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs import FactoredDesign
-from skstretch.designs.blocks import working_bytes
+from skstretch.designs.blocks import calm_blas, working_bytes
 from skstretch.designs.products import Products
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import NeedsInverseError
-from skstretch.solve.choose import is_matrix_free
-from skstretch.solve.spec import Space, Spec
+from skstretch.solve.choose import FAIR_STEPS, has_inverse
+from skstretch.solve.spec import Space, Spec, System
 
-# the relative residual at which iteration stops
-TOLERANCE = 1e-10
+# the relative residual at which iteration stops, unless a model says otherwise
+TOLERANCE = Spec.tolerance
 MAX_ITER = 1000
 # directions of the randomised preconditioner at most
 SKETCH_SIZE = 200
 # steps of GMRES between restarts, as far as there is room for the bases
 RESTART = 200
 SHORTEST_CYCLE = 20
-# solutions that are to be joined leave residuals that add up
-JOINED_TOLERANCE = TOLERANCE / 10
+# solutions that are to be joined leave residuals that add up: each is this much closer
+JOINED = 0.1
 
 
 def iterate(
@@ -48,22 +48,25 @@ def iterate(
     B: Array,
     report: Report | None = None,
     goal: float = TOLERANCE,
+    max_iter: int | None = None,
 ) -> Iterated:
     """Solve ``(K + lam I) X = B`` for B (n, t), from products with K of at most this rank."""
     n, t = B.shape
     size, restart = _lengths(n, t, rank)
     norms = np.linalg.norm(B, axis=0)
     scale = np.where(norms > 0, norms, 1.0)
-    rough = sketch(product, n, size, lam)
-    found = gmres(
-        lambda V: product(V) + lam * V,
-        rough.solve,
-        B / scale,
-        np.full(t, goal),
-        restart,
-        MAX_ITER,
-        report,
-    )
+    # products of few vectors: threads of BLAS would wait for each other most of the time
+    with calm_blas(0):
+        rough = sketch(product, n, size, lam)
+        found = gmres(
+            lambda V: product(V) + lam * V,
+            rough.solve,
+            B / scale,
+            np.full(t, goal),
+            restart,
+            MAX_ITER if max_iter is None else max_iter,
+            report,
+        )
     return Iterated(found.X * scale, found.R * scale, found.n_iter)
 
 
@@ -80,19 +83,19 @@ def relative_residual(R: Array, B: Array) -> float:
     return float(np.max(left / np.where(whole > 0, whole, 1.0), initial=0.0))
 
 
-def needs_more(found: Iterated, B: Array, R: Array, whole: Array) -> bool:
+def needs_more(found: Iterated, B: Array, R: Array, whole: Array, goal: float) -> bool:
     """Whether parts that are all solved leave too much when joined: R beside the `whole`."""
-    solved = relative_residual(found.R, B) <= JOINED_TOLERANCE
-    return solved and relative_residual(R, whole) > TOLERANCE
+    solved = relative_residual(found.R, B) <= JOINED * goal
+    return solved and relative_residual(R, whole) > goal
 
 
 def warn_unless_solved(residual: float, n_iter: int, spec: Spec) -> None:
     """Say so where iteration ended short of its tolerance."""
-    if residual <= TOLERANCE:
+    if residual <= spec.tolerance:
         return
     warnings.warn(
         f'solver="krylov" at k={spec.k:g}, c={spec.c:g} ended after {n_iter} iterations with a '
-        f"relative residual of {residual:.1e}, above {TOLERANCE:.0e}: the system is "
+        f"relative residual of {residual:.1e}, above {spec.tolerance:.0e}: the system is "
         "ill-conditioned. Use a smaller c, a larger k, or a direct solver "
         '("dual" for fewer samples than features, else "primal").',
         ConvergenceWarning,
@@ -195,13 +198,17 @@ def by_width(work: Callable[[Array], Array], V: Array, width: int) -> Array:
 
 def check_invertible(design: Design, spec: Spec, what: str) -> None:
     """Refuse what only a factorised system can tell."""
-    if is_matrix_free(design, spec):
+    if not has_inverse(design, spec):
         raise NeedsInverseError(what)
 
 
 @dataclass(frozen=True)
 class Krylov:
-    """What the two spaces share. The condition number and the trace of G stay unknown (NaN)."""
+    """What the two spaces share. The condition number and the trace of G stay unknown (NaN).
+
+    After `max_iter` steps (None: `MAX_ITER`) a solution is given up, with a warning unless that is
+    to be `quiet`.
+    """
 
     design: Design
     weights: Array
@@ -210,6 +217,8 @@ class Krylov:
     solver: str = "krylov"
     rcond: float = np.nan
     dof: float = np.nan
+    max_iter: int | None = None
+    quiet: bool = False
 
     @cached_property
     def walks(self) -> CentredWalks:
@@ -252,7 +261,8 @@ class Krylov:
 
     def _recorded(self, fit: Fit, R: Array, B: Array, n_iter: int) -> Fit:
         residual = relative_residual(R, B)
-        warn_unless_solved(residual, n_iter, self.spec)
+        if not self.quiet:
+            warn_unless_solved(residual, n_iter, self.spec)
         return replace(fit, n_iter=n_iter, residual=residual)
 
     def _refuse(self) -> NoReturn:
@@ -282,7 +292,9 @@ class DualKrylov(Krylov):
         centred = self._root * self.walks.rest(Y)
         if self.spec.intercept is not Intercept.FREE:
             return self._bordered(Y, centred, means)
-        found = iterate(self._product, *self._limits, centred, self.report)
+        found = iterate(
+            self._product, *self._limits, centred, self.report, self.spec.tolerance, self.max_iter
+        )
         beta = self._root * found.X
         fit = self._fit(self.walks.back(beta), means, beta, Y)
         return self._recorded(fit, found.R, centred, found.n_iter)
@@ -302,7 +314,14 @@ class DualKrylov(Krylov):
         one = 1.0 if self.spec.intercept is Intercept.COLUMN else 0.0
         a = size * self._root * walks.forward(walks.q)
         B, whole = np.hstack([centred, a]), self._root * Y
-        found = iterate(self._product, *self._limits, B, self.report, JOINED_TOLERANCE)
+        found = iterate(
+            self._product,
+            *self._limits,
+            B,
+            self.report,
+            JOINED * self.spec.tolerance,
+            self.max_iter,
+        )
         alphas = walks.back(self._root * found.X)
         b = size * (walks.p.T @ alphas)[0]
         d = self.spec.lam + size**2 * (float(np.vdot(walks.p, walks.q)) + one)
@@ -311,9 +330,16 @@ class DualKrylov(Krylov):
         gamma = found.X[:, :t] - found.X[:, t:] * along
         coef = alphas[:, :t] - alphas[:, t:] * along
         R, n_iter = found.R[:, :t] - found.R[:, t:] * along, found.n_iter
-        if needs_more(found, B, R, whole):
+        if needs_more(found, B, R, whole, self.spec.tolerance):
             # a is large beside y, and so is what it left: the same again for what is left
-            more = iterate(self._product, *self._limits, R, self.report, JOINED_TOLERANCE)
+            more = iterate(
+                self._product,
+                *self._limits,
+                R,
+                self.report,
+                JOINED * self.spec.tolerance,
+                self.max_iter,
+            )
             change = walks.back(self._root * more.X)
             step = -size * (walks.p.T @ change)[0] / pivot
             gamma += more.X - found.X[:, t:] * step
@@ -345,23 +371,34 @@ class PrimalKrylov(Krylov):
         means, rank = walks.means(Y), self.rank
         projected = walks.back(self.weights[:, None] * (Y - means))
         if self.spec.intercept is Intercept.FREE:
-            found = iterate(self._product, rank, lam, projected, self.report)
+            goal, steps = self.spec.tolerance, self.max_iter
+            found = iterate(self._product, rank, lam, projected, self.report, goal, steps)
             fit = self._fit(found.X, means, None, Y)
             return self._recorded(fit, found.R, projected, found.n_iter)
         total = float(self.weights.sum())
         column = self.spec.intercept is Intercept.COLUMN
         f = total * lam / (total + lam) if column else total
         B = np.hstack([projected, walks.q])
-        found = iterate(self._product, rank, lam, B, self.report, JOINED_TOLERANCE)
+        found = iterate(
+            self._product, rank, lam, B, self.report, JOINED * self.spec.tolerance, self.max_iter
+        )
         inner = (walks.p.T @ found.X)[0]
         pivot = _regular(1.0 + f * inner[t], 1.0)
         share = f * (means - inner[:t]) / pivot
         coef = found.X[:, :t] + found.X[:, t:] * share
         R, n_iter = found.R[:, :t] + found.R[:, t:] * share, found.n_iter
         whole = projected + walks.q * (f * means)
-        if needs_more(found, B, R, whole):
+        if needs_more(found, B, R, whole, self.spec.tolerance):
             # q is large beside the targets, and so is what it left: once more for what is left
-            more = iterate(self._product, rank, lam, R, self.report, JOINED_TOLERANCE)
+            more = iterate(
+                self._product,
+                rank,
+                lam,
+                R,
+                self.report,
+                JOINED * self.spec.tolerance,
+                self.max_iter,
+            )
             step = -f * (walks.p.T @ more.X)[0] / pivot
             coef += more.X + found.X[:, t:] * step
             n_iter += more.n_iter
@@ -381,14 +418,26 @@ def _regular(pivot: float, size: float) -> float:
     return pivot
 
 
+def gave_up(system: System, fit: Fit) -> bool:
+    """Whether Krylov has ended short of its tolerance where LU can take over."""
+    if not (isinstance(system, Krylov) and system.quiet):
+        return False
+    return fit.residual is not None and not fit.residual <= system.spec.tolerance
+
+
 def krylov_system(
     design: Design, weights: Array, spec: Spec, space: Space, report: Report | None = None
 ) -> DualKrylov | PrimalKrylov:
-    """The matrix-free system of a space; powers must be safe without scaled rows."""
+    """The matrix-free system of a space; powers must be safe without scaled rows.
+
+    Where LU could take over it is given `FAIR_STEPS`, and ends in silence.
+    """
     if design.row_peaks(spec.r) is not None:
         raise FloatingPointError(
             f"the powers of the features at k={spec.k:g} need scaled rows, which "
             'solver="krylov" does not have: use a larger k, a smaller |a|, or solver="dual".'
         )
     kind = DualKrylov if space == "dual" else PrimalKrylov
+    if spec.solver == "auto" and has_inverse(design, spec):
+        return kind(design, weights, spec, report, max_iter=FAIR_STEPS, quiet=True)
     return kind(design, weights, spec, report)

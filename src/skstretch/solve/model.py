@@ -24,7 +24,7 @@ from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import POOR_RCOND, choose_space, is_matrix_free, loses_digits
 from skstretch.solve.direct import DualLU, PrimalLU, accurate_system
 from skstretch.solve.jackknife import Jackknife, make_jackknife
-from skstretch.solve.krylov import check_invertible, krylov_system
+from skstretch.solve.krylov import check_invertible, gave_up, krylov_system
 from skstretch.solve.newton import Minimised, minimise, warn_unless_certified
 from skstretch.solve.spec import Space, Spec, System
 
@@ -107,7 +107,11 @@ def fit_stretchy(
         return constant_solution(Y, weights, spec)
     with calm_blas(min(design.shape)):
         system = build_system(design, weights, spec, report, Y)
-        fit, dof = system.fit(Y), system.dof
+        fit = system.fit(Y)
+        if gave_up(system, fit):
+            system = build_system(design, weights, replace(spec, solver=system.space), None, Y)
+            fit = system.fit(Y)
+        dof = system.dof
     at = f"k={spec.k:g}, c={spec.c:g}"
     check_fit(fit, at, f"the system at {at} is ill-conditioned", "Use a smaller c or a larger k.")
     return Solution(fit, dof, system.space, system.solver)

@@ -1,5 +1,7 @@
 """Models of rows that are seen once and not kept."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from skstretch.core.primal import primal_system
@@ -12,6 +14,7 @@ from skstretch.designs.protocol import Design
 from skstretch.exceptions import SingularSystemError
 from skstretch.solve.direct import primal_fit
 from skstretch.solve.model import FittedModel, Pass, Solution, check_fit, constant_solution
+from skstretch.solve.penalty import FIXED_C, gram_scale, with_scale
 from skstretch.solve.spec import Spec
 
 # a share of a correlation that is rounding
@@ -36,6 +39,14 @@ def totals_of(design: Design, Y: Array, weights: Array, r: float) -> PrimalTotal
         gram = design.column_grams([r], weights)[0]
         projected = design.project(gram, weights[:, None] * (Y - means))
     return PrimalTotals(gram, projected, means)
+
+
+def with_totals(totals: PrimalTotals, spec: Spec) -> Spec:
+    """The model with its c as a number: ``c="auto"`` follows the rows so far."""
+    if totals.gram.n_features == 0 and spec.automatic:
+        return replace(spec, c=FIXED_C, automatic=False)
+    scale = gram_scale(totals.gram, np.ones(0)) if spec.automatic else np.nan
+    return with_scale(scale, spec)
 
 
 def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | None:

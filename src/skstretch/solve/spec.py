@@ -25,6 +25,8 @@ class Spec:
     Features come divided by ``exp(unit)``; c is that of the features as they were before.
     `linear` says that features are z-scores (a = 0). They have both signs and no real powers, so
     that there is no closed form but at k = 2; for k < 2 the model is the exact minimiser.
+    `automatic` says that c is to be tied to the scale of the data: see `skstretch.solve.penalty`.
+    `tolerance` is the relative residual at which iteration stops.
     """
 
     k: float
@@ -33,6 +35,8 @@ class Spec:
     solver: Solver = "auto"
     unit: float = 0.0
     linear: bool = False
+    automatic: bool = False
+    tolerance: float = 1e-10
 
     def __post_init__(self) -> None:
         if not self.linear or self.k == 2.0:
@@ -72,6 +76,7 @@ class Spec:
 
     @property
     def lam(self) -> float:
+        assert not self.automatic, "c is not settled yet"
         return penalty_in_unit(penalty(self.c, self.k), self.r, self.unit)
 
 
@@ -80,12 +85,14 @@ def checked_spec(
 ) -> Spec:
     """The model that the parameters stand for; `linear` for ``a = 0``."""
     k = checked_number("k", k, "pass the stretching power, 1 < k < inf; (1, 2] compresses.")
-    c = checked_number("c", c, "pass a positive number, or np.inf for no regularisation.")
+    automatic = isinstance(c, str) and c == "auto"
+    hint = 'pass a positive number, np.inf for no regularisation, or "auto".'
+    c = 1.0 if automatic else checked_number("c", c, hint)
     stretch_exponent(k)
     penalty(c, k)
     if solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known: use one of {', '.join(SOLVERS)}.")
-    return Spec(k, c, Intercept.of(fit_intercept), solver, unit, linear)
+    return Spec(k, c, Intercept.of(fit_intercept), solver, unit, linear, automatic)
 
 
 class System(Protocol):
