@@ -80,6 +80,7 @@ WALKS = {
     "column": (lambda: regressor(fit_intercept="column"), 2, 3, 3),
     "qr": (lambda: regressor(solver="qr"), 2, 2, 2),
     "classifier": (lambda: StretchyClassifier(c=1.0), 2, 4, 4),
+    "automatic c": (StretchyClassifier, 2, 4, 4),
     # moments; C of every a; targets of every (a, k); held-out rows of every (a, k), or a
     "search": (lambda: StretchyRegressorCV(**GRID), 2, 1 + 2 + 4 + 4, 1 + 2 + 4 + 2),
     "classes": (lambda: StretchyClassifierCV(**GRID), 2, 1 + 2 + 4 + 4, 1 + 2 + 4 + 2),
