@@ -110,7 +110,7 @@ class SparseProducts:
 
         def part(some: list[Part]) -> None:
             for p in some:
-                out[p.columns] = backward(p.T, -p.t, V)
+                out[p.columns] = backward(p.T.T, -p.t, V)
 
         self._by_share(part, V.shape[1])
         return out
