@@ -131,8 +131,8 @@ def gaze_goals(t: dict[str, Any]) -> str:
     one, five = t["one"] / t["bare"], t["five"] / (5 * t["bare"])
     peak = max(t["peak"], t["peak_five"])
     return goals(
-        ("one fit at most 1.6 times the bare product", f"{one:.2f}", one <= 1.6),
-        ("five k at most 1.3 times five products", f"{five:.2f}", five <= 1.3),
+        ("one fit at most 1.5 times the bare product", f"{one:.2f}", one <= 1.5),
+        ("five k at most 1.2 times five products", f"{five:.2f}", five <= 1.2),
         ("at most 1 GB", f"{peak / 1e9:.2f} GB", peak <= 1e9),
     )
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
+from skstretch.core import features
 from skstretch.core.quadrant import Quadrant
 from skstretch.designs import as_design, blocks, measure
 
@@ -339,3 +340,32 @@ def test_small_working_memory_makes_small_blocks():
         sizes = [columns.stop - columns.start for columns in blocks.blocks_of(D, M)]
     assert max(sizes) <= 2
     assert sum(sizes) == D
+
+
+@pytest.mark.parametrize("total", [0.0, 0.7])
+@pytest.mark.parametrize("kind", ["exp", "identity", "linear"])
+def test_coefficients_tile_by_tile(kind, total, monkeypatch):
+    """As of one tile, for columns far from zero too, and against sums of fractions of rounding."""
+    rng = np.random.default_rng(2)
+    X = np.abs(rng.standard_normal((40, 30))) + np.logspace(0, 5, 30)
+    weights, beta = rng.uniform(0.5, 2.0, 40), rng.standard_normal((40, 3))
+    beta += (total - beta.sum(axis=0)) / 40
+    moments = measure(X, weights)
+    design = as_design(X, Quadrant(kind, moments, A, np.zeros(30)))
+    for r in EXPONENTS[kind]:
+        frame = design.gram([r], weights, None)[0].frame
+        args = frame, beta, np.full(3, total), weights
+        whole = np.vstack([alpha for _, alpha in design.coefficients(*args)])
+        with monkeypatch.context() as patch:
+            patch.setattr(features, "CACHED_BYTES", 8)
+            patch.setattr(features, "TILE_BYTES", 8 * 30 * 7)
+            tiled = np.vstack([alpha for _, alpha in design.coefficients(*args)])
+        P = design.in_memory().excess(1.0) + (1.0 if kind == "exp" else 0.0)
+        Q = P.astype(np.longdouble) ** np.longdouble(r)
+        true = (Q - Q.mean(axis=0)).T @ beta + np.outer(Q.mean(axis=0), np.full(3, total))
+        size = np.abs(Q - Q.mean(axis=0)).T @ np.abs(beta) + total * np.abs(Q.mean(axis=0))[:, None]
+        # features and powers are rounded themselves
+        rounding = 40 * r * np.finfo(float).eps * np.abs(Q).T @ np.abs(beta)
+        for found in (whole, tiled):
+            assert np.all(np.abs(found - true) <= 1e-13 * size + rounding)
+        assert np.all(np.abs(tiled - whole) <= 1e-13 * size)

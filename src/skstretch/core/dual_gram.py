@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skstretch.core.features import Features, Offset, is_cached
+from skstretch.core.features import Features, Offset, is_cached, row_tiles
 from skstretch.core.moments import pooled_sum
-from skstretch.core.quadrant import Rows, centre_into, centred
+from skstretch.core.quadrant import Rows, Strip, centre_into, centred
 from skstretch.core.types import Array, Index
 
 
@@ -110,6 +110,23 @@ def dual_coefficients(
         return np.asarray(features.power(frame.r, frame.r * frame.log_rows[:, None]).T @ beta)
     Qc, e = centred(block, frame.r, weights)
     return np.asarray(Qc.T @ beta + np.outer(e + block.offset**frame.r, total))
+
+
+def tiled_coefficients(strip: Strip, frame: Frame, beta: Array, total: Array) -> Array:
+    """`dual_coefficients` of a large block without scaled rows, whose tiles are never side by side.
+
+    ``Q' beta = (Q - 1 g')' beta + g total`` for any g. The powers of the means of all rows leave as
+    little to cancel as the means of the powers, which would be known after the last tile only.
+    """
+    n_rows, n_columns = strip.shape
+    g, alpha = strip.middle(frame.r), np.zeros((beta.shape[1], n_columns))
+    tiles = [*row_tiles(n_rows, n_columns)]
+    room = np.empty((tiles[0].stop, n_columns))
+    for rows in tiles:
+        Q = strip.rows(rows).excess(frame.r, room[: rows.stop - rows.start])
+        Q -= g
+        alpha += beta[rows].T @ Q
+    return np.asarray(alpha.T + np.outer(g + strip.offset**frame.r, total))
 
 
 def cross_block(

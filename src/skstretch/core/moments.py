@@ -112,6 +112,8 @@ def column_moments(
 
 def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Array, Array]:
     """Weighted mean, deviation, and what is left of the mean, a few rows at a time."""
+    if _sums_are_whole(X, share):
+        return _of_whole_sums(X)
     mean, variance, rest = (np.zeros(X.shape[1]) for _ in range(3))
     for rows in row_tiles(*X.shape):
         mean += share[rows] @ _floats(tile_of(X, rows))
@@ -121,6 +123,30 @@ def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Ar
         variance += share[rows] @ np.square(deviations, out=deviations)
     # about the mean with its rest
     return mean, np.sqrt(np.maximum(variance - np.square(rest), 0.0)), rest
+
+
+def _sums_are_whole(X: npt.NDArray[np.generic], share: Array) -> bool:
+    """Whether sums of squares of all rows, times their number, are whole numbers of float64."""
+    if X.dtype.kind not in "iub" or X.dtype.itemsize > 2 or np.ptp(share) > 0.0:
+        return False
+    largest = 1 if X.dtype.kind == "b" else max(np.iinfo(X.dtype).max, -np.iinfo(X.dtype).min)
+    return bool((X.shape[0] * largest) ** 2 < 2**53)
+
+
+def _of_whole_sums(X: npt.NDArray[np.generic]) -> tuple[Array, Array, Array]:
+    """`_mean_and_scale` of equal weights in one pass: ``n^2 variance = n sum x^2 - (sum x)^2``,
+    which is exact."""
+    n, one = len(X), np.ones(len(X))
+    total, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for rows in row_tiles(*X.shape):
+        numbers = np.array(tile_of(X, rows), dtype=np.float64)
+        total += one[rows] @ numbers
+        squares += one[rows] @ np.square(numbers, out=numbers)
+    mean = total / n
+    # the remainder of the division, which float64 holds
+    high = np.floor(mean)
+    rest = ((total - n * high) - n * (mean - high)) / n
+    return mean, np.sqrt(n * squares - np.square(total)) / n, rest
 
 
 def _floats(X: npt.NDArray[np.generic]) -> Array:

@@ -261,6 +261,11 @@ class Strip:
     def rows(self, rows: slice) -> Features:
         return self.quadrant.features(tile_of(self.raw, rows), self.columns, self.bounded)
 
+    def middle(self, r: float) -> Array:
+        """``P**r - offset**r`` of a sample at the mean of every column."""
+        mean = self.quadrant.moments.mean[None, self.columns]
+        return np.asarray(self.quadrant.features(mean, self.columns, self.bounded).excess(r)[0])
+
 
 def centre_into(
     block: Rows,

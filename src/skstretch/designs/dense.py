@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skstretch.core.bridge_walks import Walks
-from skstretch.core.dual_gram import DualGram, Frame, dual_coefficients
-from skstretch.core.features import Features, row_tiles
+from skstretch.core.dual_gram import DualGram, Frame, dual_coefficients, tiled_coefficients
+from skstretch.core.features import Features, is_cached, row_tiles
 from skstretch.core.moments import (
     MergedMoments,
     Moments,
@@ -69,11 +69,14 @@ class DenseDesign(LocalDesign):
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
+        def of(strip: Strip) -> Array:
+            # the means of all rows say little about some of them
+            if frame.log_rows is None and self.rows is None and not is_cached(*strip.shape):
+                return tiled_coefficients(strip, frame, beta, total)
+            return dual_coefficients(strip, frame, beta, total, weights)
+
         def part(share: slice) -> list[tuple[slice, Array]]:
-            return [
-                (columns, dual_coefficients(strip, frame, beta, total, weights))
-                for columns, strip in self.column_strips(share)
-            ]
+            return [(columns, of(strip)) for columns, strip in self.column_strips(share)]
 
         n_rows, n_columns = self.shape
         # threads hold all results at once: for a few targets only
@@ -84,7 +87,7 @@ class DenseDesign(LocalDesign):
                 yield from blocks
         else:
             for columns, strip in self.column_strips():
-                yield columns, dual_coefficients(strip, frame, beta, total, weights)
+                yield columns, of(strip)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         log_columns = self.column_scales(exponents)
