@@ -129,7 +129,7 @@ def _sums_are_whole(X: npt.NDArray[np.generic], share: Array) -> bool:
     """Whether sums of squares of all rows, times their number, are whole numbers of float64."""
     if X.dtype.kind not in "iub" or X.dtype.itemsize > 2 or np.ptp(share) > 0.0:
         return False
-    largest = 1 if X.dtype.kind == "b" else max(np.iinfo(X.dtype).max, -np.iinfo(X.dtype).min)
+    largest = 2 ** (8 * X.dtype.itemsize)
     return bool((X.shape[0] * largest) ** 2 < 2**53)
 
 
