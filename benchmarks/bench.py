@@ -19,7 +19,7 @@ import scipy
 import sklearn
 from threadpoolctl import threadpool_info
 
-from benchmarks import blocked, growth_plot, minimiser, search, sparse_search, text
+from benchmarks import blocked, growth_plot, minimiser, neighbour, search, sparse_search, text
 from benchmarks.page import write_page
 
 PAGE, RESULTS = Path("docs/benchmarks.md"), Path("out/bench.json")
@@ -46,6 +46,7 @@ SECTIONS = {
         "and two triangular inverses for each (k, c), one eigendecomposition at k = 2.",
         lambda: [asdict(search.measure(name)) for name in ("arcene", "dexter")],
         search.table,
+        search.search_goals,
     ),
     "sparse": Section(
         "Exact leave-one-out over 5 k x 6 c, sparse",
@@ -58,6 +59,16 @@ SECTIONS = {
         lambda: [sparse_search.measure(name) for name in ("dexter", "dorothea")],
         sparse_search.table,
         sparse_search.search_goals,
+    ),
+    "neighbour": Section(
+        "Beside a busy neighbour",
+        "The searches of this page and of the [page on mixing](mixing.md) alone, and again while "
+        "another process keeps one core busy without a pause, so that on two cores half of the "
+        "time is left to them at worst. Threads that wait for each other by spinning would make "
+        "it much more.",
+        neighbour.measure,
+        neighbour.table,
+        neighbour.neighbour_goals,
     ),
     "minimiser": Section(
         "The exact minimiser (a = 0, k below 2)",

@@ -113,7 +113,9 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+# times faster than glmnet, and times the bare LAPACK calls
 FASTER = {"dexter": 10.0, "dorothea": 18.0}
+BARE = {"dexter": 1.6, "dorothea": 1.5}
 
 
 def search_goals(rows: list[dict[str, Any]]) -> str:
@@ -121,12 +123,12 @@ def search_goals(rows: list[dict[str, Any]]) -> str:
     said = []
     for t in rows:
         name, ours = t["data"], t["ours"]
-        wanted, bare = FASTER[name], ours / t["lapack"]
+        wanted, most, bare = FASTER[name], BARE[name], ours / t["lapack"]
         for path, seconds in (("all penalties", t["glmnet"]), ("its own path", t["glmnet_short"])):
             faster = seconds / ours
             what = f"{name}, {wanted:.0f} times faster than glmnet with {path}"
             said.append((what, f"{faster:.1f}", faster >= wanted))
-        said.append((f"{name}, at most 1.5 times LAPACK", f"{bare:.2f}", bare <= 1.5))
+        said.append((f"{name}, at most {most} times LAPACK", f"{bare:.2f}", bare <= most))
     return goals(*said)
 
 

@@ -205,7 +205,7 @@ class DualSums:
 
     def _add_at_once(self, block: Rows) -> None:
         """All powers of a large block, whose rows are transformed once."""
-        outs = self._room_for(*block.shape)
+        outs = self._room_for(*block.shape, len(self._powers))
         means = centre_into(block, self._powers, self.weights, outs, self.peaks)
         self._centres.append(means[0])
         known = {r: (Qc, e) for r, Qc, e in zip(self._powers, outs, means, strict=True)}
@@ -216,11 +216,17 @@ class DualSums:
         """One power after another, each multiplied while it is in the cache."""
         if self.peaks is not None:
             np.maximum(self.peaks, features.log_peaks(axis=1), out=self.peaks)
-        plain = centred(features, 1.0, self.weights)
+        P, Q = self._room_for(*features.shape, 2)
+        plain = self._centred(features, 1.0, P)
         self._centres.append(plain[1])
         for part in self._sums:
-            stretched = plain if part.r == 1.0 else centred(features, part.r, self.weights)
+            stretched = plain if part.r == 1.0 else self._centred(features, part.r, Q)
             self._multiply(part, features.offset, plain, stretched)
+
+    def _centred(self, features: Features, r: float, out: Array) -> Centred:
+        Q = features.excess(r, out)
+        mean = self.weights @ Q / self.weights.sum()
+        return np.subtract(Q, mean, out=Q), mean
 
     def _multiply(
         self, part: "_DualSum", offset: Offset, plain: Centred, stretched: Centred
@@ -230,11 +236,12 @@ class DualSums:
         if self.borders:
             part.add_borders(Pc, Qc, p + offset, q + offset**part.r)
 
-    def _room_for(self, n_rows: int, n_columns: int) -> list[Array]:
-        """An array for every power; those of the last block are used again."""
-        if not self._buffers or self._buffers[0].shape[1] < n_columns:
-            self._buffers = [np.empty((n_rows, n_columns)) for _ in self._powers]
-        return [buffer[:, :n_columns] for buffer in self._buffers]
+    def _room_for(self, n_rows: int, n_columns: int, count: int) -> list[Array]:
+        """So many arrays; those of the last block are used again."""
+        large = self._buffers and self._buffers[0].shape[1] >= n_columns
+        if not large or len(self._buffers) < count:
+            self._buffers = [np.empty((n_rows, n_columns)) for _ in range(count)]
+        return [buffer[:, :n_columns] for buffer in self._buffers[:count]]
 
     def _add_scaled(self, block: Rows, log_rows: Array) -> None:
         features = block.rows(slice(None))

@@ -7,7 +7,7 @@ fold. Dual and primal forms give the same `Outcome`.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 
@@ -84,6 +84,8 @@ def dual_cells(
         early = [decomposed] if lams else []
         make = [partial(_cell, decomposed, lam) for lam in lams]
     else:
+        # in the order of LAPACK, for all cells at once
+        gram = replace(gram, K=np.asfortranarray(gram.K))
         make = [partial(lu_inverse, gram, lam / weights, intercept) for lam in lams]
     return DualCells([partial(dual_outcome, design, problem, one) for one in make], early)
 
