@@ -31,7 +31,7 @@ class Factor:
     """LU factors of a square matrix A, equilibrated by powers of two.
 
     ``A = diag(rows) S diag(columns)``, and `lu`, `pivots` factor S. `rcond` estimates the
-    reciprocal condition number of S in the 1-norm.
+    reciprocal condition number of S in the 1-norm, and `norm` is that of S.
     """
 
     lu: Array
@@ -39,6 +39,7 @@ class Factor:
     rows: Array
     columns: Array
     rcond: float
+    norm: float
 
     def solve(self, B: Array) -> Array:
         """``A^-1 B`` for B of shape (n, t)."""
@@ -68,7 +69,7 @@ class Factor:
         ``S^-1 = U^-1 L^-1 Pi``: ``2/3 n**3`` flops beyond the factorisation. Small systems are
         inverted whole.
         """
-        if self.lu.shape[0] <= WHOLE_INVERSE:
+        if self.lu.shape[0] <= WHOLE_INVERSE or "inverse" in self.__dict__:
             return self.inverse.diagonal().copy()
         self._must_be_regular()
         packed = invert_triangles(self.lu.copy(order="F"))
@@ -168,4 +169,4 @@ def factorise(A: Array, borders: int = 0) -> Factor:
         )
     lu, pivots, info = lapack.dgetrf(A, overwrite_a=True)
     rcond = 0.0 if info > 0 else float(lapack.dgecon(lu, norm)[0])
-    return Factor(lu, pivots, rows, columns, rcond)
+    return Factor(lu, pivots, rows, columns, rcond, float(norm))

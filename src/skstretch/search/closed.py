@@ -10,12 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from skstretch.core.crossfit import RowSystem, out_of_fold, pair_residuals, without
 from skstretch.core.dual import DualSolution, Inverse, Spectrum, lu_inverse, spectrum
 from skstretch.core.dual_gram import DualGram
+from skstretch.core.nearby import FEWEST, Centre, centre_of
 from skstretch.core.primal import PrimalSystem, primal_system
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.types import Array, Index
@@ -44,21 +46,24 @@ from skstretch.solve.jackknife import PrimalRows, primal_pairs
 
 # bytes of the coefficients of folds that a cell keeps for those who select features by them
 FOLDS_BYTES = 1 << 22
+# samples up to which penalties may share an inverse: three square matrices for each power
+NEAR_SIDE = 1536
 
 
-class Once:
+Made = TypeVar("Made")
+
+
+class Once(Generic[Made]):
     """What one thread makes and others wait for."""
 
-    def __init__(self, make: Callable[[], Spectrum]) -> None:
-        self._make, self._lock, self._made = make, Lock(), None
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make, self._lock, self._made = make, Lock(), list[Made]()
 
-    _made: Spectrum | None
-
-    def __call__(self) -> Spectrum:
+    def __call__(self) -> Made:
         with self._lock:
-            if self._made is None:
-                self._made = self._make()
-            return self._made
+            if not self._made:
+                self._made.append(self._make())
+            return self._made[0]
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,27 @@ def dual_cells(
         # in the order of LAPACK, for all cells at once
         gram = replace(gram, K=np.asfortranarray(gram.K))
         make = [partial(lu_inverse, gram, lam / weights, intercept) for lam in lams]
+        if _may_be_near(gram, problem, lams):
+            centre = Once(partial(centre_of, gram, weights, intercept, lams, problem.outer))
+            early = [centre]
+            make = [partial(_near, centre, *one) for one in zip(lams, make, strict=True)]
     return DualCells([partial(dual_outcome, design, problem, one) for one in make], early)
 
 
-def _cell(decomposed: Once, lam: float) -> Inverse:
+def _cell(decomposed: Once[Spectrum], lam: float) -> Inverse:
     return decomposed().cell(lam)
+
+
+def _may_be_near(gram: DualGram, problem: Problem, lams: Sequence[float]) -> bool:
+    """Whether to look for penalties that one inverse serves: they hold on to a few matrices."""
+    plain = gram.log_rows is None and not gram.n_free and problem.folds.folds is None
+    return plain and len({*lams}) >= FEWEST and gram.n_samples <= NEAR_SIDE
+
+
+def _near(centre: Once[Centre], lam: float, make: Callable[[], Inverse]) -> Inverse:
+    """From the centre where that is within reach, else as it is made alone."""
+    known = centre()
+    return known.cell(lam) if lam <= known.lam + known.reach else make()
 
 
 def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) -> Outcome:
