@@ -23,6 +23,9 @@ ROUGHLY = 4.0
 # penalties in reach from which the series is less work than an LU each (measured)
 FEWEST = 3
 
+# units of inverses that leave room for their products
+SMALLEST = 1e-250
+
 # the terms that stand with 1, -d, d^2 and -d^3
 Terms = tuple[Array, Array, Array, Array]
 
@@ -31,26 +34,23 @@ Terms = tuple[Array, Array, Array, Array]
 class Centre:
     """The inverse at lam0, for penalties up to ``lam0 + reach``; `shares` are 1/w.
 
-    `outer` are the samples whose rows and columns will be asked for.
+    `outer` are the samples whose rows and columns will be asked for, and `norm` is ``|GD|``: by it
+    D is divided and d multiplied, so that the terms have the units of G.
     """
 
     inverse: LUInverse
     lam: float
     shares: Array
     outer: Index
-    reach: float
-
-    @property
-    def _parts(self) -> tuple[Array, Array]:
-        """G and GDG."""
-        M = self.shares.size
-        G = self.inverse.system.factor.inverse[:M, :M]
-        return G, G @ (self.shares[:, None] * G)
+    reach: float = 0.0
+    norm: float = 1.0
 
     @cached_property
     def terms(self) -> tuple[Terms, Terms, Terms]:
         """Of the diagonal (M,), of rows and of columns (m, M) of the outer samples."""
-        (G, GG), D, some = self._parts, self.shares, self.outer
+        D, some, M = self.shares / self.norm, self.outer, self.shares.size
+        G = self.inverse.system.factor.inverse[:M, :M]
+        GG = G @ (D[:, None] * G)
         GD, GGD = G * D, GG * D
         third, fourth = np.einsum("ij,ji->i", GD, GG), np.einsum("ij,ji->i", GGD, GG)
         diagonal = G.diagonal().copy(), GG.diagonal().copy(), third, fourth
@@ -89,16 +89,12 @@ class NearInverse:
         """``M - sum_i lam_i G_ii``."""
         return float(self.centre.shares.size - self.penalties @ self.diagonal())
 
-    @property
-    def _step(self) -> float:
-        return self.lam - self.centre.lam
-
     def solve(self, Y: Array) -> DualSolution:
         """Dual coefficients for targets Y (M, t), by repeated solution at the centre.
 
         Every repetition multiplies what is wrong by q.
         """
-        moved = self._step * self.centre.shares[:, None]
+        moved = (self.lam - self.centre.lam) * self.centre.shares[:, None]
         found = self.centre.inverse.solve(Y)
         for _ in range(30):
             old, found = found, self.centre.inverse.solve(Y - moved * found.beta[: len(Y)])
@@ -108,7 +104,7 @@ class NearInverse:
         return found
 
     def _sum(self, terms: Terms) -> Array:
-        d, (one, two, three, four) = self._step, terms
+        d, (one, two, three, four) = (self.lam - self.centre.lam) * self.centre.norm, terms
         return np.asarray(one - d * (two - d * (three - d * four)))
 
     @cached_property
@@ -142,20 +138,20 @@ def centre_of(
     """
     lam, shares = min(lams), 1.0 / weights
     inverse = lu_inverse(gram, lam * shares, intercept)
-    factor, nowhere = inverse.system.factor, Centre(inverse, lam, shares, outer, 0.0)
+    factor, nowhere = inverse.system.factor, Centre(inverse, lam, shares, outer)
     if inverse.rcond == 0.0:
         return nowhere
     allowed = min(0.1, (LEFT_OUT * np.finfo(float).eps / inverse.rcond) ** 0.25)
     # the estimate of the condition tells roughly; the inverse itself tells for sure
-    size = float((shares / factor.columns[: shares.size]).max() / factor.rows.min())
-    about = allowed * inverse.rcond * factor.norm / size
-    if _n_near(lams, ROUGHLY * about) < FEWEST:
+    with np.errstate(over="ignore"):
+        size = float((shares / factor.columns[: shares.size]).max() / factor.rows.min())
+        about = allowed * inverse.rcond * factor.norm / size
+    if not SMALLEST < size < 1.0 / SMALLEST or _n_near(lams, ROUGHLY * about) < FEWEST:
         return nowhere
     norm = float((np.abs(factor.inverse[: shares.size, : shares.size]) @ shares).max())
-    reach = allowed / norm
-    if _n_near(lams, reach) < FEWEST:
+    if not SMALLEST < norm < 1.0 / SMALLEST or _n_near(lams, allowed / norm) < FEWEST:
         return nowhere
-    found = Centre(inverse, lam, shares, outer, reach)
+    found = Centre(inverse, lam, shares, outer, allowed / norm, norm)
     _ = found.terms  # by the thread that makes it, once
     return found
 

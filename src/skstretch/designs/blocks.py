@@ -79,11 +79,12 @@ def threads_for_rows(n_rows: int) -> Iterator[int]:
 def threads_for_cells(side: int, n_rows: int = 0) -> Iterator[int]:
     """The threads to share square systems among; BLAS is calm where there are several.
 
-    One where systems (and rows that are multiplied by them) are so small that threads cost more
-    than they save, or so large that those of all threads do not fit the working memory.
+    As many as have room for their systems in the working memory; one where systems (and rows that
+    are multiplied by them) are so small that threads cost more than they save.
     """
-    threads, room = available_threads(), CELL_COPIES * 8 * side**2
-    if side * max(side, n_rows) < SHARED_CELL or (2 * threads + 1) * room > working_bytes():
+    room = CELL_COPIES * 8 * max(1, side) ** 2
+    threads = max(1, min(available_threads(), (working_bytes() // room - 1) // 2))
+    if side * max(side, n_rows) < SHARED_CELL:
         threads = 1
     with calm_blas(0 if threads > 1 else side):
         yield threads

@@ -8,7 +8,7 @@ zero may be far outside (a column of years) and bury them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from skstretch.designs.blocks import (
     available_threads,
     halt_point,
     in_threads,
+    in_turn,
     shares,
     working_bytes,
 )
@@ -173,24 +174,40 @@ def sparse_dual_grams(
     With ``Pc = S - 1 s'`` and ``Qc = T - 1 t'`` (s, t the means of S and T),
     ``Pc Qc' = S T' - (S t) 1' - 1 (T s)' + (s.t) 11'``.
     """
-    M, share = weights.size, weights / weights.sum()
-    S, u = block.excess(1.0)
-    s = S.T @ share
-    rows = S.tocsr()
-    powers = [(S, u) if r == 1.0 else block.excess(r) for r in exponents]
+    M, threads = weights.size, available_threads()
+    plain = S, _ = block.excess(1.0)
+    others = [r for r in exponents if r != 1.0]
+    made = in_turn([partial(block.excess, r) for r in others], threads)
+    powers = dict(zip(others, made, strict=True)) | {1.0: plain}
     sums = [np.zeros((M, M)) for _ in exponents]
-    add_products(sums, rows, [T.T for T, _ in powers])
-    grams = []
-    for r, K, (T, v) in zip(exponents, sums, powers, strict=True):
-        t = T.T @ share
-        K -= (S @ t)[:, None]
-        K += float(s @ t) - T @ s
-        Pq, Qp, pq = np.zeros(M), np.zeros(M), 0.0
-        if borders:
-            p, q = u + s + block.offset, v + t + block.offset**r
-            Pq, Qp, pq = S @ q - s @ q, T @ p - t @ p, float(p @ q)
-        grams.append(DualGram(r, K, Pq, Qp, pq, u + s, None))
-    return grams
+    add_products(sums, S.tocsr(), [powers[r][0].T for r in exponents])
+    how = block.offset, weights / weights.sum(), borders
+    tasks = [
+        partial(_about_means, r, K, plain, powers[r], *how)
+        for r, K in zip(exponents, sums, strict=True)
+    ]
+    return [*in_turn(tasks, threads)]
+
+
+def _about_means(
+    r: float,
+    K: Array,
+    plain: tuple[Any, Array],
+    stretched: tuple[Any, Array],
+    offset: Offset,
+    share: Array,
+    borders: bool,
+) -> DualGram:
+    """The Gram matrix of one exponent from ``K = S T'``, which is overwritten."""
+    (S, u), (T, v), M = plain, stretched, share.size
+    s, t = S.T @ share, T.T @ share
+    K -= (S @ t)[:, None]
+    K += float(s @ t) - T @ s
+    Pq, Qp, pq = np.zeros(M), np.zeros(M), 0.0
+    if borders:
+        p, q = u + s + offset, v + t + offset**r
+        Pq, Qp, pq = S @ q - s @ q, T @ p - t @ p, float(p @ q)
+    return DualGram(r, K, Pq, Qp, pq, u + s, None)
 
 
 def scaled_dual_gram(block: SparseBlock, r: float, log_rows: Array, log_blank: float) -> DualGram:

@@ -89,8 +89,9 @@ def dual_cells(
         early = [decomposed] if lams else []
         make = [partial(_cell, decomposed, lam) for lam in lams]
     else:
-        # in the order of LAPACK, for all cells at once
-        gram = replace(gram, K=np.asfortranarray(gram.K))
+        if gram.n_samples <= NEAR_SIDE:
+            # in the order of LAPACK, for all cells at once; a larger K is not held twice
+            gram = replace(gram, K=np.asfortranarray(gram.K))
         make = [partial(lu_inverse, gram, lam / weights, intercept) for lam in lams]
         if _may_be_near(gram, problem, lams):
             centre = Once(partial(centre_of, gram, weights, intercept, lams, problem.outer))
