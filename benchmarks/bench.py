@@ -116,7 +116,11 @@ SECTIONS = {
         blocked.growth_goals,
     ),
     "news": Section(
-        "news20", "Real text, one fit each.", text.measure_news, text.news_table
+        "news20",
+        "Real text, one fit each.",
+        text.measure_news,
+        text.news_table,
+        text.news_goals,
     ),
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.linear_model import RidgeClassifier
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 from benchmarks.limits import goals, rates
@@ -20,8 +20,12 @@ from skstretch import StretchyClassifier, StretchyRegressor
 
 # a ninth of the documents, and all of them
 PART, WHOLE = 1_654, 16_087
-# inverse strengths for many words, and the folds that choose among them
-TEXT_C, TEXT_FOLDS = (0.001, 0.003, 0.01, 0.03, 0.1), 3
+# what is compared on news20, ours first
+NEWS_MODELS = {
+    "StretchyClassifier": StretchyClassifier,
+    "RidgeClassifier": RidgeClassifier,
+    "LinearSVC": LinearSVC,
+}
 
 
 def measure_part() -> dict[str, Any]:
@@ -74,32 +78,37 @@ def measure_whole() -> dict[str, Any]:
     }
 
 
-def measure_news() -> dict[str, Any]:
+def news() -> tuple[Any, Any, Any, Any]:
     """news20: four fifths of the documents for training, the rest for testing."""
     folder = Path(os.environ["SKSTRETCH_DATA"])
     X, y = sparse.load_npz(folder / "news20_X.npz").tocsr(), np.load(folder / "news20_y.npy")
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, y, test_size=0.2, stratify=y, random_state=0
-    )
-    krylov = StretchyClassifier(solver="krylov", threshold="zero")
-    search = GridSearchCV(krylov, {"c": TEXT_C}, cv=TEXT_FOLDS)
+    return tuple(train_test_split(X, y, test_size=0.2, stratify=y, random_state=0))
+
+
+def fit_news(name: str) -> dict[str, Any]:
+    """One fit of news20 by a classifier with its defaults: time, accuracy and how it was found."""
+    X_train, X_test, y_train, y_test = news()
+    model = NEWS_MODELS[name]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        model.fit(X_train, y_train)
+        seconds = time.perf_counter() - start
+    found = {"name": name, "seconds": seconds, "score": model.score(X_test, y_test)}
+    if isinstance(model, StretchyClassifier):
+        told = ("c_", "solver_", "n_iter_", "held_out_")
+        found |= {what: getattr(model, what) for what in told}
+    return found
+
+
+def measure_news() -> dict[str, Any]:
+    """Each model in a process of its own, so that memory can be told."""
     rows = []
-    for model in (StretchyClassifier(), RidgeClassifier(), LinearSVC(), search):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            start = time.perf_counter()
-            model.fit(X_train, y_train)
-            seconds = time.perf_counter() - start
-        name, score = type(model).__name__, model.score(X_test, y_test)
-        if model is search:
-            c = model.best_params_["c"]
-            name = f"c of {len(TEXT_C)} by {TEXT_FOLDS} folds (`GridSearchCV`): {c:g}"
-            fitted = '`StretchyClassifier(solver="krylov", threshold="zero")`, that c alone'
-            rows.append({"name": fitted, "seconds": model.refit_time_, "score": score})
-        rows.append({"name": name, "seconds": seconds, "score": score})
-    M, n_classes = X_train.shape[0], int(np.unique(y).size)
-    limit = rates().seconds(2.0 * M**3)
-    return {"shape": X_train.shape, "classes": n_classes, "rows": rows, "limit": limit}
+    for name in NEWS_MODELS:
+        found, memory = with_peak("benchmarks.text", "fit_news", name)
+        rows.append(found | {"peak": memory})
+    X_train, _, y_train, _ = news()
+    return {"shape": X_train.shape, "classes": int(np.unique(y_train).size), "rows": rows}
 
 
 def part_table(t: dict[str, Any]) -> list[str]:
@@ -123,10 +132,11 @@ def part_goals(t: dict[str, Any]) -> str:
 def whole_goals(t: dict[str, Any]) -> str:
     """Targets beside results."""
     peak = max(t["direct"]["peak"], t["krylov"]["peak"])
-    gap = t["difference"]
+    gap, slow = t["difference"], t["direct"]["seconds"] / t["limit"]
     return goals(
         ("both within 8 GB", f"{peak / 1e9:.1f} GB", peak <= 8e9),
         ("predictions agree to 1e-6", f"{gap:.0e}", gap <= 1e-6),
+        ("direct at most four times the limit", f"{slow:.1f}", slow <= 4.0),
     )
 
 
@@ -146,22 +156,33 @@ def whole_table(t: dict[str, Any]) -> list[str]:
     return [*lines, "", f"Largest difference of their predictions, relative: {difference:.0e}."]
 
 
+def news_goals(t: dict[str, Any]) -> str:
+    """Targets beside results."""
+    rows = {row["name"]: row for row in t["rows"]}
+    ours, other = rows["StretchyClassifier"], rows["LinearSVC"]
+    ratio, gap = ours["seconds"] / other["seconds"], other["score"] - ours["score"]
+    return goals(
+        ("at most three times as long as LinearSVC", f"{ratio:.1f}", ratio <= 3.0),
+        ("at most two documents in a hundred fewer right", f"{100 * gap:.1f}", gap <= 0.02),
+        ("below 3 GB", f"{ours['peak'] / 1e9:.1f} GB", ours["peak"] < 3e9),
+    )
+
+
 def news_table(t: dict[str, Any]) -> list[str]:
     """Markdown."""
-    ours = t["rows"][0]["seconds"]
+    ours = t["rows"][0]
     return [
         f"Training on {t['shape'][0]:,} documents of {t['classes']} classes, "
-        f"{t['shape'][1]:,} words; testing on a fifth of the data. The first three have their "
-        "defaults; ours also finds its cut and probabilities by exact leave one out, and its limit "
-        f"is the inverse of one square system: ours / limit is {ours / t['limit']:.2f}. Its "
-        "default c is far too large for so many features; the last rows look for another, and do "
-        "without the inverse.",
+        f"{t['shape'][1]:,} words; testing on a fifth of the data. All have their defaults. Ours "
+        f'took c = {ours["c_"]:.2g} from the scale of the data (`c="auto"`), solved by '
+        f"{ours['solver_']} in {ours['n_iter_']} steps, and learned its probabilities on "
+        f"{ours['held_out_']} of ten, which is one fit more.",
         "",
-        "| | s | time / ours | accuracy |",
-        "|---|---|---|---|",
+        "| | s | time / ours | accuracy | peak anonymous memory, GB |",
+        "|---|---|---|---|---|",
         *(
-            f"| {row['name']} | {row['seconds']:.1f} | {row['seconds'] / ours:.2f} | "
-            f"{row['score']:.3f} |"
+            f"| {row['name']} | {row['seconds']:.1f} | {row['seconds'] / ours['seconds']:.2f} | "
+            f"{row['score']:.3f} | {row['peak'] / 1e9:.1f} |"
             for row in t["rows"]
         ),
     ]

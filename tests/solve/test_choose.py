@@ -11,6 +11,7 @@ from skstretch import StretchyRegressor
 from skstretch.core.stretch import Intercept
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve import choose_space, loses_digits
+from skstretch.solve import model as model_module
 from tests.references import (
     INTERCEPTS,
     exact_solution,
@@ -172,3 +173,20 @@ def test_auto_is_as_good_as_the_better_of_both(seed, k, c):
             errors[solver] = np.abs(coef - exact).max() / np.abs(exact).max()
     # estimates are good to three digits
     assert errors["auto"] <= 1000 * min(errors["dual"], errors["qr"]) + 1e-12
+
+
+def test_lu_stays_where_qr_leaves_the_range(monkeypatch):
+    """Rare words have features of very different size: what QR divides by may be beyond float64."""
+
+    class Beyond:
+        @property
+        def rcond(self):
+            raise FloatingPointError("the system has entries beyond the range of float64")
+
+    P, y = five_points()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IllConditionedWarning)
+        assert StretchyRegressor(1.1, 1e15, quadrant="identity").fit(P, y).solver_ == "qr"
+        monkeypatch.setattr(model_module, "accurate_system", lambda *args: Beyond())
+        found = StretchyRegressor(1.1, 1e15, quadrant="identity").fit(P, y)
+    assert found.solver_ == "dual"

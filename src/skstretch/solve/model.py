@@ -65,7 +65,7 @@ def _in_own_scales(design: Design, r: float) -> bool:
 
 
 def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array | None) -> System:
-    """The accurate system, unless it does not fit in memory, is singular, or loses more than LU.
+    """The accurate system, unless it does not fit, is singular, or loses more than LU.
 
     QR bounds its error target by target and component by component, with some digits to spare;
     the condition of LU says what is usual, whatever the targets are.
@@ -76,7 +76,7 @@ def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array 
             return plain
         worse = Y is not None and SPARE * accurate.fit(Y).rcond < plain.rcond
         return plain if worse else accurate
-    except SingularSystemError:
+    except (SingularSystemError, FloatingPointError):  # the second: powers that QR cannot hold
         return plain
 
 
