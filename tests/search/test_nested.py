@@ -206,23 +206,22 @@ def test_weights_and_classes_are_searched_again():
     assert model.nested_score_ == pytest.approx(-np.mean(rates), rel=1e-8)
 
 
-def test_some_parts_tell_what_the_others_hide(monkeypatch):
-    """Of a long search one part is left out: it tells by how much the rest is too good."""
-    monkeypatch.setattr("skstretch.estimators.outer.MOST", 1e30)
+def test_short_searches_are_run_again(monkeypatch):
+    """By default, too, where blocks do not tell all; long ones are not."""
     X, y = noise(20, 6, seed=8)
-    grid = {"a_grid": (0.0,), "k_grid": (1.2,), "rule": "best"}
-    whole = StretchyRegressorCV(**grid).fit(X, y)
-    assert (
-        whole.nested_score_ == StretchyRegressorCV(**grid, nested="refit").fit(X, y).nested_score_
-    )
-    monkeypatch.setattr("skstretch.estimators.outer.SMALL", 0.0)
-    one = StretchyRegressorCV(**grid).fit(X, y)
-    rest, part, _ = ten(20)[0]
-    without = StretchyRegressorCV(**grid, nested=False).fit(X[rest], y[rest]).predict(X[part])
-    plain = (y - one.cv_predictions_) ** 2
-    more = np.mean((y[part] - without) ** 2 - plain[part])
-    assert -one.nested_score_ == pytest.approx(plain.mean() + more, rel=1e-8)
-    assert one.nested_score_se_ > one.best_score_se_
+    grid = {"a_grid": (0.0,), "k_grid": (1.2,), "c_grid": (0.01, 0.1, 1.0)}
+    blocks = StretchyRegressorCV(**grid).fit(X, y)
+    refit = StretchyRegressorCV(**grid, nested="refit").fit(X, y)
+    assert blocks.nested_of_ == "samples"
+    assert blocks.nested_score_ != refit.nested_score_
+    monkeypatch.setattr("skstretch.estimators.outer.MOST", 5e9)
+    again = StretchyRegressorCV(**grid).fit(X, y)
+    assert again.nested_score_ == refit.nested_score_
+    assert again.nested_score_se_ == refit.nested_score_se_
+    assert again.nested_of_ == refit.nested_of_ == "parts"
+    # closed forms need no other search
+    closed = StretchyRegressorCV(**GRID).fit(X, y)
+    assert closed.nested_of_ == "samples"
 
 
 def test_where_it_is_not_known():

@@ -82,6 +82,21 @@ def parts(model: Any) -> list[Part]:
     return found
 
 
+def cells_of_targets(model: Any) -> str:
+    """The cells that targets have chosen, each with the numbers of its targets."""
+    table, identity = model.weights_, model.quadrant == "identity"
+    words = []
+    for i, shares in enumerate(np.asarray(table["weight"])):
+        a, k, c = (float(table[name][i]) for name in ("a", "k", "c"))
+        cell = cell_name(a, k, c, identity)
+        numbers = [str(j + 1) for j in np.flatnonzero(shares)]
+        many = f"targets {', '.join(numbers)}" if len(numbers) > 1 else f"target {numbers[0]}"
+        words.append(f"{many}: {cell}")
+    shown = words if len(words) <= NAMED_CELLS + 1 else words[:NAMED_CELLS]
+    rest = len(words) - len(shown)
+    return "; ".join(shown) + (f"; {rest} others" if rest else "")
+
+
 def shares_in_words(found: list[Part]) -> str:
     """The heaviest cells with their shares, and how many others there are."""
     shown = found if len(found) <= NAMED_CELLS + 1 else found[:NAMED_CELLS]
@@ -95,12 +110,15 @@ def shares_in_words(found: list[Part]) -> str:
 def choice(model: Any) -> str:
     """Which cells are in use, and why, in one sentence."""
     searched, mixed = hasattr(model, "cv_results_"), parts(model)
+    if mixed and model.rule != "mix":
+        return f"Every target has a cell of its own ({cells_of_targets(model)}): {reason(model)}."
     if mixed:
         cells = f"A mixture of {count(len(mixed), 'cell')} was made ({shares_in_words(mixed)})"
         return f"{cells}: {reason(model)}."
     a, k, c, density = (
         getattr(model, f"{name}_" if searched else name) for name in ("a", "k", "c", "density")
     )
+    c = model.c_ if isinstance(c, str) else c
     form, words = _form(model, a, k)
     words, D = f"{words}, c = {number(c)}", int(model.n_features_in_)
     if selects([density], D):
@@ -139,6 +157,8 @@ def reason(model: Any) -> str:
     n = int(usable.sum())
     if n == 1:
         return "it was the only cell to choose from"
+    if parts(model) and model.rule != "mix":
+        return f'rule="{model.rule}" of each; {beside_ridge(model)}'
     if parts(model):
         return f"{beside_ridge(model)}; {fewer_features(model)}"
     if model.rule == "mix":

@@ -18,11 +18,11 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import is_dask, is_source
 from skstretch.search import Contest, Folds, Grid
 
-# parts at most, and how many of them are searched without: of a small search, and of another
-N_PARTS, SOME, ONE = 10, 10, 1
-# cells times N^2 L, N the smaller and L the larger side of X: a search of a moment, and one that
-# is not repeated unless it is asked for
-SMALL, MOST = 5e7, 3e10
+# parts at most
+N_PARTS = 10
+# parts times cells times N^2 L, N the smaller and L the larger side of X: what takes longer, a few
+# seconds, is not done unless it is asked for
+MOST = 5e9
 # samples from which a search that sees one less is known well enough from blocks
 MANY = 300
 
@@ -119,7 +119,7 @@ class Again:
     def search(
         self, contest: Contest, grids: Sequence[Grid], folds: Callable[..., Folds]
     ) -> tuple[Index, Array] | None:
-        """Samples and their outputs, of as many parts as time allows; None where there are none."""
+        """Samples and their outputs, part by part; None where the search is not run again."""
         return self.outputs(self._parts(contest, grids, folds))
 
     def _parts(
@@ -138,12 +138,5 @@ class Again:
         work = sum(grid.n_cells for grid in grids) * float(small) ** 2 * large
         own = contest.problem.folds
         parts = own_parts(own, n) if cv is not None else ten_parts(folds(compressed=True), n)
-        if nested == "refit":
-            return parts
-        if work > MOST or (blocks and n > MANY):
-            return []
-        if not np.isfinite(self.estimator.best_score_se_):
-            # a score that is no mean of losses needs all parts
-            return parts if work * len(parts) <= MOST else []
-        number = min(len(parts), SOME if work <= SMALL else ONE)
-        return [parts[i] for i in np.linspace(0, len(parts), number, endpoint=False).astype(int)]
+        long = work * len(parts) > MOST or (blocks and n > MANY)
+        return [] if long and nested != "refit" else parts

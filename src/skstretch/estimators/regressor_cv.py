@@ -64,19 +64,20 @@ class StretchyRegressorCV(Regression, StretchySearch):
     rule : {"mix", "guarded", "best", "1se"}, default="mix"
         ``"mix"`` mixes the best cells of all families, for every target on its own: weights w, not
         negative and with sum one, of least squared error plus a pull towards equal weights of the
-        families that are not plainly worse. The other rules choose one cell. ``"best"`` takes the
+        families that are not plainly worse. The other rules choose one cell, with the default
+        scoring for every target on its own, as ``weights_`` tells. ``"best"`` takes the
         best score. ``"guarded"`` takes the best cell of a = 0, unless the best of all has paired
         losses that are lower by more than two standard errors. ``"1se"`` takes, among the cells
         whose paired losses are at most one standard error worse than the best, a = 0 before
         others, then the fewest features, then the fewest degrees of freedom.
     nested : bool or "refit", default=True
         Whether to work out ``nested_score_``. With ``rule="mix"``, leave one out, the default
-        scoring and data in memory, closed forms tell it without another search. Elsewhere, and
-        where exact minimisers or selected features take part, the search is run again without
-        each of ten parts of the samples (with `cv`: its own folds), or without one part where it
-        takes longer than a moment; from 300 samples on not beside blocks, and not at all where
-        it is long, beyond 3e10 for cells times N² L of N the smaller and L the larger side of X.
-        ``"refit"``: without each part, however long that takes.
+        scoring and data in memory, closed forms tell it without another search, exact; of exact
+        minimisers and selected features they tell a little too much good. Where such cells take
+        part, or with folds, groups, other rules or scorers, the search is run again without each
+        of ten parts of the samples (with `cv`: its own folds), if that takes a few seconds:
+        parts times cells times N² L up to 5e9, N the smaller and L the larger side of X, and,
+        where blocks tell something, up to 300 samples. ``"refit"``: however long it takes.
     n_jobs : int or None, default=None
         Threads for the second passes of several targets, where the chosen cell has them.
     verbose : int, default=0
@@ -84,7 +85,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
 
     Attributes
     ----------
-    a_, k_, c_, density_ : the chosen cell, or the one of the largest weight
+    a_, k_, c_, density_ : the chosen cell, or the one of the largest weight or of most targets
     weights_ : dict of arrays
         The cells of the model and their weights, the heaviest first: ``a``, ``k``, ``c``,
         ``density``, ``weight`` (a column for every target, where they differ), ``score`` and

@@ -158,6 +158,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             if again is not None:
                 score = found.contest.nested_score(found.contest.outputs(mix), again)
                 self.nested_score_, self.nested_score_se_ = score
+                self.nested_of_ = "parts"
         return self
 
     @contextmanager
@@ -231,8 +232,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             mix = contest.mixed() if mix is None else mix
             verdict = contest.heaviest(mix)
         else:
-            verdict = contest.judged(self.rule)
-            mix = {verdict.chosen: np.ones(contest.problem.Y.shape[1])}
+            verdict, mix = contest.chosen(self.rule)
         outputs = contest.outputs(mix)
         self._tell(contest, verdict, mix, outputs, automatic=found.automatic)
         tested = prepared.rows[contest.problem.folds.tested]
@@ -294,8 +294,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self.best_score_, self.best_score_se_ = score.score, contest.error(paired)
         if self.nested:
             self.nested_score_, self.nested_score_se_ = contest.nested_score(outputs)
-            single = contest.nested is not None and self.nested != "refit"
-            self.nested_of_ = "samples" if single else "parts"
+            self.nested_of_ = "samples"
         n_columns = int(min(contest.results[at].n_features, self.n_features_in_))
         # the cells of a mixture make up for each other
         way = contest.edge(verdict, self.cv_results_, n_columns) if len(mix) == 1 else None

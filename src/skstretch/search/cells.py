@@ -229,6 +229,8 @@ class Outcome:
     pairs : callable or None
         For leave one out: given some of the outer samples (m,), the residuals (m, M, t) of all
         samples when one of these is left out too. It takes room: ask it soon.
+    dofs : tuple of float
+        The degrees of freedom of every target, where they differ; `dof` is their mean.
     """
 
     residuals: Array
@@ -243,14 +245,16 @@ class Outcome:
     loo: str = "exact"
     refine: "Callable[[], Outcome] | None" = None
     pairs: Callable[[Index], Array] | None = None
+    dofs: tuple[float, ...] = ()
 
     @property
     def usable(self) -> bool:
         return self.reason == ""
 
     def of(self, targets: Index) -> "Outcome":
-        """The residuals of some targets alone."""
-        return replace(self, residuals=self.residuals[:, targets])
+        """The residuals and degrees of freedom of some targets alone."""
+        dof = float(np.mean(np.array(self.dofs)[targets])) if self.dofs else self.dof
+        return replace(self, residuals=self.residuals[:, targets], dof=dof)
 
     def moved(self, tested: Index, order: Index) -> "Outcome":
         """The outcome of folds that test every sample once, as `tested` says, in another order."""

@@ -93,7 +93,16 @@ def compressed_outcomes(
         reason = judged(residuals, rcond)
         error = relative_error(rcond) * target_size(Y)
         dof, unknowns = float(np.mean(dofs)), tuple(known)
-        yield Outcome(residuals, rcond, dof, float(count), reason, unknowns=unknowns, error=error)
+        yield Outcome(
+            residuals,
+            rcond,
+            dof,
+            float(count),
+            reason,
+            unknowns=unknowns,
+            error=error,
+            dofs=tuple(dofs),
+        )
 
 
 def _unknowns(second: "System | Summed", y: Array, kept: Index, target: int) -> Unknowns:

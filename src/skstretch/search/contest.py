@@ -99,6 +99,41 @@ class Contest:
             leaders = best_of_families(self.cells, self.results, self.scores)
         return verdict
 
+    def chosen(self, rule: str) -> tuple[Verdict, Mix]:
+        """The verdict of a rule of one cell, and the cell of every target.
+
+        Targets of a regression choose on their own, as they mix: then the verdict names the cell
+        of most targets. Classes, and any other scoring, choose together.
+        """
+        verdict, t = self.judged(rule), self.problem.Y.shape[1]
+        if t == 1 or not isinstance(self.scoring, SquaredError):
+            return verdict, {verdict.chosen: np.ones(t)}
+        mix: Mix = {}
+        for j in range(t):
+            mix.setdefault(self._chosen_alone(rule, j), np.zeros(t))[j] = 1.0
+        mix = dict(sorted(mix.items()))
+        return (self.heaviest(mix) if len(mix) > 1 else self._named(mix, verdict)), mix
+
+    def _named(self, mix: Mix, verdict: Verdict) -> Verdict:
+        """The verdict of all targets, where each has chosen the same cell."""
+        return replace(verdict, chosen=next(iter(mix)))
+
+    def _chosen_alone(self, rule: str, target: int) -> int:
+        """The cell of one target, once what is compared is exact."""
+        part = np.array([target])
+        while True:
+            found, own = [each.of(part) for each in self.results], self._alone(part)
+            verdict = judge(self.cells, found, own, *self._units, rule)
+            leaders = best_of_families(self.cells, found, own)
+            if not self._refine([verdict.chosen, verdict.best, *leaders]):
+                return verdict.chosen
+
+    def _alone(self, part: Index) -> list[Scored]:
+        """Squared errors of some targets of every cell, by sample that was tested."""
+        true = self.true[:, part]
+        loss = SquaredError(true, self._tested)
+        return [self.by_sample(scored(loss, each.of(part), true)) for each in self.results]
+
     def mixed(self) -> Mix:
         """The mixture of the best cells of all families, from their exact values.
 
@@ -148,29 +183,19 @@ class Contest:
     ) -> tuple[float, float]:
         """The score of samples predicted by searches without them, and its standard error.
 
-        `outputs` are the out-of-fold ones of the model; `again` are some samples, and outputs of
-        these by searches that were run without them. Where that is not all samples, the others
-        count as blocks tell of searches without them, or else as the model predicts them out of
-        fold, and the some tell by how much that is too good.
+        `outputs` are the out-of-fold ones of the model, from which blocks tell; `again` are samples
+        and their outputs by searches that were run without them.
         """
         if again is None:
             return self._nested_by_blocks(outputs)
-        if self.nested is not None and self.nested.outer.size == len(outputs):
-            outputs = self.nested.outputs(self.results)
         samples, predicted = again
         known = np.full(self.problem.Y.shape, np.nan)
         known[samples] = predicted
         tested = self.problem.folds.tested
-        some = np.isin(tested, samples)
-        honest = self.scoring(np.where(some[:, None], known[tested], outputs))
-        if some.all():
-            return honest.score, self.error(self.by_sample(honest))
-        base = self.scoring(outputs)
-        units = None if self.units is None else self.units[tested][some]
-        more = (honest.losses - base.losses)[some]
-        flattery = paired_error(more, self._tested[some], units)
-        error = self.error(self.by_sample(base))
-        return base.score - flattery[0], float(np.hypot(error, flattery[1]))
+        if not np.isin(tested, samples).all():
+            return np.nan, np.nan  # without some folds none is left to search by
+        honest = self.scoring(known[tested])
+        return honest.score, self.error(self.by_sample(honest))
 
     def _nested_by_blocks(self, outputs: Array) -> tuple[float, float]:
         """The nested score from what is known of searches without single samples."""

@@ -219,6 +219,7 @@ class Visit:
             "" if usable else NOISE,
             unknowns=(known,),
             error=ACCURACY * float(np.abs(residuals).max(initial=0.0)),
+            dofs=tuple(dof for dof, _ in facts),
         )
         if self.problem.folds.folds is not None:
             return out
@@ -244,7 +245,8 @@ class Visit:
         reason = outcome.reason if np.isfinite(residuals).all() else NOISE
         dof, rcond = float(np.mean(dofs)), min(rconds)
         exact = replace(outcome, loo="exact", refine=None, pairs=None)
-        return replace(exact, residuals=residuals, reason=reason, dof=dof, rcond=rcond)
+        exact = replace(exact, dof=dof, dofs=tuple(dofs), rcond=rcond)
+        return replace(exact, residuals=residuals, reason=reason)
 
     def second(self, whole: Outcome, k: float, c: float, count: int) -> Outcome:
         """The outcome of the second passes of all targets."""
@@ -260,6 +262,7 @@ class Visit:
             float(count),
             whole.reason if np.isfinite(residuals).all() else NOISE,
             unknowns=tuple(one.unknowns for one in found),
+            dofs=tuple(one.dof for one in found),
             error=ACCURACY * float(np.abs(residuals).max(initial=0.0)),
         )
 
