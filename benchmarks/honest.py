@@ -96,7 +96,7 @@ def noise_rows() -> list[str]:
         )
     return [
         "Sets of pure noise, samples x features; errors are relative to "
-        " answering with the mean of the other samples, which nothing beats here, with "
+        "answering with the mean of the other samples, which nothing beats here, with "
         "standard errors of the means:",
         "",
         "| search | sets | plain, `best_score_` | nested, `nested_score_` | fresh samples "
