@@ -1,4 +1,4 @@
-"""``make performance``: how time grows with samples, features and the size of a search.
+"""``make performance``: how time and memory grow with samples, features and the size of a search.
 
 Writes its parts of docs/performance.md. Every series changes one thing and keeps the rest;
 exponents are least squares on logarithms.
@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from benchmarks.limits import rates
 from benchmarks.page import write_part
+from benchmarks.peak import with_peak
 from benchmarks.timing import best_time
-from skstretch import StretchyRegressor, StretchyRegressorCV
+from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
 
 PAGE = "docs/performance.md"
 REPEATS = 2
@@ -55,7 +57,17 @@ def problem(n_samples: int, n_features: int, n_targets: int = 1) -> tuple[np.nda
     return X, Y[:, 0] if n_targets == 1 else Y
 
 
-def fitted(model: Any, X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
+def sparse_problem(n_samples: int, n_features: int, filled: int) -> tuple[Any, np.ndarray]:
+    """Counts with so many entries a sample, of which twenty features matter."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(n_samples), filled)
+    columns = rng.integers(0, n_features, rows.size)
+    counts = rng.integers(1, 5, rows.size).astype(float)
+    X = sparse.csr_array((counts, (rows, columns)), shape=(n_samples, n_features))
+    return X, X[:, :20].sum(axis=1) + rng.standard_normal(n_samples)
+
+
+def fitted(model: Any, X: Any, y: np.ndarray) -> Callable[[], object]:
     """The work of a fit."""
     return lambda: model.fit(X, y)
 
@@ -73,6 +85,18 @@ def whole(n_samples: int, n_features: int) -> Callable[[], object]:
     return fitted(StretchyRegressorCV(), *problem(n_samples, n_features))
 
 
+def sparsely(n_features: int, filled: int) -> Callable[[], object]:
+    """One fit of 1,000 sparse samples."""
+    return fitted(StretchyRegressor(k=1.25), *sparse_problem(1_000, n_features, filled))
+
+
+def classified(n_classes: int) -> Callable[[], object]:
+    """One classifier of 1,000 samples, whose thresholds are tuned out of fold."""
+    X, y = problem(1_000, 2_000)
+    codes = np.argsort(np.argsort(y)) * n_classes // y.size
+    return fitted(StretchyClassifier(k=1.25), X, codes)
+
+
 def spread(low: float, high: float, n: int) -> tuple[float, ...]:
     """Values of a grid, evenly in logarithms."""
     return tuple(np.geomspace(low, high, n).tolist())
@@ -81,6 +105,8 @@ def spread(low: float, high: float, n: int) -> tuple[float, ...]:
 ONE_FIT = "`StretchyRegressor(k=1.25)`"
 FORMS = "closed forms, `StretchyRegressorCV(a_grid=(-0.2,), nested=False)`"
 DEFAULT = "`StretchyRegressorCV()`"
+SPARSE = "`StretchyRegressor(k=1.25)`, sparse X"
+CLASSES = "`StretchyClassifier(k=1.25)`"
 SERIES = (
     Series(ONE_FIT, f"features, {SAMPLES} samples", (10_000, 20_000, 40_000, 80_000),
            lambda D: one_fit(SAMPLES, D)),
@@ -97,6 +123,11 @@ SERIES = (
     Series(FORMS + ", five c", "values of k, 500 x 2,000", (1, 2, 4, 8),
            lambda n: closed(500, 2_000, k_grid=spread(1.2, 1.9, n), c_grid=spread(1e-4, 1e2, 5))),
     Series(FORMS, "targets, 500 x 2,000", (1, 4, 16, 64), lambda t: closed(500, 2_000, t)),
+    Series(SPARSE, "entries a sample, 1,000 x 100,000", (50, 100, 200, 400),
+           lambda n: sparsely(100_000, n)),
+    Series(SPARSE, "features, 1,000 samples of 100 entries", (50_000, 100_000, 200_000, 400_000),
+           lambda D: sparsely(D, 100)),
+    Series(CLASSES, "classes, 1,000 x 2,000", (2, 4, 8, 16, 32), classified),
     Series(DEFAULT, "features, 100 samples", (1_000, 2_000, 4_000, 8_000),
            lambda D: whole(100, D)),
     Series(DEFAULT, "samples, 2,000 features", (50, 100, 200, 400), lambda M: whole(M, 2_000)),
@@ -129,9 +160,45 @@ def thumb_rows() -> list[str]:
     return rows
 
 
-def main() -> None:
-    """Measure and write both parts."""
+# samples and features of the rows about memory
+ROOM = ((100, 10_000), (400, 4_000))
+KINDS = ("one fit", "closed forms", "default search")
+
+
+def peak_of(kind: str, n_samples: int, n_features: int) -> float:
+    """Fit a model once; X is made before, and its peak is what with_peak sees beyond it."""
     warnings.simplefilter("ignore")
+    works = {"one fit": one_fit, "closed forms": closed, "default search": whole, "data": made}
+    works[kind](n_samples, n_features)()
+    return 0.0
+
+
+def made(n_samples: int, n_features: int) -> Callable[[], object]:
+    """The data alone."""
+    X, y = problem(n_samples, n_features)
+    return lambda: (X.shape, y.shape)
+
+
+def memory_rows() -> list[str]:
+    """What models take beside X, in MB and as a multiple of X."""
+    rows = [
+        f"| samples x features | X, MB | {' | '.join(f'{kind}, MB' for kind in KINDS)} |",
+        "|---|---|---|---|---|",
+    ]
+    for M, D in ROOM:
+        _, data = with_peak("benchmarks.performance", "peak_of", "data", M, D)
+        found = []
+        for kind in KINDS:
+            _, peak = with_peak("benchmarks.performance", "peak_of", kind, M, D)
+            found.append(f"{max(0, peak - data) / 1e6:,.0f}")
+        rows.append(f"| {M:,} x {D:,} | {8 * M * D / 1e6:,.0f} | {' | '.join(found)} |")
+    return rows
+
+
+def main() -> None:
+    """Measure and write all parts."""
+    warnings.simplefilter("ignore")
+    write_part(PAGE, "memory", memory_rows())
     write_part(PAGE, "growth", growth_rows())
     write_part(PAGE, "thumb", thumb_rows())
 
