@@ -18,7 +18,8 @@ from skstretch.solve.spec import Space, Spec
 DIRECT_COPIES = 3
 # the side of a system from which walks take the place of LU and the trace of the inverse (2 n**3):
 # 20 classes of documents with c="auto" take as long by both at 3,000 and two fifths by walks at
-# 5,000; up to here LU takes well below a minute, and tells condition, freedom and leave one out
+# 5,000 (2 and 5 s on one core); LU, growing with the cube, takes less than a minute up to here, and
+# tells condition, freedom and leave one out
 COSTLY_SIDE = 10_000
 # the side up to which an inverse is made where something asks for it
 LARGEST_SIDE = 30_000
