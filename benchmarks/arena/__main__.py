@@ -11,7 +11,8 @@ from .methods import choose_methods, method_names
 from .run import LIMIT, SEEDS, TEST, Plan, run
 from .summary import summarise
 
-OUT = Path("out/arena/results.csv")
+# Kept with the code: hours of fits that need not be run again, and the numbers behind the page.
+OUT = Path(__file__).with_name("results.csv")
 
 
 def parser() -> argparse.ArgumentParser:

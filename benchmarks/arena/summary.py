@@ -58,7 +58,8 @@ def _explanation(seed: str) -> str:
     kind = {TEST: "test", DEVELOPMENT: "development"}[seed]
     return (
         f"Written by `{command}`, on the folds of the {kind} seed. Real data are split into two "
-        "halves, and each half is predicted by models of the other.\n\n"
+        "halves, and each half is predicted by models of the other. Every fit is a line of "
+        "`benchmarks/arena/results.csv`; what is there already is not run again.\n\n"
         "- **Repeats**: three; five for sets of one target and fewer than 100 rows, two from 250 "
         "rows on. Rows of a group stay in one half; no method is told of groups.\n"
         "- **Settings**: every method chooses the strength of its penalty inside the training "
