@@ -81,10 +81,10 @@ WALKS = {
     "qr": (lambda: regressor(solver="qr"), 2, 2, 2),
     "classifier": (lambda: StretchyClassifier(c=1.0), 2, 4, 4),
     "automatic c": (StretchyClassifier, 2, 4, 4),
-    # moments; C of every a; targets of every (a, k); held-out rows of every (a, k), or a
-    "search": (lambda: StretchyRegressorCV(**GRID), 2, 1 + 2 + 4 + 4, 1 + 2 + 4 + 2),
-    "classes": (lambda: StretchyClassifierCV(**GRID), 2, 1 + 2 + 4 + 4, 1 + 2 + 4 + 2),
-    "folds": (lambda: StretchyRegressorCV(cv=4, **GRID), 2, 1 + 2 + 4 + 4, 1 + 2 + 4 + 2),
+    # moments; C of every a; targets, then held-out rows, of every (a, k): with Dask of every a
+    "search": (lambda: StretchyRegressorCV(**GRID), 2, 1 + 2 + 4 + 4, 1 + 2 + 2 + 2),
+    "classes": (lambda: StretchyClassifierCV(**GRID), 2, 1 + 2 + 4 + 4, 1 + 2 + 2 + 2),
+    "folds": (lambda: StretchyRegressorCV(cv=4, **GRID), 2, 1 + 2 + 4 + 4, 1 + 2 + 2 + 2),
 }
 
 
