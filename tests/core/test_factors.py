@@ -1,5 +1,7 @@
 """LU factors: solutions, inverses and their diagonal against numpy's, in either memory order."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -50,3 +52,17 @@ def test_entries_out_of_range(bad):
     A[2, 1] = bad
     with pytest.raises(FloatingPointError, match="range of float64"):
         factorise(A)
+
+
+def test_threads_share_a_factorisation():
+    """Scipy's solver writes into the pivots that it is given while it works."""
+    A, B = matrix(400), matrix(400, seed=1)[:, :3]
+    factor = factorise(A.copy())
+    wanted = factor.solve(B), factor.solve_transposed(B)
+
+    def solve(_):
+        return factor.solve(B), factor.solve_transposed(B)
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(solve, range(200)):
+            np.testing.assert_array_equal(found, wanted)

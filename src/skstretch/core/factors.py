@@ -44,13 +44,14 @@ class Factor:
     def solve(self, B: Array) -> Array:
         """``A^-1 B`` for B of shape (n, t)."""
         self._must_be_regular()
-        X, _ = lapack.dgetrs(self.lu, self.pivots, B / self.rows[:, None])
+        # scipy counts pivots from one while it works, in place: threads that share them do not
+        X, _ = lapack.dgetrs(self.lu, self.pivots.copy(), B / self.rows[:, None])
         return np.asarray(X / self.columns[:, None])
 
     def solve_transposed(self, B: Array) -> Array:
         """``A^-T B`` for B of shape (n, t)."""
         self._must_be_regular()
-        X, _ = lapack.dgetrs(self.lu, self.pivots, B / self.columns[:, None], trans=1)
+        X, _ = lapack.dgetrs(self.lu, self.pivots.copy(), B / self.columns[:, None], trans=1)
         return np.asarray(X / self.rows[:, None])
 
     @cached_property

@@ -64,7 +64,7 @@ def inverted(lu: Array, pivots: Array) -> Array:
     """The inverse of a matrix from its LU factors (pivots from 0 on), in a fresh array."""
     work = int(lapack.dgetri_lwork(lu.shape[0])[0].real)
     if _getri is None:
-        return np.asarray(lapack.dgetri(lu, pivots, lwork=work)[0])
+        return np.asarray(lapack.dgetri(lu, pivots.copy(), lwork=work)[0])
     inverse, room = np.array(lu, order="F"), np.empty(max(1, work))
     _check(inverse)
     swaps = np.asarray(pivots + 1, dtype=np.intc)
