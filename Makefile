@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
-.PHONY: exact approximation compression sparse-truth performance
+.PHONY: penalty exact approximation compression sparse-truth performance
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -123,6 +123,9 @@ compression: $(VENV)/.dev ## how few features carry the effect, a table and a fi
 
 sparse-truth: $(VENV)/.dev ## risk where few or many features are true, a table of docs/exact.md
 	$(PY) -m benchmarks.sparse_truth
+
+penalty: $(VENV)/.dev ## how strong an automatic penalty should be, a table of docs/guide/letters.md
+	$(PY) -m benchmarks.penalty
 
 performance: $(VENV)/.dev ## how time grows with samples, features and grids (docs/performance.md)
 	$(PY) -m benchmarks.performance
