@@ -6,8 +6,8 @@ from scipy import sparse
 
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.core import nearby
-from skstretch.core.dual import lu_inverse
 from skstretch.core.dual_gram import DualGram
+from skstretch.core.dual_inverse import lu_inverse
 from skstretch.core.nearby import NearInverse, centre_of
 from skstretch.core.stretch import Intercept
 from skstretch.search import closed

@@ -250,7 +250,7 @@ def test_densities(shape, a, k):
 
 def test_large_systems_are_not_inverted_whole(monkeypatch):
     """Parts of an inverse from its triangles, as for more than 400 samples."""
-    monkeypatch.setattr("skstretch.core.dual.WHOLE_INVERSE", 0)
+    monkeypatch.setattr("skstretch.core.dual_inverse.WHOLE_INVERSE", 0)
     monkeypatch.setattr("skstretch.core.factors.WHOLE_INVERSE", 0)
     test_leave_one_out_is_literal("wide", -0.2, 1.5, "mixed")
     test_folds_are_literal("wide", -0.2, 1.5, "mixed")

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
-from skstretch.core.dual import DualSolution, Inverse
+from skstretch.core.dual import DualSolution
+from skstretch.core.dual_inverse import Inverse
 from skstretch.core.types import Array, Index
 
 

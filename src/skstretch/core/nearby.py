@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from skstretch.core.dual import DualSolution, Inverse, LUInverse, lu_inverse
+from skstretch.core.dual import DualSolution
 from skstretch.core.dual_gram import DualGram, Frame
+from skstretch.core.dual_inverse import Inverse, LUInverse, lu_inverse
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 

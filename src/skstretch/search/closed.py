@@ -15,8 +15,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from skstretch.core.crossfit import RowSystem, out_of_fold, pair_residuals, without
-from skstretch.core.dual import DualSolution, Inverse, Spectrum, lu_inverse, spectrum
+from skstretch.core.dual import DualSolution
 from skstretch.core.dual_gram import DualGram
+from skstretch.core.dual_inverse import Inverse, Spectrum, lu_inverse, spectrum
 from skstretch.core.nearby import FEWEST, Centre, centre_of
 from skstretch.core.primal import PrimalSystem, primal_system
 from skstretch.core.primal_gram import PrimalGram
