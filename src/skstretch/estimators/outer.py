@@ -23,6 +23,8 @@ N_PARTS = 10
 # parts times cells times N^2 L, N the smaller and L the larger side of X: what takes longer, a few
 # seconds, is not done unless it is asked for
 MOST = 5e9
+# the part of it that is worth it where blocks tell most of the score: about a second
+BESIDE_BLOCKS = 0.1
 # samples from which a search that sees one less is known well enough from blocks
 MANY = 300
 
@@ -138,5 +140,6 @@ class Again:
         work = sum(grid.n_cells for grid in grids) * float(small) ** 2 * large
         own = contest.problem.folds
         parts = own_parts(own, n) if cv is not None else ten_parts(folds(compressed=True), n)
-        long = work * len(parts) > MOST or (blocks and n > MANY)
+        most = BESIDE_BLOCKS * MOST if blocks else MOST
+        long = work * len(parts) > most or (blocks and n > MANY)
         return [] if long and nested != "refit" else parts

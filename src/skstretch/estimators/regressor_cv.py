@@ -76,8 +76,9 @@ class StretchyRegressorCV(Regression, StretchySearch):
         minimisers and selected features they tell a little too much good. Where such cells take
         part, or with folds, groups, other rules or scorers, the search is run again without each
         of ten parts of the samples (with `cv`: its own folds), if that takes a few seconds:
-        parts times cells times N² L up to 5e9, N the smaller and L the larger side of X, and,
-        where blocks tell something, up to 300 samples. ``"refit"``: however long it takes.
+        parts times cells times N² L up to 5e9, N the smaller and L the larger side of X; where
+        closed forms tell most of it, up to 5e8 and 300 samples, about a second. ``"refit"``:
+        however long it takes.
     n_jobs : int or None, default=None
         Threads for the second passes of several targets, where the chosen cell has them.
     verbose : int, default=0
