@@ -140,3 +140,18 @@ def test_memory_of_the_system(capfd):
     model, plan = fitted(StretchyRegressor(), X, capfd)
     assert_true(model, plan)
     assert (plan["walk"], plan["need"]) == ("1.9 MB", "2.2 MB")
+
+
+def test_a_search_says_what_it_tries(capfd):
+    """Every a and k of the table of results stands in the second line, and the features kept."""
+    X = DATA["wide"]
+    grid = {"a_grid": (0.0, -0.2), "k_grid": (1.25, 2.0), "density_grid": (1.0, 7)}
+    search = StretchyRegressorCV(verbose=1, nested=False, **grid).fit(X, X[:, 0])
+    line = capfd.readouterr().err.split("\n")[1]
+    assert line == (
+        "searches a = 0: exact minimisers of k = 1.25 and closed forms of k = 2; a = -0.2: closed "
+        "forms of k = 1.25, 2, whole and on the 7 strongest features"
+    )
+    table = search.cv_results_
+    tried = set(zip(table["param_a"].tolist(), table["param_k"].tolist(), strict=True))
+    assert tried == {(0.0, 1.25), (0.0, 2.0), (-0.2, 1.25), (-0.2, 2.0)}

@@ -36,10 +36,11 @@ def test_bar(search, capfd):
     fitted(search, verbose=1)
     out, err = capfd.readouterr()
     assert out == ""
-    plan, err = err.split("\n", 1)
+    plan, tried, err = err.split("\n", 2)
     assert plan.startswith("skstretch: ")
     assert "primal form by LU or QR" in plan
     assert "8 cells" in plan
+    assert tried.startswith("searches a = ")
     assert err.startswith("\r")
     assert err.endswith("\n")
     last = err.rstrip("\n").split("\r")[-1]

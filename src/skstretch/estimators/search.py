@@ -1,6 +1,7 @@
 """What the two search estimators share."""
 
 import numbers
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -176,6 +177,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             n_cells = sum(grid.n_cells for grid in grids)
             telling = told(self, X, weights, grids[-1].densities, n_transforms, n_cells)
         with telling as (X, _):
+            if self.verbose:
+                print("searches", "; ".join(map(str, grids)), file=sys.stderr, flush=True)
             split_params = route(self, sample_weight, params)
             prepared = prepare(self, X, weights, powers)
             kind, D = targets.classes is not None, X.shape[1]
