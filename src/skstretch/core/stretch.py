@@ -235,5 +235,12 @@ def strongest(coef: Array, count: int) -> Index:
     >>> strongest(np.array([0.5, -3.0, 0.1, 2.0]), 2).tolist()
     [1, 3]
     """
-    order = np.argsort(-np.abs(coef), kind="stable")
-    return np.sort(order[:count])
+    size = -np.abs(coef)
+    if not 0 < count < size.size:
+        return np.arange(size.size)[:count]
+    edge = np.partition(size, count - 1)[count - 1]
+    if np.isnan(edge):  # compares with nothing; a sort has it last
+        return np.sort(np.argsort(size, kind="stable")[:count])
+    kept = np.flatnonzero(size < edge)
+    tied = np.flatnonzero(size == edge)[: count - kept.size]
+    return np.sort(np.concatenate([kept, tied]))

@@ -17,8 +17,9 @@ class StretchyClassifierCV(Classification, StretchySearch):
         Transforms ``exp(a z)`` to try; 0 is the linear limit.
     k_grid : "auto" or sequence of float, default="auto"
         Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where cells are exact
-        minimisers, 1.02, 1.05, 1.1, 1.25, 1.5 and 2 (or 2 alone, as in `StretchyRegressorCV`). Of
-        given powers a = 0 takes those up to 2.
+        minimisers, 1.02, 1.05, 1.1, 1.25, 1.5 and 2 (or 2 alone, as in `StretchyRegressorCV`). From
+        six classes on a = 0 has 1.05, 1.25, 1.5 and 2, and features are selected at half as many
+        strengths. Of given powers a = 0 takes those up to 2.
     c_grid : "auto" or sequence of float, default="auto"
         Inverse strengths of regularisation; ``"auto"`` ties them to the scale of the data, as in
         `StretchyRegressorCV`.
@@ -73,7 +74,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
         One row a cell, as in `StretchyRegressorCV`. ``loo`` is ``"exact"`` where the out-of-fold
         scores are those of literal refits, and ``"approximate"`` where they are one Newton step
         from the fit of all samples: with ``cv=None`` cells at a = 0 and k < 2 other than the chosen
-        one and the best of every k.
+        one and the best of every k (from six classes on, and with ``rule="mix"``: and the best of
+        those k that come near a share of the mixture).
     weights_, best_score_, best_score_se_ : as in `StretchyRegressorCV`
     nested_score_, nested_score_se_ : as in `StretchyRegressorCV`
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_classes)

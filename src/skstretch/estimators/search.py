@@ -48,6 +48,7 @@ from skstretch.estimators.progress import (
 from skstretch.estimators.state import whole_or_nothing
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.search import (
+    MANY_CLASSES,
     RULES,
     STRENGTHS,
     Contest,
@@ -81,6 +82,9 @@ LINEAR_K_GRID = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
 # at every other strength
 COUNTS = (30, 100)
 SELECTION_STRENGTHS = STRENGTHS[::2]
+# the same for many classes, each of which is minimised and selects on its own
+FEWER_LINEAR_K = (1.05, 1.25, 1.5, 2.0)
+FEWER_SELECTION_STRENGTHS = STRENGTHS[::4]
 
 
 def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -168,7 +172,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     ) -> Iterator[Explored]:
         """All cells of the grids, evaluated; what is fitted afterwards is calm and told of too."""
         X, targets = self._read(X, y, sample_weight)
-        grids = self._checked_grids(X)
+        grids = self._checked_grids(X, targets.classes)
         powers = [(a, grids[0].ks(a)) for a in grids[0].a]
         weights = targets.weights
         telling: AbstractContextManager[tuple[Any, Any]] = nullcontext((X, None))
@@ -304,8 +308,11 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         if way is not None:
             warn_at_edge(way, chosen.c, automatic=automatic)
 
-    def _checked_grids(self, X: Any) -> list[Grid]:
-        """The grid, and beside it the selections of features that a mixture tries by itself."""
+    def _checked_grids(self, X: Any, classes: Any) -> list[Grid]:
+        """The grid, and beside it the selections of features that a mixture tries by itself.
+
+        Of many classes automatic grids are shorter.
+        """
         D, automatic = X.shape[1], isinstance(self.density_grid, str)
         if automatic and self.density_grid != "auto":
             raise TypeError(
@@ -314,20 +321,26 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             )
         densities = (1.0,) if automatic else _values("density_grid", self.density_grid)
         grid = self._checked_grid(D, densities, exact=not steps_read_again(X))
+        many = classes is not None and len(classes) >= MANY_CLASSES
+        if many and self._automatic_k and len(grid.linear_k) > 1:
+            grid = replace(grid, linear_k=FEWER_LINEAR_K)
         counts = [count for count in COUNTS if 2 * count <= D]
         if not (automatic and counts and self.rule == "mix" and 0 in grid.a):
             return [grid]
         if self.quadrant == "identity" or is_source(X) or is_dask(X) or 2.0 not in grid.linear_k:
             return [grid]
-        strengths = SELECTION_STRENGTHS
+        strengths = FEWER_SELECTION_STRENGTHS if many else SELECTION_STRENGTHS
         some = Grid((0.0,), (2.0,), grid.c, counts, counts, strengths)
         return [grid, some]
+
+    @property
+    def _automatic_k(self) -> bool:
+        return isinstance(self.k_grid, str) and self.k_grid == "auto"
 
     def _checked_grid(self, n_features: int, densities: tuple[Any, ...], exact: bool) -> Grid:
         """The grid; automatic powers have exact minimisers where that is affordable (`exact`)."""
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
-        automatic = isinstance(self.k_grid, str) and self.k_grid == "auto"
-        k = K_GRID if automatic else _values("k_grid", self.k_grid)
+        k = K_GRID if self._automatic_k else _values("k_grid", self.k_grid)
         c = None
         if not (isinstance(self.c_grid, str) and self.c_grid == "auto"):
             c = _values("c_grid", self.c_grid)
@@ -337,7 +350,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                     raise ValueError('c_grid lists "auto": pass numbers, or c_grid="auto".')
         counts = [keep_count(density, n_features) for density in densities]
         linear = tuple(value for value in k if value <= 2)
-        if automatic:
+        if self._automatic_k:
             linear = LINEAR_K_GRID if exact else (2.0,)
         if 0 in a and not linear:
             raise ValueError(

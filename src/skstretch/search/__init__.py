@@ -6,6 +6,7 @@ from skstretch.search.cells import Outcome as Outcome
 from skstretch.search.cells import Problem as Problem
 from skstretch.search.cells import folds_from_splits as folds_from_splits
 from skstretch.search.cells import leave_one_out as leave_one_out
+from skstretch.search.contest import MANY_CLASSES as MANY_CLASSES
 from skstretch.search.contest import Contest as Contest
 from skstretch.search.grid import STRENGTHS as STRENGTHS
 from skstretch.search.grid import Grid as Grid
