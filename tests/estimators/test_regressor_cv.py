@@ -442,10 +442,8 @@ def test_interrupt_at_any_step(step, monkeypatch):
 
     X, y = problem("tall")
     model = StretchyRegressorCV((0.0,), (2.0,), (1e-5, 1e-4)).fit(X, y)
-    home = skstretch.estimators.search
-    monkeypatch.setattr(
-        home if hasattr(home, step) else skstretch.search.contest, step, interrupted
-    )
+    homes = skstretch.estimators.search, skstretch.estimators.explored, skstretch.search.contest
+    monkeypatch.setattr(next(home for home in homes if hasattr(home, step)), step, interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     with pytest.raises(NotFittedError):

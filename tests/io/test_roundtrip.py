@@ -235,13 +235,13 @@ def test_parameter_values(value, tmp_path):
 
 
 def test_header_can_be_read_by_people(tmp_path):
-    model, _ = regressor("search two")
+    model, _ = regressor("two")
     skstretch.save(model, tmp_path / "model.stretchy")
     header = json.loads(members((tmp_path / "model.stretchy").read_bytes())["header.json"])
     assert header["schema"] == 1
     assert header["task"] == "regression"
     assert header["versions"].keys() == {"skstretch", "numpy", "scikit-learn"}
-    assert (header["a"], header["k"], header["c"]) == (model.a_, model.k_, model.c_)
+    assert (header["a"], header["k"], header["c"]) == (model.a, model.k, model.c)
     assert header["arrays"]["coef"]["shape"] == [2, 9]
 
 

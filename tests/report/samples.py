@@ -78,7 +78,9 @@ def three_classes():
 def three_targets():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(30, 10))
-    Y = np.column_stack([X[:, 0], X[:, 1] + 0.2 * rng.normal(size=30), rng.normal(size=30)])
+    y = X[:, 1] + 0.2 * rng.normal(size=30)
+    # one target in three units: targets that differ would choose a cell each
+    Y = y[:, None] * [1.0, -2.0, 0.5] + [0.0, 3.0, -1.0]
     return quietly(StretchyRegressorCV(**GRID), X, Y), X, Y
 
 

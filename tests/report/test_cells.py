@@ -113,7 +113,7 @@ def counted(monkeypatch):
         return wrapped
 
     for what, module, owner, name in (
-        ("searches", "estimators.search", "StretchySearch", "_search"),
+        ("searches", "estimators.search", "StretchySearch", "_exploring"),
         ("fits", "estimators.regressor", "StretchyRegressor", "fit"),
         ("fits", "search.grid", None, "fit_model"),
         ("systems", "solve.model", None, "build_system"),

@@ -172,7 +172,7 @@ class Mixture(State):
             part, targets = _columns(design, kept), member.targets(number)
             targets = targets[member.weight[targets] > 0]
             # a minimiser has a pass for every target
-            for own in np.split(targets, targets.size) if spec.exact else [targets]:
+            for own in targets[:, None] if spec.exact else [targets]:
                 if own.size:
                     solution = fit_stretchy(part, Y[:, own], weights, spec)
                     passes.append(Pass(own, kept, part, solution))
