@@ -1,4 +1,4 @@
-"""Moments of small whole numbers, whose sums float64 holds: against fractions."""
+"""Moments of bytes, whose sums float64 holds: against fractions."""
 
 from fractions import Fraction
 
@@ -15,13 +15,10 @@ def exact(column):
     return mean, sum((x - mean) ** 2 for x in numbers) / len(numbers)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "low", "high"),
-    [(np.uint8, 0, 256), (np.uint8, 253, 256), (np.int8, -128, 128), (np.int16, 32_700, 32_768)],
-)
+@pytest.mark.parametrize(("low", "high"), [(0, 256), (253, 256), (0, 2), (100, 130)])
 @pytest.mark.parametrize("n", [3, 97, 980])
-def test_means_and_deviations_are_rounded_once(dtype, low, high, n):
-    X = np.random.default_rng(n).integers(low, high, (n, 5)).astype(dtype)
+def test_means_and_deviations_are_rounded_once(low, high, n):
+    X = np.random.default_rng(n).integers(low, high, (n, 5)).astype(np.uint8)
     X[0], X[1] = low, high - 1
     found = column_moments(X, np.full(n, 0.3))
     for j, column in enumerate(X.T):
@@ -33,8 +30,8 @@ def test_means_and_deviations_are_rounded_once(dtype, low, high, n):
         assert abs(left) <= Fraction(found.scale[j]) * Fraction(4e-15)
 
 
-def test_truth_values_and_constant_columns():
-    X = np.array([[True, True], [False, True], [True, True]])
+def test_zeros_and_ones_and_constant_columns():
+    X = np.array([[1, 1], [0, 1], [1, 1]], dtype=np.uint8)
     found = column_moments(X, np.ones(3))
     np.testing.assert_allclose(found.mean, [2 / 3, 1.0], rtol=1e-15)
     np.testing.assert_allclose(found.scale[0], np.sqrt(2.0) / 3.0, rtol=1e-15)

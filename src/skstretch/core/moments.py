@@ -126,11 +126,14 @@ def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Ar
 
 
 def _sums_are_whole(X: npt.NDArray[np.generic], share: Array) -> bool:
-    """Whether sums of squares of all rows, times their number, are whole numbers of float64."""
-    if X.dtype.kind not in "iub" or X.dtype.itemsize > 2 or np.ptp(share) > 0.0:
+    """Whether sums of squares of all rows, times their number, are whole numbers of float64.
+
+    Asked of bytes, the pixels of images, of which there are many; other numbers have the bits that
+    they have as float64.
+    """
+    if X.dtype != np.uint8 or np.ptp(share) > 0.0:
         return False
-    largest = 2 ** (8 * X.dtype.itemsize)
-    return bool((X.shape[0] * largest) ** 2 < 2**53)
+    return bool((X.shape[0] * 2**8) ** 2 < 2**53)
 
 
 def _of_whole_sums(X: npt.NDArray[np.generic]) -> tuple[Array, Array, Array]:
