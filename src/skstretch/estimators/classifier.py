@@ -25,11 +25,17 @@ from skstretch.core.stretch import keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import checked_weights, lazily
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.inputs import Targets, checked_X_y, make_folds, prepare
+from skstretch.estimators.inputs import (
+    Targets,
+    checked_X_y,
+    held_out_name,
+    make_folds,
+    prepare,
+)
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import told
 from skstretch.estimators.state import Decision, or_as_before, whole_or_nothing
-from skstretch.search import Folds, crossfit
+from skstretch.search import crossfit
 from skstretch.solve import checked_spec, with_penalty
 from skstretch.solve.choose import holds_out
 
@@ -208,13 +214,6 @@ class Classification(ClassifierMixin, StretchyModel):
         decision = self._decision
         assert decision.factor is not None
         return _probable(decision.factor, decision.isotonic, outputs)
-
-
-def held_out_name(cv: Any, folds: Folds) -> str:
-    """In words, which samples were predicted by models that had not seen them."""
-    if folds.folds is None:
-        return "leave one out"
-    return "one fold" if cv is None and len(folds.folds) == 1 else "folds"
 
 
 def _named(classes: Any, outputs: Array) -> Any:

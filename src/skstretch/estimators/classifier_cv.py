@@ -74,8 +74,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
         One row a cell, as in `StretchyRegressorCV`. ``loo`` is ``"exact"`` where the out-of-fold
         scores are those of literal refits, and ``"approximate"`` where they are one Newton step
         from the fit of all samples: with ``cv=None`` cells at a = 0 and k < 2 other than the chosen
-        one and the best of every k (from six classes on, and with ``rule="mix"``: and the best of
-        those k that come near a share of the mixture).
+        one and the best of every k (with six classes or more and ``rule="mix"``, the best of those
+        k alone that come near a share of the mixture). ``"held out"`` as in `StretchyRegressorCV`.
     weights_, best_score_, best_score_se_ : as in `StretchyRegressorCV`
     nested_score_, nested_score_se_ : as in `StretchyRegressorCV`
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_classes)

@@ -349,6 +349,13 @@ def make_folds(
     return folds_from_splits(splits, rows, X.shape[0])
 
 
+def held_out_name(cv: Any, folds: Folds) -> str:
+    """In words, which samples were predicted by models that had not seen them."""
+    if folds.folds is None:
+        return "leave one out"
+    return "one fold" if cv is None and len(folds.folds) == 1 else "folds"
+
+
 def _default(y: Any, classifier: bool) -> Any:
     if y.shape[0] < 2:
         raise ValueError(f"n_samples={y.shape[0]} of positive weight: folds need at least two.")

@@ -7,7 +7,7 @@ Cells of one a share their features, so that their coefficients merge into one v
 Cells of a = 0 alone make a linear model; with others it is additive, one curve a feature.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -326,3 +326,22 @@ def _member(cell: Fitted, place: int) -> Member:
         float(min(p.solution.fit.rcond for p in passes)),
         max(gaps) if gaps else None,
     )
+
+
+def weights_table(results: dict[str, Any], mix: Mapping[int, Array]) -> dict[str, Any]:
+    """The cells of a model with their weights, the heaviest first; `results` is ``cv_results_``.
+
+    Several targets have a column of weights each.
+    """
+    rows = sorted(mix, key=lambda row: -float(mix[row].sum()))
+    shares = np.array([mix[row] for row in rows])
+    single = shares.shape[1] == 1 or (shares == shares[:, :1]).all()
+    names = ("recipe", "a", "k", "c") if "param_recipe" in results else ("a", "k", "c")
+    return {
+        **{name: results[f"param_{name}"][rows] for name in names},
+        # counts and shares, each as it was asked for
+        "density": np.array(results["param_density"][rows].tolist(), dtype=object),
+        "weight": shares[:, 0] if single else shares,
+        "score": results["mean_test_score"][rows],
+        "row": np.array(rows),
+    }

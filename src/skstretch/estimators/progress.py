@@ -24,14 +24,15 @@ def told(
     densities: Sequence[float],
     n_transforms: int = 1,
     n_cells: int = 1,
+    solver: str | None = None,
 ) -> Iterator[tuple[Any, Report]]:
     """Print the plan of a fit; hands out the X to use, which shows what is read, and a report.
 
     The report follows a matrix-free fit. `n_transforms` is the number of pairs of a and k,
-    `n_cells` that of the cells of a grid.
+    `n_cells` that of the cells of a grid, `solver` what a search leaves its fits to.
     """
     storage, n_used = storage_of(X), int(np.count_nonzero(weights))
-    intercept, solver = Intercept.of(estimator.fit_intercept), getattr(estimator, "solver", None)
+    intercept, solver = Intercept.of(estimator.fit_intercept), getattr(estimator, "solver", solver)
     second = selects(densities, X.shape[1])
     # a search has no a of its own: what it says of LU or QR holds for its closed forms
     exact = estimator.quadrant != "identity" and getattr(estimator, "a", None) == 0

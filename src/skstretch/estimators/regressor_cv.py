@@ -30,6 +30,8 @@ class StretchyRegressorCV(Regression, StretchySearch):
         minimisers, 1.02, 1.05, 1.1, 1.25, 1.5 and 2, or 2 alone where every step of Newton's method
         would read the data again (wide Dask arrays, and files or tall sparse matrices whose
         z-scores take more than half the working memory). Of given powers a = 0 takes those up to 2.
+        With more than 10,000 samples and features ``"auto"`` is 1.25 and 2, at a = 0 2 alone, and
+        cells are fitted without the matrix of samples: see the guide, "Many rows".
     c_grid : "auto" or sequence of float, default="auto"
         ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
         strengths s from 1e-12 to 1e2 (25 values at k = 2, else 13), so that the same grid serves
@@ -111,9 +113,10 @@ class StretchyRegressorCV(Regression, StretchySearch):
         One row a cell; ``pandas.DataFrame(model.cv_results_)`` opens it. ``loo`` is ``"exact"``
         where the residuals behind the score are those of literal refits, and ``"approximate"``
         where they are one Newton step from the fit of all samples: with ``cv=None`` cells at a = 0
-        and k < 2 other than the chosen one and the best of every k. ``score_error`` bounds
-        what rounding does to a score: no cell wins by less than that, and of equal scores the
-        stronger penalty wins.
+        and k < 2 other than the chosen one and the best of every k. ``"held out"``: with more than
+        10,000 samples and features, a part is held out and predicted by iterated fits of the rest.
+        ``score_error`` bounds what rounding does to a score: no cell wins by less than that, and of
+        equal scores the stronger penalty wins.
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
         Out-of-fold predictions of the model: the mean over repeats, NaN for samples in no
         test set. Samples of weight zero, which no fold trains on, get the prediction of the model.

@@ -3,7 +3,7 @@
 import numbers
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -32,10 +32,11 @@ from skstretch.estimators.inputs import (
     Targets,
     View,
     declared_splitter,
+    held_out_name,
     make_folds,
     prepare,
 )
-from skstretch.estimators.mixture import Fitted, mixed
+from skstretch.estimators.mixture import Fitted, mixed, weights_table
 from skstretch.estimators.outer import Again
 from skstretch.estimators.progress import (
     HAS_CALLBACKS,
@@ -51,6 +52,7 @@ from skstretch.search import (
     MANY_CLASSES,
     RULES,
     STRENGTHS,
+    WALKED_STRENGTHS,
     Contest,
     Folds,
     Grid,
@@ -74,6 +76,7 @@ from skstretch.search.scoring import (
     scorer_named,
 )
 from skstretch.solve import checked_spec
+from skstretch.solve.choose import is_costly
 
 # powers to try: of the closed forms, and of the exact minimiser at a = 0
 K_GRID = (1.25, 1.5, 2.0)
@@ -85,6 +88,8 @@ SELECTION_STRENGTHS = STRENGTHS[::2]
 # the same for many classes, each of which is minimised and selects on its own
 FEWER_LINEAR_K = (1.05, 1.25, 1.5, 2.0)
 FEWER_SELECTION_STRENGTHS = STRENGTHS[::4]
+# powers of the closed forms where K is too costly, at a = 0 ridge alone
+WALKED_K = (1.25, 2.0)
 
 
 def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -172,22 +177,25 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     ) -> Iterator[Explored]:
         """All cells of the grids, evaluated; what is fitted afterwards is calm and told of too."""
         X, targets = self._read(X, y, sample_weight)
-        grids = self._checked_grids(X, targets.classes)
+        grids = self._checked_grids(X, targets)
+        walked = grids[0].walked
         powers = [(a, grids[0].ks(a)) for a in grids[0].a]
         weights = targets.weights
         telling: AbstractContextManager[tuple[Any, Any]] = nullcontext((X, None))
         if self.verbose:
             n_transforms = sum(len(ks) for _, ks in powers)
             n_cells = sum(grid.n_cells for grid in grids)
-            telling = told(self, X, weights, grids[-1].densities, n_transforms, n_cells)
+            by, densities = "auto" if walked else None, grids[-1].densities
+            telling = told(self, X, weights, densities, n_transforms, n_cells, by)
         with telling as (X, _):
             if self.verbose:
                 print("searches", "; ".join(map(str, grids)), file=sys.stderr, flush=True)
             split_params = route(self, sample_weight, params)
-            prepared = prepare(self, X, weights, powers)
+            prepared = prepare(self, X, weights, () if walked else powers)
             kind, D = targets.classes is not None, X.shape[1]
             make = partial(make_folds, self.cv, X, targets.y, prepared.rows, classifier=kind)
-            folds = [make(compressed=selects(g.densities, D), **split_params) for g in grids]
+            make = partial(make, few=walked, **split_params)
+            folds = [make(compressed=walked or selects(g.densities, D)) for g in grids]
             given = sample_weight is not None
             scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], weighted=given)
             groups = split_params.get("groups")
@@ -201,7 +209,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 again = None
                 if self.nested:
                     own = Again(self, X, targets.y, prepared.rows, sample_weight, groups)
-                    again = partial(own.search, contest, grids, partial(make, **split_params))
+                    again = partial(own.search, contest, grids, make)
                 yield Explored(prepared, views, targets, contest, grids[0].c is None, again)
 
     def _contest(
@@ -245,8 +253,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         tested = prepared.rows[contest.problem.folds.tested]
         decision = self._decide(outputs, found.targets, tested)
         if decision is not None:
-            singly = contest.problem.folds.folds is None
-            decision = replace(decision, held_out="leave one out" if singly else "folds")
+            decision = replace(decision, held_out=held_out_name(self.cv, contest.problem.folds))
         cells = [
             Fitted(found.state(self, row, decision), weight, row, contest.cells[row].density)
             for row, weight in mix.items()
@@ -308,10 +315,11 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         if way is not None:
             warn_at_edge(way, chosen.c, automatic=automatic)
 
-    def _checked_grids(self, X: Any, classes: Any) -> list[Grid]:
+    def _checked_grids(self, X: Any, targets: Targets) -> list[Grid]:
         """The grid, and beside it the selections of features that a mixture tries by itself.
 
-        Of many classes automatic grids are shorter.
+        Of many classes automatic grids are shorter, and where K is too costly they are a few closed
+        forms that do without it.
         """
         D, automatic = X.shape[1], isinstance(self.density_grid, str)
         if automatic and self.density_grid != "auto":
@@ -321,7 +329,11 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             )
         densities = (1.0,) if automatic else _values("density_grid", self.density_grid)
         grid = self._checked_grid(D, densities, exact=not steps_read_again(X))
-        many = classes is not None and len(classes) >= MANY_CLASSES
+        n_used = int(np.count_nonzero(targets.weights))
+        if self._automatic_k and automatic and is_costly(n_used, D):
+            few = replace(grid, k=WALKED_K, linear_k=(2.0,), strengths=WALKED_STRENGTHS)
+            return [replace(few, walked=True)]
+        many = targets.classes is not None and len(targets.classes) >= MANY_CLASSES
         if many and self._automatic_k and len(grid.linear_k) > 1:
             grid = replace(grid, linear_k=FEWER_LINEAR_K)
         counts = [count for count in COUNTS if 2 * count <= D]
@@ -443,25 +455,6 @@ def warn_at_edge(way: str, c: float, automatic: bool) -> None:
         # the caller of `fit`, which scikit-learn's callbacks wrap
         stacklevel=7 if HAS_CALLBACKS else 6,
     )
-
-
-def weights_table(results: dict[str, Any], mix: Mapping[int, Array]) -> dict[str, Any]:
-    """The cells of a model with their weights, the heaviest first; `results` is ``cv_results_``.
-
-    Several targets have a column of weights each.
-    """
-    rows = sorted(mix, key=lambda row: -float(mix[row].sum()))
-    shares = np.array([mix[row] for row in rows])
-    single = shares.shape[1] == 1 or (shares == shares[:, :1]).all()
-    names = ("recipe", "a", "k", "c") if "param_recipe" in results else ("a", "k", "c")
-    return {
-        **{name: results[f"param_{name}"][rows] for name in names},
-        # counts and shares, each as it was asked for
-        "density": np.array(results["param_density"][rows].tolist(), dtype=object),
-        "weight": shares[:, 0] if single else shares,
-        "score": results["mean_test_score"][rows],
-        "row": np.array(rows),
-    }
 
 
 def scorings_of(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.types import Array
-from skstretch.estimators.search import weights_table
+from skstretch.estimators.mixture import weights_table
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Arrays, Rule
 from skstretch.io.header import decode, field

@@ -214,8 +214,9 @@ class Outcome:
     ----------
     residuals : array of shape (n_tested, t)
         Out-of-fold residuals.
-    loo : {"exact", "approximate"}
-        Whether residuals are those of literal refits, or those of one Newton step from the fit.
+    loo : {"exact", "approximate", "held out"}
+        Whether residuals are those of literal refits, or those of one Newton step from the fit, or
+        those of iterated refits without a part of the samples.
     refine : callable or None
         Makes an exact outcome of an approximate one.
     error : float

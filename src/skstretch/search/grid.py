@@ -20,7 +20,7 @@ from skstretch.core.types import Array
 from skstretch.designs import Design, check_held_out, n_choosable
 from skstretch.designs.blocks import calm_blas, in_turn, threads_for_cells
 from skstretch.designs.protocol import column_grams
-from skstretch.search.cells import Cell, Folds, Outcome, Problem, failed
+from skstretch.search.cells import Cell, Folds, Outcome, Problem, failed, target_size
 from skstretch.search.closed import dual_cells, primal_outcomes
 from skstretch.search.compress import compressed_outcomes
 from skstretch.search.minimisers import PATH_LENGTH, Selection, minimised_cells
@@ -40,7 +40,7 @@ from skstretch.solve.model import (
     exact_solutions,
     fit_model,
 )
-from skstretch.solve.penalty import gram_scale
+from skstretch.solve.penalty import STRENGTH, gram_scale, with_penalty
 from skstretch.solve.spec import Spec
 
 # relative strengths of the penalty, from interpolation to nearly the mean alone: one a decade up to
@@ -52,6 +52,13 @@ FEWER_STRENGTHS = tuple(10.0**e for e in (-12, -10, *range(-8, 3)))
 # the relative residual of an iterated fit whose outputs are only asked for a cut and a temperature
 HELD_OUT_TOLERANCE = 1e-4
 
+# relative strengths where every one takes fits without the matrix, one for each fold: smaller ones
+# need more steps than a factorisation would take
+WALKED_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
+# the relative residual of these fits, and what it leaves open of their outputs, with room to spare:
+# a weak penalty passes more of it on
+WALKED_TOLERANCE, WALKED_ERROR = 1e-6, 1e-4
+
 # below this 1 / (lam k) is no float64
 TINY = 1e-306
 
@@ -61,7 +68,7 @@ class Grid:
     """Values to try; `c` None stands for penalties tied to the data by `strengths`.
 
     `counts` gives for each density the number of features that it keeps, `linear_k` the powers
-    at a = 0.
+    at a = 0. Cells that are `walked` are closed forms of all features, fitted without the matrix.
     """
 
     a: Sequence[float]
@@ -71,6 +78,7 @@ class Grid:
     counts: Sequence[int]
     strengths: Sequence[float] = STRENGTHS
     linear_k: Sequence[float] = (2.0,)
+    walked: bool = False
 
     def strengths_of(self, k: float) -> Sequence[float]:
         """The automatic strengths of a closed form: at k = 2 one eigendecomposition serves all."""
@@ -123,7 +131,31 @@ def outcomes(
     for a in grid.a:
         design = design_at(a)
         check_held_out(design, problem.weights, problem.folds.held)
-        yield from _at(grid, a, design, problem)
+        yield from (_walked if grid.walked else _at)(grid, a, design, problem)
+
+
+def _walked(
+    grid: Grid, a: float, design: Design, problem: Problem
+) -> Iterator[tuple[Cell, Outcome]]:
+    """All cells of one a, each by one iterated fit for every fold: no K, and no inverse of it.
+
+    Residuals are those of refits, to the tolerance of what only chooses and mixes; of samples that
+    no fold tests there are none, and condition and freedom are not known.
+    """
+    Y, weights, folds = problem.Y, problem.weights, problem.folds
+    for k in grid.ks(a):
+        asked = Spec(k, 1.0, problem.intercept, "auto", design.unit, a == 0, automatic=True)
+        _, known = with_penalty(design, weights, asked)
+        middle = STRENGTH * known.c
+        for c in [middle / s for s in grid.strengths] if grid.c is None else grid.c:
+            spec = replace(known, c=c, tolerance=WALKED_TOLERANCE)
+            outputs = _refitted(design, Y, weights, spec, design.shape[1], folds)
+            residuals = Y[folds.tested] - outputs
+            reason = "" if np.isfinite(residuals).all() else "predictions are not finite"
+            facts = np.nan, np.nan, float(design.shape[1]), reason
+            error = WALKED_ERROR * target_size(Y)
+            cell = Cell(a, k, c, middle / c, grid.densities[0])
+            yield cell, Outcome(residuals, *facts, error=error, loo="held out")
 
 
 def _at(grid: Grid, a: float, design: Design, problem: Problem) -> Iterator[tuple[Cell, Outcome]]:

@@ -127,8 +127,11 @@ def kept_outcomes(
     grouped: bool,
     sample_weights: Array,
 ) -> Outcomes | None:
-    """What is worth keeping of a finished search; None where it would take too much memory."""
+    """What is worth keeping of a finished search; None where it would take too much memory, or
+    where what is made of it takes inverses that the search has done without."""
     n, t = problem.Y.shape
+    if any(outcome.loo == "held out" for outcome in results):
+        return None
     held = sum(part.n_bytes for outcome in results for part in outcome.unknowns)
     if 8 * len(cells) * n * t + held > MOST_BYTES:
         return None

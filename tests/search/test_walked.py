@@ -1,0 +1,129 @@
+"""Searches where the matrix is too costly: a few closed forms, fitted without it, samples held out.
+
+The size from which that is so is set to a few samples here.
+"""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.model_selection import KFold
+
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch.estimators import inputs
+from skstretch.solve import choose
+
+FEW = {"c_grid": (0.02, 0.2), "nested": False}
+
+
+@pytest.fixture(autouse=True)
+def _soon_costly(monkeypatch):
+    monkeypatch.setattr(choose, "COSTLY_SIDE", 30)
+    monkeypatch.setattr(inputs, "ENOUGH", 10)  # two of ten folds
+
+
+def problem(n=50, p=70, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, X[:, :10].sum(axis=1) + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("shape", [(50, 70), (70, 40)])
+def test_scores_are_those_of_exact_searches_on_the_same_folds(shape, monkeypatch):
+    X, y = problem(*shape)
+    splits = list(KFold(2).split(X))
+    model = StretchyRegressorCV(cv=splits, nested=False).fit(X, y)
+    found = model.cv_results_
+    assert set(found["loo"]) == {"held out"}
+    assert found["usable"].all()
+    pairs = set(zip(found["param_a"].tolist(), found["param_k"].tolist(), strict=True))
+    assert pairs == {(-0.2, 1.25), (-0.2, 2.0), (0.0, 2.0)}
+    monkeypatch.setattr(choose, "COSTLY_SIDE", 10_000)
+    for row in range(len(found["params"])):
+        a, k, c, _ = found["params"][row].values()
+        grid = {"a_grid": (a,), "k_grid": (k,), "c_grid": (c,), "density_grid": (1.0,)}
+        exact = StretchyRegressorCV(**grid, cv=splits, nested=False).fit(X, y).cv_results_
+        assert exact["loo"][0] == "exact"
+        np.testing.assert_allclose(found["param_s"][row], exact["param_s"][0], rtol=1e-10)
+        error = abs(found["mean_test_score"][row] - exact["mean_test_score"][0])
+        assert error <= found["score_error"][row]
+
+
+def test_the_model_is_the_mixture_of_its_cells():
+    X, y = problem()
+    model = StretchyRegressorCV(nested=False).fit(X, y)
+    outputs = 0.0
+    for a, k, c, weight in zip(
+        *(model.weights_[n] for n in ("a", "k", "c", "weight")), strict=True
+    ):
+        grid = {"a_grid": (a,), "k_grid": (k,), "c_grid": (c,), "density_grid": (1.0,)}
+        one = StretchyRegressorCV(**grid, rule="best", nested=False).fit(X, y)
+        outputs = outputs + weight * one.predict(X)
+    assert model.weights_["weight"].sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(model.predict(X), outputs, rtol=1e-7, atol=1e-7)
+
+
+def test_one_part_is_held_out_where_that_is_enough(monkeypatch):
+    monkeypatch.setattr(inputs, "ENOUGH", 5)
+    X, y = problem()
+    model = StretchyRegressorCV(nested=False).fit(X, y)
+    assert np.isfinite(model.cv_predictions_).sum() == 5  # a tenth
+    labels = np.where(y > 0, "high", "low")
+    classifier = StretchyClassifierCV(nested=False).fit(X, labels)
+    assert classifier.held_out_ == "one fold"
+    assert 4 <= np.isfinite(classifier.cv_predictions_).sum() <= 6
+    assert classifier.predict_proba(X).shape == (50, 2)
+
+
+def test_the_nested_score_of_much_work_is_not_known(monkeypatch):
+    monkeypatch.setattr("skstretch.estimators.outer.MOST", 0.0)
+    model = StretchyRegressorCV(c_grid=(0.02,)).fit(*problem())
+    assert np.isnan(model.nested_score_)
+    assert np.isfinite(model.best_score_)
+
+
+def test_classes_groups_and_weights():
+    X, y = problem()
+    codes = np.digitize(y, np.quantile(y, [0.3, 0.7]))
+    groups = np.arange(50) // 13
+    model = StretchyClassifierCV(**FEW).fit(X, codes, groups=groups)
+    assert model.cv_predictions_.shape == (50, 3)
+    assert np.isfinite(model.cv_predictions_).all()
+    weight = np.where(np.arange(50) < 40, 1.0, 0.0)
+    splits = list(KFold(2).split(X[:40]))
+    left_out = StretchyRegressorCV(**FEW, cv=splits).fit(X, y, sample_weight=weight)
+    without = StretchyRegressorCV(**FEW, cv=splits).fit(X[:40], y[:40])
+    np.testing.assert_allclose(left_out.coef_, without.coef_, rtol=1e-7, atol=1e-9)
+
+
+def test_storage_does_not_matter():
+    X, y = problem()
+    X = np.where(np.abs(X) > 1.0, X, 0.0)
+    stored = sparse.csr_array(X)
+    dense = StretchyRegressorCV(**FEW).fit(X, y)
+    found = StretchyRegressorCV(**FEW).fit(stored, y)
+    np.testing.assert_array_equal(found.weights_["row"], dense.weights_["row"])
+    # cells are compared by fits to a relative residual of 1e-6
+    np.testing.assert_allclose(found.weights_["weight"], dense.weights_["weight"], rtol=1e-4)
+
+
+def test_strengths_may_be_given():
+    model = StretchyRegressorCV(c_grid=(0.01, 1.0), nested=False).fit(*problem())
+    assert set(model.cv_results_["param_c"]) == {0.01, 1.0}
+    assert set(model.cv_results_["loo"]) == {"held out"}
+
+
+@pytest.mark.parametrize("given", [{"k_grid": (1.5, 2.0)}, {"density_grid": (1.0,)}])
+def test_other_grids_that_are_given_are_searched_as_ever(given):
+    model = StretchyRegressorCV(a_grid=(-0.2,), **given, nested=False).fit(*problem())
+    assert set(model.cv_results_["loo"]) == {"exact"}
+
+
+def test_what_needs_inverses_says_so():
+    model = StretchyRegressorCV(**FEW).fit(*problem())
+    with pytest.raises(ValueError, match="very large data"):
+        model.permutation_test(10)
+
+
+def test_the_plan_says_that_the_matrix_is_not_formed(capsys):
+    StretchyRegressorCV(**FEW, verbose=1).fit(*problem())
+    assert "by Krylov" in capsys.readouterr().err
