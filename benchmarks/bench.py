@@ -1,10 +1,9 @@
 """``make bench``: every row a ratio measured in one run; writes docs/benchmarks.md.
 
-``python -m benchmarks.bench [section ...]`` measures some sections only; the page is then written
-from them and from what earlier runs left in out/bench.json.
+``python -m benchmarks.bench [section ...]`` measures some sections only; the others stay as they
+stand on the page, each with the day of its own.
 """
 
-import json
 import os
 import platform
 import sys
@@ -22,7 +21,7 @@ from threadpoolctl import threadpool_info
 from benchmarks import blocked, growth_plot, minimiser, neighbour, search, sparse_search, text
 from benchmarks.page import write_page
 
-PAGE, RESULTS = Path("docs/benchmarks.md"), Path("out/bench.json")
+PAGE = Path("docs/benchmarks.md")
 
 
 @dataclass(frozen=True)
@@ -135,22 +134,26 @@ def machine() -> str:
     )
 
 
-def measured(names: list[str]) -> dict[str, Any]:
-    """Results of earlier runs and of this one; each is kept as soon as it is there."""
-    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    for name in names:
-        print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        found = SECTIONS[name].measure()
-        results[name] = {"found": found, "day": date.today().isoformat(), "machine": machine()}
-        RESULTS.parent.mkdir(exist_ok=True)
-        temporary = RESULTS.with_suffix(".tmp")
-        temporary.write_text(json.dumps(results, indent=1), "utf-8")
-        temporary.replace(RESULTS)
-    return results
+def standing() -> dict[str, str]:
+    """The sections that stand on the page, by their titles."""
+    text = PAGE.read_text("utf-8") if PAGE.exists() else ""
+    parts = (part.split("\n", 1) for part in text.split("\n## ")[1:])
+    return {title: body.strip() for title, body in parts}
 
 
-def page(results: dict[str, Any]) -> list[str]:
-    """The page, from results alone."""
+def measured(section: Section) -> str:
+    """A section with what was measured just now."""
+    found = section.measure()
+    lines = [section.text, "", *section.table(found)]
+    if section.goals is not None:
+        lines += ["", section.goals(found)]
+    if section is SECTIONS["growth"]:
+        growth_plot.draw(found, PAGE.parent / "images" / "growth.png")
+    return "\n".join([*lines, "", f"Measured on {date.today().isoformat()}: {machine()}."])
+
+
+def page(parts: dict[str, str]) -> list[str]:
+    """The page of sections, by their titles."""
     lines = [
         "# Benchmarks",
         "",
@@ -160,18 +163,14 @@ def page(results: dict[str, Any]) -> list[str]:
         "of the row need on the same machine. Words such as *cell* are in the "
         "[glossary](glossary.md).",
     ]
-    for name, section in SECTIONS.items():
-        if name in results:
-            one = results[name]
-            lines += ["", f"## {section.title}", "", section.text, "", *section.table(one["found"])]
-            if section.goals is not None:
-                lines += ["", section.goals(one["found"])]
-            lines += ["", f"Measured on {one['day']}: {one['machine']}."]
+    for section in SECTIONS.values():
+        if section.title in parts:
+            lines += ["", f"## {section.title}", "", parts[section.title]]
     return lines
 
 
 def main() -> None:
-    """Measure, print and write the page."""
+    """Measure section by section, and write the page after each."""
     names = sys.argv[1:] or list(SECTIONS)
     unknown = [name for name in names if name not in SECTIONS]
     if unknown:
@@ -180,10 +179,10 @@ def main() -> None:
         sys.exit(
             "set SKSTRETCH_DATA to the folder of data sets: these benchmarks run on real data."
         )
-    results = measured(names)
-    if "growth" in results:
-        growth_plot.draw(results["growth"]["found"], PAGE.parent / "images" / "growth.png")
-    write_page(PAGE, page(results))
+    for name in names:
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        parts = {**standing(), SECTIONS[name].title: measured(SECTIONS[name])}
+        write_page(PAGE, page(parts))
 
 
 if __name__ == "__main__":
