@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     add("--out", type=Path, default=OUT, help="the file of results (default %(default)s)")
     add("--summary", action="store_true", help="run nothing, only summarise the file of results")
     add("--write", type=Path, metavar="FILE", help="write the summary into a file as well")
+    add("--kinds", nargs="+", choices=sorted(set(KINDS.values())), help="sections to write anew")
     return options
 
 
@@ -58,7 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if not options.summary:
             run(planned(options))
-        text = summarise(options.out, options.seed)
+        page = options.write.read_text("utf-8") if options.write and options.write.exists() else ""
+        kinds = options.kinds or sorted(set(KINDS.values()))
+        text = summarise(options.out, options.seed, kinds, page)
     except (ValueError, FileNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

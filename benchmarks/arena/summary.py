@@ -38,16 +38,23 @@ SETS = {"regression": REGRESSION, "classification": CLASSIFICATION}
 RIDGE_NAMES = {"regression": "RidgeCV", "classification": "RidgeClassifierCV"}
 
 
-def summarise(path: Path, seed: str = TEST) -> str:
-    """Markdown for all kinds of task in the file of results, of the folds of one seed."""
+def summarise(
+    path: Path, seed: str = TEST, kinds: Iterable[str] = tuple(SETS), page: str = ""
+) -> str:
+    """Markdown for some kinds of task in the file of results, of the folds of one seed.
+
+    Sections of other kinds stay as they stand on the page.
+    """
     rows = ledger.read(path)
     rows = rows[rows["seed"] == seed]
     if rows.empty:
         return f"No results of the seed {seed!r} in {path}.\n"
-    parts = ["# Arena", _explanation(seed), _families(), _origin(rows)]
+    parts = ["# Arena", _explanation(seed), _families()]
     for kind, sets in SETS.items():
         of_kind = rows[rows["kind"] == kind]
-        if not of_kind.empty:
+        if kind not in kinds:
+            parts += [f"## {part.strip()}" for part in page.split("\n## ") if TITLES[kind] in part]
+        elif not of_kind.empty:
             order = of_kind["task"].map({name: i for i, name in enumerate(sets)})
             parts.append(_section(kind, of_kind.iloc[order.argsort(kind="stable")]))
     return "\n\n".join(parts) + "\n"
@@ -105,6 +112,7 @@ def _section(kind: str, rows: pd.DataFrame) -> str:
     parts = [
         f"## {TITLES[kind]}",
         _count(kind, table),
+        _origin(rows),
         _errors(error_table(done), rows),
         _standings(kind, standings(kind, table), test, wide),
         _friedman("Peers", test, left_out=table.index[table[ranked].isna().any(axis=1)]),
