@@ -72,7 +72,7 @@ METHODS: dict[str, dict[str, Method]] = {
         "enet": Method(partial(LINEAR, alpha=0.5), takes_sparse=True),
         "enet-full": Method(partial(outsiders.whole_path, LINEAR, alpha=0.5), takes_sparse=True),
         "forest": Method(outsiders.forest_regressor, takes_sparse=True),
-        OURS: Method(rivals.stretchy_regressor),
+        OURS: Method(rivals.stretchy_regressor, takes_sparse=True),
     },
     "classification": {
         "majority": Method(majority, takes_sparse=True),
@@ -83,7 +83,7 @@ METHODS: dict[str, dict[str, Method]] = {
         "plsda": Method(outsiders.discriminant),
         "enet-full": Method(partial(outsiders.whole_path, LOGISTIC, alpha=0.5), takes_sparse=True),
         "forest": Method(outsiders.forest_classifier, takes_sparse=True),
-        OURS: Method(rivals.stretchy_classifier),
+        OURS: Method(rivals.stretchy_classifier, takes_sparse=True),
     },
 }
 
