@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "search": {"core", "designs", "solve"},
     "estimators": {"core", "designs", "solve", "search", "features", "style"},
     "plots": {"core", "estimators", "style"},
-    "io": {"core", "designs", "features", "solve", "estimators"},
+    "io": {"core", "designs", "features", "solve", "search", "estimators"},
     "export": {"core", "features", "estimators"},
     "datasets": {"io"},
     "report": {ROOT, "core", "estimators", "plots", "io", "style"},

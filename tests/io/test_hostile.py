@@ -169,7 +169,7 @@ def classifier_cases():
     yield "search", lambda g: with_header(g, best_score_se=-1.0), "field 'best_score_se'"
     yield "search", lambda g: with_header(g, rule_loss=[1]), "field 'rule_loss'"
     cells = [[f"param_{name}", "array"] for name in ("a", "k", "c", "density")]
-    yield "search", lambda g: with_header(g, results=cells), "no known use"
+    yield "search", lambda g: with_header(g, results=cells), "outcome_outputs' is float64 of shape"
     yield "search", lambda g: with_header(g, results=cells[:1]), "mixes cells that its search"
     yield "search", lambda g: with_header(g, results=[["params", "params"]]), "which cells"
     yield "search", lambda g: with_array(g, "result_param_k", np.ones(2)), "differ in length"

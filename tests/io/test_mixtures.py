@@ -132,8 +132,8 @@ def test_one_cell_is_written_as_before(tmp_path):
         parameters = {"rule": "best"} if name == "search" else {}
         kind, given, *rest = REGRESSORS[name]
         model, _ = fitted((kind, {**given, **parameters}, *rest))
-        header = json.loads(members(saved_bytes(model, tmp_path))["header.json"])
-        assert header["schema"] == 1
+        data = saved_bytes(model, tmp_path, outcomes=False)
+        assert json.loads(members(data)["header.json"])["schema"] == 1
     alone = skstretch.StretchyRegressorCV(a_grid=(0,), k_grid=(2,), c_grid=(1.0,)).fit(X, BENT)
     again = reloaded(alone, tmp_path)
     check_weights(alone, again)
@@ -158,7 +158,7 @@ def test_size_on_the_disk_and_in_memory(tmp_path):
     state, D = model._state, data.shape[1]
     T = len(state.terms)
     assert T > 1
-    size = len(saved_bytes(model, tmp_path))
+    size = len(saved_bytes(model, tmp_path, outcomes=False))
     moments = 5 * 8 + 1 + 8 * bool(state.quadrant.moments.rest.any())
     arrays = (8 * T * 2 + moments + 8) * D
     # one more array of all features would be beyond the names, sizes and results beside them
@@ -168,7 +168,7 @@ def test_size_on_the_disk_and_in_memory(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3 * size
-    more = len(saved_bytes(model, tmp_path, intervals=True))
+    more = len(saved_bytes(model, tmp_path, intervals=True, outcomes=False))
     assert 0 <= more - size - 8 * 36 * (T * state.columns.size + 3) < 2000
 
 

@@ -48,7 +48,7 @@ def test_version_1_is_saved_again(tmp_path):
 def test_the_first_readers_of_version_1_read_what_is_written_now(tmp_path):
     """They count the fields of `chosen`, and look past fields of the header that came later."""
     model = skstretch.StretchyRegressorCV(rule="guarded").fit(X, Y[:, 0])
-    data = saved_bytes(model, tmp_path, about={"target": "y"})
+    data = saved_bytes(model, tmp_path, about={"target": "y"}, outcomes=False)
     header = json.loads(members(data)["header.json"])
     assert header["schema"] == 1
     assert set(header["chosen"]) == {"a_", "k_", "c_", "density_", "best_score_", "best_index_"}
@@ -77,6 +77,24 @@ def test_version_1_with_shifts():
     np.testing.assert_allclose(model.predict_interval(new, 0.7)[0], lower, rtol=1e-12)
 
 
+def test_version_3_mixture(tmp_path):
+    model = skstretch.load(FIXTURES / "version3.stretchy")
+    assert type(model) is skstretch.StretchyRegressorCV
+    assert model.weights_["row"].tolist() == [8, 11, 4, 1]
+    new = np.array([[0.5, -1.0, 2.0, 0.0], [1.0, 1.0, -1.0, 0.3]])
+    predicted, lower = [-0.23980153138709137, 1.668143260986465], model.predict_interval(
+        new, 0.8, method="residual"
+    )[0]  # fmt: skip
+    np.testing.assert_allclose(model.predict(new), predicted, rtol=1e-13)
+    np.testing.assert_allclose(lower, [-0.5413398430095029, 1.3666049493640535], rtol=1e-13)
+    assert model.nested_score_ == -0.0786026105269863
+    assert not hasattr(model, "_kept")
+    assert about(FIXTURES / "version3.stretchy") == {"target": "y"}
+    skstretch.save(model, tmp_path / "again.stretchy")
+    again = skstretch.load(tmp_path / "again.stretchy")
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+
+
 def as_frame(data):
     return pd.DataFrame(data, columns=["größe", "b", "c"])
 
@@ -89,12 +107,12 @@ def newer(tmp_path, **changes):
 
 
 def test_newer_schema(tmp_path):
-    path = newer(tmp_path, schema=5, versions={"skstretch": "3.1.4"})
+    path = newer(tmp_path, schema=6, versions={"skstretch": "3.1.4"})
     with pytest.raises(ModelFileError) as caught:
         skstretch.load(path)
     assert str(caught.value) == (
-        f"{str(path)!r} is not a sound model file: it has schema version 5 and was written by "
-        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 4. "
+        f"{str(path)!r} is not a sound model file: it has schema version 6 and was written by "
+        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 5. "
         "Upgrade to skstretch 3.1.4 or later."
     )
 

@@ -132,6 +132,13 @@ def data_of(text):
     return json.loads(found[0])
 
 
+def without_origin(text):
+    """A page but for the line that tells where it has other cells of the search from."""
+    short = re.sub(r"<div><dt>other cells</dt>.*", "", text)
+    assert short != text
+    return short
+
+
 def visible(text):
     """A page without its scripts and its style sheet."""
     return re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)

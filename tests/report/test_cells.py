@@ -43,6 +43,7 @@ from tests.report.samples import (
     three_targets,
     two_classes,
     visible,
+    without_origin,
 )  # fmt: skip
 
 
@@ -150,11 +151,12 @@ def test_selected_features_are_fitted_again_for_intervals_alone(counted, tmp_pat
 @pytest.mark.parametrize("sample", [regression, two_classes], ids=["numbers", "classes"])
 def test_a_model_without_outcomes_is_searched_once(sample, counted, tmp_path):
     model, X, y = sample()
-    skstretch.save(model, tmp_path / "m.stretchy")
+    skstretch.save(model, tmp_path / "m.stretchy", outcomes=False)
     for again in (skstretch.load(tmp_path / "m.stretchy"), pickle.loads(pickle.dumps(model))):
         counted |= dict.fromkeys(counted, 0)
         assert not hasattr(again, "_outcomes")
-        assert page((again, X, y), tmp_path) == text_of(sample)
+        text = page((again, X, y), tmp_path)
+        assert without_origin(text) == without_origin(text_of(sample))
         assert counted["searches"] == 1
         # a search solves the exact minimiser that it has chosen more closely than others
         assert counted["fits"] == int(model.solver_ == "newton")
@@ -173,7 +175,7 @@ def test_own_cell_is_exact_whatever_is_searched_again(rule, tmp_path):
     model = quietly(StretchyRegressorCV(**grid, rule=rule, scoring=least_features), X, y)
     again = quietly(StretchyRegressorCV(**grid, rule=rule), X, y)
     assert again.cv_results_["loo"][model.best_index_] == "approximate"
-    skstretch.save(model, tmp_path / "m.stretchy")
+    skstretch.save(model, tmp_path / "m.stretchy", outcomes=False)
     known = known_of(subject_of((skstretch.load(tmp_path / "m.stretchy"), X, y)))
     assert known.why == ""
     assert known.own == model.best_index_

@@ -9,6 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, RepeatedKFol
 import skstretch
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.report import write_report
+from skstretch.report.quality import contents_of
 from skstretch.report.subject import checked_subject
 from skstretch.report.surface import best_error
 from skstretch.report.text import numbers_of
@@ -20,7 +21,7 @@ X, Y = RNG.standard_normal((24, 5)), RNG.standard_normal(24)
 
 
 def box(model):
-    return dict(numbers_of(checked_subject(model, None, None)))
+    return dict(numbers_of(contents_of(checked_subject(model, None, None))))
 
 
 def test_standard_error_of_the_root():

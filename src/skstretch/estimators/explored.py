@@ -51,7 +51,8 @@ class Explored:
             a: replace(seen, design=light_design(seen.design)) for a, seen in self.views.items()
         }
         grouped, found = contest.units is not None, (contest.cells, contest.results)
-        return kept_outcomes(*found, contest.problem, light, grouped, contest.weights)
+        kept = kept_outcomes(*found, contest.problem, light, grouped, contest.weights)
+        return None if kept is None else replace(kept, X=self.prepared.X)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from skstretch.designs.protocol import Design
 from skstretch.solve import FittedModel, interval_bounds
 
 # what a fit stores beside its public attributes: what it has learned, what a search
-# found out about other cells, and the sums of batches
-PRIVATE = frozenset(["_state", "_outcomes", "_seen"])
+# found out about other cells (in memory, or in the file it came from), and the sums of batches
+PRIVATE = frozenset(["_state", "_outcomes", "_kept", "_seen"])
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """A pipeline that ends in one of our estimators, seen as steps and a model."""
 
-import copy
 import warnings
 from typing import Any
 
@@ -55,9 +54,16 @@ def named_model(model: Any) -> Any:
         return own
     if not hasattr(first_step(model), "feature_names_in_"):
         return own
-    own = copy.copy(own)
+    own = twin(own)
     own.feature_names_in_ = model[:-1].get_feature_names_out()
     return own
+
+
+def twin(model: Any) -> Any:
+    """A shallow copy with all that a pickle, and so `copy.copy`, would leave behind."""
+    other = object.__new__(type(model))
+    vars(other).update(vars(model))
+    return other
 
 
 def steps_in_words(model: Any) -> str:

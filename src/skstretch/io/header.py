@@ -14,7 +14,7 @@ from skstretch._version import __version__
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Archive, refusing, unsound
 
-SCHEMA = 4
+SCHEMA = 5
 FORMAT = "stretchy model"
 NAME = "header.json"
 # parsed JSON takes some twenty times its length at worst

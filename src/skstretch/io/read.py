@@ -28,6 +28,7 @@ from skstretch.io.header import (
     text_list,
 )
 from skstretch.io.mixtures import MixtureParts, read_mixture
+from skstretch.io.outcomes import read_kept
 from skstretch.io.parts import Parts, put_together
 from skstretch.io.pipelines import read_pipeline, split_arrays
 from skstretch.io.results import set_search, set_weights
@@ -140,11 +141,23 @@ def _estimator(header: dict[str, Any], raw: dict[str, Any]) -> Any:
     model._store(_state(model, header, arrays, parts, decision))
     if "n_samples_seen" in header:
         model.n_samples_seen_ = _rows(header, parts.used)
+    if name.endswith("CV"):
+        _set_outcomes(model, header, arrays)
     arrays.check_all_taken()
     if name.endswith("CV"):
         members = getattr(model._state, "members", ())
         set_weights(model, {member.row: member.weight for member in members}, t)
     return model
+
+
+def _set_outcomes(model: Any, header: dict[str, Any], arrays: Arrays) -> None:
+    """What the search found out about every cell, where the file has it."""
+    table = model.cv_results_
+    needed = ("param_a", "param_k", "param_c", "param_s", "param_density")
+    n_cells = 0 if any(name not in table for name in needed) else len(table["param_a"])
+    kept = read_kept(header, arrays, n_cells, model._state)
+    if kept is not None:
+        model._kept = kept
 
 
 def _check_words(header: dict[str, Any], name: str) -> None:

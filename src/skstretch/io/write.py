@@ -31,6 +31,7 @@ from skstretch.io.header import (
     versions,
 )
 from skstretch.io.mixtures import MixtureParts
+from skstretch.io.outcomes import kept_fields, kept_of
 from skstretch.io.parts import Parts, take_apart
 from skstretch.io.pipelines import pipeline_fields
 from skstretch.io.training import write_features
@@ -63,7 +64,12 @@ class Contents:
 
 
 def save(
-    model: Any, path: Any, intervals: bool = False, *, about: dict[str, Any] | None = None
+    model: Any,
+    path: Any,
+    intervals: bool = False,
+    *,
+    about: dict[str, Any] | None = None,
+    outcomes: bool = True,
 ) -> None:
     """Write a fitted model to a file that `load` reads.
 
@@ -88,6 +94,12 @@ def save(
     about : dict of str to str, int, float or bool, optional
         Facts of the origin to keep with the model, such as the name of the target;
         `skstretch.io.about` reads them back, and reports show ``target`` and ``seconds``.
+    outcomes : bool, default=True
+        Also store what a search found out about every cell, so that a report of the loaded model
+        with its training data need not search again: about ``16 * n_cells * n_samples *
+        n_targets`` bytes, and never more than 256 KiB, or what the model itself takes, or half of
+        what X takes, whichever is most. Versions
+        that know schema 4 alone read a search only without it.
 
     See Also
     --------
@@ -125,7 +137,7 @@ def save(
     if intervals and is_classifier(own):
         raise ValueError("intervals=True is for regressors: a classifier has no intervals.")
     facts = checked_facts({} if about is None else about)
-    contents = contents_of(own, bool(intervals))
+    contents = contents_of(own, bool(intervals), bool(outcomes))
     if is_pipeline(model):
         contents.header["pipeline"], arrays, notes = pipeline_fields(model)
         contents.header["notes"] += notes
@@ -146,12 +158,13 @@ def write_contents(file: BinaryIO, contents: Contents) -> None:
         newer = bool(contents.header.keys() & {"unit", "shifted"}) or "rest" in contents.arrays
         schema = 3 if "terms" in contents.header else 2 if newer else 1
         schema = 4 if "pipeline" in contents.header else schema
+        schema = 5 if "outcomes" in contents.header else schema
         header = {"format": FORMAT, "schema": schema, "versions": versions()}
         header |= {**contents.header, "arrays": entries}
         archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))
 
 
-def contents_of(model: Any, intervals: bool) -> Contents:
+def contents_of(model: Any, intervals: bool, outcomes: bool) -> Contents:
     """Everything that a file holds of a fitted estimator."""
     state: State = model._state
     parts, out = parts_of(state), Contents()
@@ -182,7 +195,17 @@ def contents_of(model: Any, intervals: bool) -> Contents:
     if out.header["intervals"]:
         out.arrays["features"] = training_features(state, parts)
         out.arrays["targets"], out.arrays["weights"] = state.model.Y, state.model.weights
+    if outcomes and hasattr(model, "cv_results_"):
+        _add_outcomes(out, model)
     return out
+
+
+def _add_outcomes(out: Contents, model: Any) -> None:
+    kept = kept_of(model, sum(np.asarray(array).nbytes for array in out.arrays.values()))
+    if kept is not None:
+        header, arrays = kept_fields(kept)
+        out.header |= header
+        out.arrays |= arrays
 
 
 def parts_of(state: State) -> Parts | MixtureParts:

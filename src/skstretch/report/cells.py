@@ -1,8 +1,9 @@
 """The cells that can be chosen on the page: their coefficients and out-of-fold outputs.
 
 A search keeps what every cell gave (`skstretch.search.record`), and the page is made from that:
-nothing is fitted again. A model from a file or a pickle has no outcomes any more; where its
-training data are at hand, one search over them brings them back.
+nothing is fitted again. So it is for a model from a file that holds them, where its training data
+are at hand (`skstretch.io.outcomes`). Other files and pickles have no outcomes any more: one search
+over the training data brings them back.
 """
 
 import warnings
@@ -174,10 +175,20 @@ def _searched_again(subject: Subject) -> Known:
         return Known(why=TOO_MUCH)
     if len(outcomes.cells) != (len(results["usable"]) if whole else 1):
         return Known(why=OTHER)
-    if not _alike(_told(outcomes, own, subject, again._state.used), chosen_outputs(subject)):
+    told = _told(outcomes, own, subject, again._state.used)
+    if not _alike(told, chosen_outputs(subject)) or not _same_columns(again, model):
         return Known(why=OTHER)
     same = not whole or again.weights_["row"].tolist() == model.weights_["row"].tolist()
     return Known(outcomes, own, "" if whole else TOO_LONG, True, again if same else None)
+
+
+def _same_columns(again: Any, model: Any) -> bool:
+    """Whether columns have the same means and deviations: without names only these tell in which
+    order they are."""
+    ours, theirs = (one._state.quadrant.moments for one in (again, model))
+    near = 1e-5 * theirs.scale
+    shifted = np.abs(ours.mean - theirs.mean) > near
+    return not (shifted | (np.abs(ours.scale - theirs.scale) > near)).any()
 
 
 def _told(outcomes: Any, own: int, subject: Subject, used: Mask) -> Array:

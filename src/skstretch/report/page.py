@@ -381,12 +381,13 @@ def write_report(
     Notes
     -----
     A search that was fitted in this process is not run again: the page is made from what it kept
-    of every cell. A model from a file or a pickle is searched once more, where X and y are passed
-    and that takes no longer than some ten seconds; else only the chosen cell is shown in full. At
-    most 150 cells can be picked, divided by the number of outputs, fewer for large data.
-    The page holds at most 50
-    features and a profile of 500 points for each cell, and 500 samples. Names of features, values
-    of y and predictions are on it: it is as confidential as these.
+    of every cell. Nor is one from a file that holds this too, where X and y are those of the fit
+    value by value: a digest in the file tells. Other models from files and pickles are searched
+    once more, where X and y are passed and that takes no longer than some ten seconds; else only
+    the chosen cell is shown in full. The page says which it was. At most 150 cells can be picked,
+    divided by the number of outputs, fewer for large data. The page holds at most 50 features and a
+    profile of 500 points for each cell, and 500 samples. Names of features, values of y and
+    predictions are on it: it is as confidential as these.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """What a report is about: a fitted model, and its training data where at hand."""
 
-import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +20,8 @@ from skstretch.estimators import (
 from skstretch.estimators.choice import Part, parts
 from skstretch.estimators.state import State
 from skstretch.estimators.steps import as_model, last_step, named_model, steps_in_words, transformed
+from skstretch.io.digest import add_numbers, data_digest
+from skstretch.io.outcomes import reunited
 
 CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
 # what a name may take of a page
@@ -55,6 +56,7 @@ class Subject:
     seconds: float | None = None
     given_target: str | None = None
     steps: str = ""
+    from_file: bool = False  # outcomes of the search and data of the fit were brought together
 
     @property
     def state(self) -> State:
@@ -168,6 +170,21 @@ class Subject:
             return signed_targets(self.codes, self.model.classes_.size)
         return np.asarray(self.y, dtype=np.float64).reshape(self.shape[0], -1)
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether X is not in memory, so that it is not walked for a name."""
+        return hasattr(self.X, "dask")
+
+    @cached_property
+    def data_digest(self) -> Any:
+        """The SHA-256 of X."""
+        return data_digest(self.X)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name of X and y."""
+        return _name(self.data_digest.copy(), self.y)
+
     @cached_property
     def weights(self) -> Array | None:
         """Weights of the samples that the classes bring."""
@@ -209,7 +226,19 @@ def checked_subject(
         )
     if y is not None:
         _check_targets(subject)
-    return subject
+    return _reunited(subject)
+
+
+def _reunited(subject: Subject) -> Subject:
+    """The subject as it was when it was fitted, where a file has all of it but the data."""
+    if subject.X is None or not hasattr(subject.model, "_kept") or subject.in_blocks:
+        return subject
+    found = reunited(subject.model, subject.X, subject.Y, subject.data_digest.hexdigest())
+    if found is None:
+        return subject
+    whole = replace(subject, model=found, from_file=True)
+    vars(whole)["data_digest"] = subject.data_digest  # where the cached property would put it
+    return whole
 
 
 def _check_columns(columns: list[Any], names: Any) -> None:
@@ -250,8 +279,6 @@ def _check_targets(subject: Subject) -> None:
 
 # A short name for data: equal data have equal fingerprints, whatever container they came in.
 
-BLOCK = 1 << 22  # entries that are hashed at a time
-
 
 def fingerprint(X: Any, y: Any) -> str:
     """The first 16 hex digits of a SHA-256 of shape, values of X by rows, and y.
@@ -259,30 +286,13 @@ def fingerprint(X: Any, y: Any) -> str:
     Sparse matrices are hashed by their entries that are not zero, and so have another fingerprint
     than the same data stored dense.
     """
-    digest = hashlib.sha256(str(tuple(X.shape)).encode())
-    if hasattr(X, "tocsr"):
-        _add_sparse(digest, X.tocsr(copy=True))
-    else:
-        rows = max(1, BLOCK // max(1, X.shape[1]))
-        for start in range(0, X.shape[0], rows):
-            _add(digest, X[start : start + rows])
+    return _name(data_digest(X), y)
+
+
+def _name(digest: Any, y: Any) -> str:
     labels = np.asarray(y)
     if labels.dtype.kind in "biuf":
-        _add(digest, labels)
+        add_numbers(digest, labels)
     else:
         digest.update("\x00".join(map(str, labels.tolist())).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:16]
-
-
-def _add(digest: Any, values: Any) -> None:
-    # + 0.0 makes one zero of two
-    digest.update(np.ascontiguousarray(np.asarray(values, dtype="<f8") + 0.0).tobytes())
-
-
-def _add_sparse(digest: Any, X: Any) -> None:
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    digest.update(b"sparse")
-    for part in (X.indptr, X.indices):
-        digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
-    _add(digest, X.data)
+    return str(digest.hexdigest()[:16])

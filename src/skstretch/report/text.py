@@ -12,7 +12,7 @@ from skstretch.estimators.choice import chance_in_words, choice, left_out, share
 from skstretch.report.cells import MIXTURE, MOST_OUTPUTS
 from skstretch.report.quality import Contents, tiles
 from skstretch.report.samples import striking_samples
-from skstretch.report.subject import Subject, fingerprint, short
+from skstretch.report.subject import Subject, short
 from skstretch.report.surface import best_error, measure_of, nested_error
 from skstretch.style import count, near_one, number, plain, share, thousands
 
@@ -32,8 +32,9 @@ SPLITTERS = {
 PACKAGES = ("skstretch", "numpy", "scipy", "scikit-learn", "altair", "vl-convert-python")
 
 
-def numbers_of(subject: Subject) -> list[tuple[str, str]]:
+def numbers_of(contents: Contents) -> list[tuple[str, str]]:
     """Names and values, all as text."""
+    subject = contents.subject
     model, (n, D) = subject.model, subject.shape
     rows = [
         ("model", type(model).__name__),
@@ -46,6 +47,7 @@ def numbers_of(subject: Subject) -> list[tuple[str, str]]:
         ("solver", ", ".join(dict.fromkeys(map(str, np.atleast_1d(model.solver_))))),
         ("condition number", _joined(1.0 / np.maximum(np.atleast_1d(model.rcond_), 1e-300))),
         *_search_rows(subject),
+        *([("other cells", _origin(contents))] if subject.searched else []),
     ]
     if subject.seconds is not None:
         rows.append(("time of the fit", f"{number(subject.seconds)} s"))
@@ -93,6 +95,20 @@ def _search_rows(subject: Subject) -> list[tuple[str, str]]:
     ]
 
 
+def _origin(contents: Contents) -> str:
+    """Where the page has other cells of the search from."""
+    subject, known = contents.subject, contents.cells.known
+    if known.outcomes is None or known.why:
+        return f"not shown: {known.why}"
+    if subject.from_file:
+        return "from the model file; the data passed are those of the fit, value by value"
+    if hasattr(subject.model, "_outcomes"):
+        return "kept by the search"
+    stored = hasattr(subject.model, "_kept")
+    why = "the data passed are not those of the fit value by value" if stored else "none were kept"
+    return f"searched again for this page: {why}; the out-of-fold predictions are the same"
+
+
 def _scoring(model: Any) -> str:
     absent = getattr(model, "not_stored_", {}).get("scoring", "default")
     return short(absent if model.scoring is None else model.scoring)
@@ -129,9 +145,9 @@ def _joined(values: Any) -> str:
 def _fingerprint(subject: Subject) -> str:
     if subject.X is None:
         return "not taken: the data were not at hand"
-    if hasattr(subject.X, "dask"):
+    if subject.in_blocks:
         return "not taken: the data are not in memory"
-    return fingerprint(subject.X, subject.y)
+    return subject.fingerprint
 
 
 def _versions() -> str:
@@ -183,7 +199,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "confusion": _confusion(data),
         "explained": _explained_rows(data),
         "striking": striking_samples(contents),
-        "numbers": numbers_of(subject),
+        "numbers": numbers_of(contents),
     }
 
 

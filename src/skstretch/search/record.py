@@ -51,6 +51,7 @@ class Outcomes:
         Weights without those of classes.
     grouped : bool
         Whether samples belong together, so that single ones are no independent units.
+    X : what the views see, as it was checked
     """
 
     cells: Sequence[Cell]
@@ -62,6 +63,7 @@ class Outcomes:
     intercept: Intercept
     grouped: bool
     sample_weights: Array
+    X: Any = None
 
     def slopes(self, rows: Sequence[int], n_features: int) -> Iterator[tuple[int, Array]]:
         """``(row, slope_ (t, n_features))`` of some cells, by products alone.
