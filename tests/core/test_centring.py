@@ -10,6 +10,7 @@ from skstretch.core.dual_gram import Frame, dual_coefficients, dual_grams
 from skstretch.core.moments import column_moments
 from skstretch.core.quadrant import Quadrant, Strip, centre_into, centred
 
+EPS = np.finfo(float).eps
 WEIGHTS = np.random.default_rng(1).uniform(0.0, 2.0, 30)
 
 
@@ -88,3 +89,36 @@ def test_coefficients_are_those_of_the_whole_block(tile, kind, balanced):
     frame, total = Frame(r, np.zeros(40), None), np.zeros(3) if balanced else beta.sum(axis=0)
     found = dual_coefficients(strip, frame, beta, total, WEIGHTS)
     np.testing.assert_allclose(found, Q.T @ beta, atol=1e-13 * np.abs(Q).max())
+
+
+@pytest.mark.parametrize("borders", [True, False])
+@pytest.mark.parametrize("kind", ["exp", "identity"])
+@pytest.mark.parametrize("b", [0.1, -20.0, np.linspace(-3.0, 2.0, 40)], ids=["one", "low", "own"])
+def test_powers_made_of_each_other_are_those_of_logarithms(tile, kind, b, borders):
+    """2 of 1, 4 of 2 and 8/3 of 4/3 by products; K as far as float64 knows it either way."""
+    raw = pixels(dtype=np.float64)
+    moments = column_moments(raw, WEIGHTS)
+    quadrant = Quadrant(kind, moments, -0.2, np.broadcast_to(b, 40).copy())
+    strip, share = Strip(raw, quadrant, slice(None)), WEIGHTS / WEIGHTS.sum()
+    features = strip.rows(slice(None))
+    P = (features.P if kind == "identity" else np.exp(features.logs)).astype(np.longdouble)
+    exponents = [4.0, 0.5, 2.0, 1.0, 8 / 3, 4 / 3]
+    grams = dual_grams([strip], exponents, WEIGHTS, None, borders)
+    assert [gram.r for gram in grams] == exponents
+    for gram in grams:
+        Q = P**gram.r
+        Pc, Qc = P - share @ P, Q - share @ Q
+        size = np.abs(Pc) @ np.abs(Q).T
+        np.testing.assert_array_less(np.abs(gram.K - Pc @ Qc.T), 60 * EPS * size.max())
+        # about the weighted mean on both sides
+        np.testing.assert_array_less(np.abs(gram.K @ share), 60 * EPS * size.max())
+        np.testing.assert_array_less(np.abs(share @ gram.K), 60 * EPS * size.max())
+
+
+@pytest.mark.parametrize("a", [1e-9, 1e-3, 0.2, 7.0])
+def test_a_doubled_power_keeps_its_digits(a):
+    """Also where exp(a z) hardly differs from 1, where a logarithm's square would be rounding."""
+    L = a * np.random.default_rng(0).standard_normal((20, 30))
+    wide = np.expm1(np.longdouble(2.0) * L)
+    found = tiles.doubled(np.expm1(L), 1.0, np.empty_like(L))
+    np.testing.assert_array_less(np.abs(found - wide), 8 * EPS * np.abs(wide))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skstretch.core.features import Features, Offset, is_cached, row_tiles
+from skstretch.core.features import Features, Offset, row_tiles
 from skstretch.core.moments import pooled_sum
 from skstretch.core.quadrant import Rows, Strip, centre_into, centred
 from skstretch.core.types import Array, Index
@@ -187,10 +187,11 @@ class DualSums:
     ) -> None:
         self.weights, self.log_rows, self.borders, self.peaks = weights, log_rows, borders, peaks
         self._sums = [_DualSum(r, weights.size) for r in exponents]
-        # P itself is the first of the powers
-        self._powers = [1.0, *(part.r for part in self._sums if part.r != 1.0)]
+        # in the order in which one is made of another
+        self._powers = sorted({1.0, *exponents})
         self._centres: list[Array] = []
         self._buffers: list[Array] = []
+        self._centred = True
         self._product = np.empty_like(self._sums[0].K) if self._sums else np.empty((0, 0))
 
     def add(self, block: Rows) -> None:
@@ -198,35 +199,16 @@ class DualSums:
         if self.log_rows is not None:
             self._add_scaled(block, self.log_rows)
             return
-        if is_cached(*block.shape):
-            self._add_in_turn(block.rows(slice(None)))
-        else:
-            self._add_at_once(block)
-
-    def _add_at_once(self, block: Rows) -> None:
-        """All powers of a large block, whose rows are transformed once."""
         outs = self._room_for(*block.shape, len(self._powers))
-        means = centre_into(block, self._powers, self.weights, outs, self.peaks)
-        self._centres.append(means[0])
+        # exp(a z) is known less a number near its mean: the rest is taken out of K, see `grams`
+        left = self._powers if not self.borders and np.all(block.offset) else []
+        left = [r for r in left if r != 1.0]
+        self._centred &= not left
+        means = centre_into(block, self._powers, self.weights, outs, self.peaks, left)
         known = {r: (Qc, e) for r, Qc, e in zip(self._powers, outs, means, strict=True)}
+        self._centres.append(known[1.0][1])
         for part in self._sums:
             self._multiply(part, block.offset, known[1.0], known[part.r])
-
-    def _add_in_turn(self, features: Features) -> None:
-        """One power after another, each multiplied while it is in the cache."""
-        if self.peaks is not None:
-            np.maximum(self.peaks, features.log_peaks(axis=1), out=self.peaks)
-        P, Q = self._room_for(*features.shape, 2)
-        plain = self._centred(features, 1.0, P)
-        self._centres.append(plain[1])
-        for part in self._sums:
-            stretched = plain if part.r == 1.0 else self._centred(features, part.r, Q)
-            self._multiply(part, features.offset, plain, stretched)
-
-    def _centred(self, features: Features, r: float, out: Array) -> Centred:
-        Q = features.excess(r, out)
-        mean = self.weights @ Q / self.weights.sum()
-        return np.subtract(Q, mean, out=Q), mean
 
     def _multiply(
         self, part: "_DualSum", offset: Offset, plain: Centred, stretched: Centred
@@ -251,7 +233,17 @@ class DualSums:
             part.K += P @ features.power(part.r, part.r * log_rows[:, None]).T
 
     def grams(self) -> list[DualGram]:
-        """What has been summed so far."""
+        """What has been summed so far.
+
+        Where Q was left about its offset, ``Pc Qc' = Pc Q' (I - w 1' / sum(w))``.
+        """
+        if not self._centred:
+            share = self.weights / self.weights.sum()
+            # what overflows is not safe, and is summed again with scaled rows
+            with np.errstate(over="ignore", invalid="ignore"):
+                for part in self._sums:
+                    if part.r != 1.0:
+                        part.K -= (part.K @ share)[:, None]
         centre = np.concatenate(self._centres) if self._centres else np.zeros(0)
         return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, self.log_rows) for s in self._sums]
 

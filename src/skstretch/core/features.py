@@ -158,6 +158,17 @@ def raised(P: Array, r: float, out: Array | None = None) -> Array:
     return out
 
 
+def doubled(excess: Array, offset: Offset, out: Array) -> Array:
+    """``P**2r - offset**2r`` from `excess`, ``P**r - offset**r``, and the r-th power of the offset.
+
+    ``E (E + 2 offset**r)``: no digits are lost, since ``E + offset**r`` is not negative.
+    """
+    if isinstance(offset, float) and offset == 0.0:
+        return np.square(excess, out=out)
+    np.add(excess, 2.0 * offset, out=out)
+    return np.multiply(out, excess, out=out)
+
+
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 

@@ -6,7 +6,7 @@ largest sum of a row) four terms leave out less than ``q^4 / (1 - q)`` of the la
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +45,24 @@ class Centre:
     outer: Index
     reach: float = 0.0
     norm: float = 1.0
+    _solved: dict[int, tuple[Array, list[DualSolution]]] = field(default_factory=dict)
+
+    def series(self, Y: Array) -> list[DualSolution]:
+        """``v_0 = G Y, v_j = G D v_(j-1) / norm``: solutions within reach are sums of multiples.
+
+        As many as matter at the end of the reach; kept, for cells that ask for the same targets.
+        """
+        known, found = self._solved.get(id(Y), (None, []))
+        if known is Y:
+            return found
+        found, D = [self.inverse.solve(Y)], (self.shares / self.norm)[:, None]
+        largest = np.abs(found[0].beta).max(initial=0.0)
+        left, q = largest, self.reach * self.norm
+        while left > np.finfo(float).eps * largest and len(found) < 30:
+            found.append(self.inverse.solve(D * found[-1].beta[: len(Y)]))
+            left = q ** len(found) * np.abs(found[-1].beta).max(initial=0.0)
+        self._solved[id(Y)] = Y, found
+        return found
 
     @cached_property
     def terms(self) -> tuple[Terms, Terms, Terms]:
@@ -52,10 +70,11 @@ class Centre:
         D, some, M = self.shares / self.norm, self.outer, self.shares.size
         G = self.inverse.system.factor.inverse[:M, :M]
         GG = G @ (D[:, None] * G)
-        GD, GGD = G * D, GG * D
-        third, fourth = np.einsum("ij,ji->i", GD, GG), np.einsum("ij,ji->i", GGD, GG)
+        # both in the order of G, so that sums run along what lies side by side
+        back = GG.T * D
+        third, fourth = np.einsum("ij,ij->i", G, back), np.einsum("ij,ij->i", GG, back)
         diagonal = G.diagonal().copy(), GG.diagonal().copy(), third, fourth
-        rows = G[some], GG[some], GD[some] @ GG, GGD[some] @ GG
+        rows = G[some], GG[some], (G[some] * D) @ GG, (GG[some] * D) @ GG
         right, last = D[:, None] * G[:, some], D[:, None] * GG[:, some]
         columns = G[:, some].T, GG[:, some].T, (GG @ right).T, (GG @ last).T
         return diagonal, rows, columns
@@ -91,18 +110,14 @@ class NearInverse:
         return float(self.centre.shares.size - self.penalties @ self.diagonal())
 
     def solve(self, Y: Array) -> DualSolution:
-        """Dual coefficients for targets Y (M, t), by repeated solution at the centre.
-
-        Every repetition multiplies what is wrong by q.
-        """
-        moved = (self.lam - self.centre.lam) * self.centre.shares[:, None]
-        found = self.centre.inverse.solve(Y)
-        for _ in range(30):
-            old, found = found, self.centre.inverse.solve(Y - moved * found.beta[: len(Y)])
-            change = np.abs(found.beta - old.beta).max(initial=0.0)
-            if change <= np.finfo(float).eps * np.abs(found.beta).max(initial=0.0):
-                break
-        return found
+        """Dual coefficients for targets Y (M, t): ``sum_j (-d norm)**j v_j``, to rounding."""
+        terms = self.centre.series(Y)
+        step = -(self.lam - self.centre.lam) * self.centre.norm
+        beta, total, constant = terms[-1].beta, terms[-1].total, terms[-1].constant
+        for term in reversed(terms[:-1]):
+            beta, total = term.beta + step * beta, term.total + step * total
+            constant = term.constant + step * constant
+        return DualSolution(beta, total, constant)
 
     def _sum(self, terms: Terms) -> Array:
         d, (one, two, three, four) = (self.lam - self.centre.lam) * self.centre.norm, terms

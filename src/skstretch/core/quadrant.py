@@ -12,6 +12,7 @@ from skstretch.core.features import (
     Features,
     Offset,
     PlainFeatures,
+    doubled,
     is_cached,
     row_tiles,
     tile_of,
@@ -273,24 +274,38 @@ def centre_into(
     weights: Array,
     outs: Sequence[Array],
     peaks: Array | None = None,
+    left: Sequence[float] = (),
 ) -> list[Array]:
     """Write ``Qc`` of every exponent into `outs`; returns the means less the offsets.
 
     ``Q = P**r = Qc + 1 (e + offset**r)'``, e the weighted mean of ``Q - offset**r``. Where `peaks`
-    is given, it is raised to the largest logs of every row.
+    is given, it is raised to the largest logs of every row. Exponents of `left` are left about the
+    offset (e = 0); one that is twice an earlier one takes a product in place of an exponential.
     """
     n_rows, n_columns = block.shape
     means = [np.zeros(n_columns) for _ in exponents]
+    halves = [_half(exponents[:i], r) for i, r in enumerate(exponents)]
     for rows in row_tiles(n_rows, n_columns):
         tile = block.rows(rows)
         if peaks is not None:
             np.maximum(peaks[rows], tile.log_peaks(axis=1), out=peaks[rows])
-        for r, out, mean in zip(exponents, outs, means, strict=True):
-            mean += weights[rows] @ tile.excess(r, out[rows])
-    for out, mean in zip(outs, means, strict=True):
-        mean /= weights.sum()
-        out -= mean
+        for r, half, out, mean in zip(exponents, halves, outs, means, strict=True):
+            if half is None:
+                Q = tile.excess(r, out[rows])
+            else:
+                Q = doubled(outs[half][rows], block.offset ** exponents[half], out[rows])
+            if r not in left:
+                mean += weights[rows] @ Q
+    for r, out, mean in zip(exponents, outs, means, strict=True):
+        if r not in left:
+            mean /= weights.sum()
+            out -= mean
     return means
+
+
+def _half(earlier: Sequence[float], r: float) -> int | None:
+    """The place of r / 2 among earlier exponents; P itself is never made of its root."""
+    return earlier.index(r / 2) if r > 1.0 and r / 2 in earlier else None
 
 
 def centred(block: Rows, r: float, weights: Array) -> tuple[Array, Array]:
