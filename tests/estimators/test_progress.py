@@ -1,6 +1,7 @@
 """The plan, the bar and the meter on stderr."""
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import dask
 import dask.array as da
@@ -10,7 +11,10 @@ import pytest
 import skstretch.designs.source
 import skstretch.estimators.progress
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from skstretch.core.factors import counting, factorise
+from skstretch.designs.blocks import in_threads
 from skstretch.estimators.progress import Progress
+from skstretch.search import minimisers
 from tests.estimators.samples import problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
@@ -43,8 +47,9 @@ def test_bar(search, capfd):
     assert tried.startswith("searches a = ")
     assert err.startswith("\r")
     assert err.endswith("\n")
-    last = err.rstrip("\n").split("\r")[-1]
+    last, done = err.rstrip("\n").split("\r")[-1].split("\n")
     assert last.startswith("cells " + "█" * 30 + " 8/8")
+    assert done.startswith("skstretch: ")
 
 
 def test_bar_ends_its_line_when_interrupted(capfd, monkeypatch):
@@ -144,3 +149,59 @@ def test_meter_on_a_terminal(monkeypatch):
     meter.close()
     shown = ["read 1.00 GB, 0.2 walks over the data ", "read 2.00 GB, 0.5 walks over the data \n"]
     assert screen.getvalue() == "".join("\r" + line for line in shown)
+
+
+FAR, NEAR = (0.01, 0.1, 1.0, 10.0), (1e8, 1e10, 1e12, 1.0)
+COUNTED = {
+    # an LU for every c at k = 1.5, one eigendecomposition for all c at k = 2
+    "wide": ((12, 40), {"c_grid": FAR}, "4 LU factorisations, 1 eigendecomposition"),
+    "one c": ((12, 40), {"c_grid": (0.5,)}, "1 LU factorisation, 1 eigendecomposition"),
+    "folds": ((12, 40), {"c_grid": FAR, "cv": 3}, "4 LU factorisations, 1 eigendecomposition"),
+    # three penalties that hardly differ share one
+    "near": ((12, 40), {"c_grid": NEAR}, "2 LU factorisations, 1 eigendecomposition"),
+    # systems of features have an LU for every cell
+    "tall": ((60, 5), {"c_grid": FAR}, "8 LU factorisations"),
+}
+
+
+@pytest.mark.parametrize("case", COUNTED)
+@searches
+def test_factorisations_are_counted(search, case, capfd):
+    shape, grid, expected = COUNTED[case]
+    X, y = problem(shape)
+    y = y > np.median(y) if search is StretchyClassifierCV else y
+    search(a_grid=(-0.2,), k_grid=(1.5, 2.0), rule="best", verbose=1, **grid).fit(X, y)
+    done = capfd.readouterr().err.rstrip("\n").split("\n")[-1]
+    assert sorted(done.removeprefix("skstretch: ").split(", ")) == sorted(expected.split(", "))
+
+
+def test_newton_steps_are_counted(capfd, monkeypatch):
+    found, paths = [], minimisers.paths
+
+    def kept(*args, **params):
+        found.append(paths(*args, **params))
+        return found[-1]
+
+    monkeypatch.setattr(minimisers, "paths", kept)
+    X, y = problem((20, 30))
+    grid = {"a_grid": (0.0,), "k_grid": (1.25, 1.5), "c_grid": (0.1, 1.0), "rule": "best"}
+    StretchyRegressorCV(verbose=1, **grid).fit(X, y)
+    steps = sum(cell.n_iter for batch in found for path in batch for cell in path)
+    assert steps >= 4
+    assert f"{steps} Newton steps" in capfd.readouterr().err.split("\n")[-2]
+
+
+def test_threads_count_for_the_search_that_started_them():
+    """Two at a time, each with threads of its own, and one inside the other."""
+    A = np.eye(3)
+
+    def search(times):
+        with counting() as tally:
+            in_threads(lambda _: factorise(A.copy(order="F")), range(times))
+            with counting() as inner:
+                factorise(A.copy(order="F"))
+        return tally.counts["LU factorisation"], inner.counts["LU factorisation"]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(search, (5, 9))] == [(6, 1), (10, 1)]
+    factorise(A.copy(order="F"))

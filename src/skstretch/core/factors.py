@@ -1,7 +1,12 @@
-"""One LU factorisation, many uses: solve, invert, judge."""
+"""One LU factorisation, many uses: solve, invert, judge; and how many there were."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from scipy.linalg import lapack
@@ -20,6 +25,42 @@ def power_of_two(values: Array) -> Array:
     """The powers of two next to positive values; 1 for zero. Scaling by them rounds nothing."""
     safe = np.where((values > 0) & np.isfinite(values), values, 1.0)
     return np.exp2(np.minimum(np.round(np.log2(safe)), 1023.0))
+
+
+@dataclass
+class Tally:
+    """How often what was done, by its name, in all threads."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    _lock: Lock = field(default_factory=Lock)
+
+    def add(self, what: str, times: int = 1) -> None:
+        with self._lock:
+            self.counts[what] += times
+
+
+# of whoever counts; threads that work for it are told (`Crew` in `designs.blocks`)
+tally: ContextVar[Tally | None] = ContextVar("tally", default=None)
+
+
+@contextmanager
+def counting() -> Iterator[Tally]:
+    """Count what is done from here on; what was counted outside goes on from its own."""
+    outer, own = tally.get(), Tally()
+    token = tally.set(own)
+    try:
+        yield own
+    finally:
+        tally.reset(token)
+        for what, times in own.counts.items() if outer is not None else ():
+            outer.add(what, times)
+
+
+def count(what: str, times: int = 1) -> None:
+    """Something was done, for those who count."""
+    counter = tally.get()
+    if counter is not None:
+        counter.add(what, times)
 
 
 class SingularMatrixError(SingularSystemError, np.linalg.LinAlgError):
@@ -168,6 +209,7 @@ def factorise(A: Array, borders: int = 0) -> Factor:
             "the system has entries beyond the range of float64: "
             "use a smaller |a|, a larger k, or rescale the features."
         )
+    count("LU factorisation")
     lu, pivots, info = lapack.dgetrf(A, overwrite_a=True)
     rcond = 0.0 if info > 0 else float(lapack.dgecon(lu, norm)[0])
     return Factor(lu, pivots, rows, columns, rcond, float(norm))

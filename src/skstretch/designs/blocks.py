@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
+from skstretch.core.factors import tally
+
 # the side of a square system up to which BLAS is held to one thread: searches of 600 and of 1,000
 # samples take two thirds of the time on two cores, since threads that wait keep others from work
 SMALL_SYSTEM = 1024
@@ -124,7 +126,7 @@ class Crew:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._halt, self._config = threading.Event(), get_config()
+        self._halt, self._config, self._tally = threading.Event(), get_config(), tally.get()
 
     def __enter__(self) -> "Crew":
         self._pool = ThreadPoolExecutor(self.threads)
@@ -141,6 +143,7 @@ class Crew:
 
     def _run(self, work: Callable[[], Result]) -> Result:
         _worker.halt = self._halt
+        tally.set(self._tally)
         try:
             with config_context(**self._config):
                 return work()

@@ -64,7 +64,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
     n_jobs : int or None, default=None
         Threads for the second passes of several classes, where the chosen cell has them.
     verbose : int, default=0
-        With 1 or more, the plan of the search and a bar on stderr.
+        With 1 or more, the plan of the search, a bar, and at the end the number of
+        factorisations on stderr.
 
     Attributes
     ----------

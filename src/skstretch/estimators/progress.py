@@ -9,6 +9,7 @@ from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
+from skstretch.core.factors import counting
 from skstretch.core.krylov import Report
 from skstretch.core.stretch import Intercept, selects
 from skstretch.core.types import Array
@@ -43,6 +44,18 @@ def told(
     print("skstretch:", plan, file=sys.stderr, flush=True)
     with closing(Meter(storage.nbytes)) as meter, closing(IterationLine()) as line:
         yield replace(X, meter=meter) if isinstance(X, Source | DaskArray) else X, line
+
+
+@contextmanager
+def told_work(verbose: Any) -> Iterator[None]:
+    """Print at the end how often systems were factorised, and the steps along paths."""
+    if not verbose:
+        yield
+        return
+    with counting() as tally:
+        yield
+    said = [f"{n:,} {what}{'s' * (n != 1)}" for what, n in sorted(tally.counts.items()) if n]
+    print("skstretch:", ", ".join(said) or "no factorisation", file=sys.stderr, flush=True)
 
 
 class IterationLine:

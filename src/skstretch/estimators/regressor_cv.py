@@ -84,7 +84,8 @@ class StretchyRegressorCV(Regression, StretchySearch):
     n_jobs : int or None, default=None
         Threads for the second passes of several targets, where the chosen cell has them.
     verbose : int, default=0
-        With 1 or more, the plan of the search and a bar on stderr.
+        With 1 or more, the plan of the search, a bar, and at the end the number of
+        factorisations on stderr.
 
     Attributes
     ----------

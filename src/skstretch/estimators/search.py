@@ -44,6 +44,7 @@ from skstretch.estimators.progress import (
     Progress,
     Reporter,
     told,
+    told_work,
     with_callbacks,
 )
 from skstretch.estimators.state import whole_or_nothing
@@ -187,7 +188,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             n_cells = sum(grid.n_cells for grid in grids)
             by, densities = "auto" if walked else None, grids[-1].densities
             telling = told(self, X, weights, densities, n_transforms, n_cells, by)
-        with telling as (X, _):
+        with told_work(self.verbose), telling as (X, _):
             if self.verbose:
                 print("searches", "; ".join(map(str, grids)), file=sys.stderr, flush=True)
             split_params = route(self, sample_weight, params)
