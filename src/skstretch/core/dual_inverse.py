@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 
 from skstretch.core.dual import DualSolution, DualSystem, dual_system
 from skstretch.core.dual_gram import DualGram, Frame
-from skstretch.core.factors import WHOLE_INVERSE, count, permutation
+from skstretch.core.factors import WHOLE_INVERSE, counted, permutation
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 
@@ -187,7 +187,7 @@ def spectrum(gram: DualGram, weights: Array, intercept: Intercept) -> Spectrum:
         away = 2.0 * max(float(np.trace(K)), np.finfo(float).tiny)
         for unit in units:
             K += away * np.outer(unit, unit)
-    count("eigendecomposition")
+    counted("eigendecomposition")
     values, V = np.linalg.eigh(K)
     if intercept is Intercept.FREE:
         values, V = values[: -len(units)], V[:, : -len(units)]

@@ -52,11 +52,12 @@ def counting() -> Iterator[Tally]:
         yield own
     finally:
         tally.reset(token)
-        for what, times in own.counts.items() if outer is not None else ():
-            outer.add(what, times)
+        if outer is not None:
+            for what, times in own.counts.items():
+                outer.add(what, times)
 
 
-def count(what: str, times: int = 1) -> None:
+def counted(what: str, times: int = 1) -> None:
     """Something was done, for those who count."""
     counter = tally.get()
     if counter is not None:
@@ -209,7 +210,7 @@ def factorise(A: Array, borders: int = 0) -> Factor:
             "the system has entries beyond the range of float64: "
             "use a smaller |a|, a larger k, or rescale the features."
         )
-    count("LU factorisation")
+    counted("LU factorisation")
     lu, pivots, info = lapack.dgetrf(A, overwrite_a=True)
     rcond = 0.0 if info > 0 else float(lapack.dgecon(lu, norm)[0])
     return Factor(lu, pivots, rows, columns, rcond, float(norm))

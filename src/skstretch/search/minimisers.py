@@ -16,7 +16,7 @@ from skstretch.core.bridge import Point
 from skstretch.core.bridge_loo import leave_one_out, left_out_coef, refits, refitted
 from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, paths, solve, split
 from skstretch.core.crossfit import Fold, pair_residuals
-from skstretch.core.factors import count
+from skstretch.core.factors import counted
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, kept_columns, n_choosable, same_space
@@ -65,7 +65,7 @@ def minimised_cells(
                     where, batch, problem.Y, PATH_LENGTH, given, held_out=visit, enough=visit.passed
                 )
             for k, path in zip(batch, found, strict=True):
-                count("Newton step", sum(cell.n_iter for cell in path))
+                counted("Newton step", sum(cell.n_iter for cell in path))
                 yield from _along(k, path, cs, visit, where, selection)
 
 
