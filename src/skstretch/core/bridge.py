@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy.linalg import lapack
 
-from skstretch.core.bridge_walks import Gram, Trial, Walk, Walks, phi, sandwich
+from skstretch.core import cholesky
+from skstretch.core.bridge_walks import Gram, Trial, Walk, Walks, phi, sandwich, share_of
 from skstretch.core.types import Array
 
 # What rounding in single precision may do to the least eigenvalue of a Newton matrix, relative.
@@ -119,10 +119,6 @@ class Point:
         which the least is 1 and the largest at most 1 + tr A, by more than `ROUGH`."""
         return bool(self.how != "fine" and SINGLE * np.trace(self.A) < ROUGH)
 
-    def _lapack(self, name: str) -> Callable[..., Any]:
-        """A routine of LAPACK for matrices of the precision of L."""
-        return cast(Callable[..., Any], getattr(lapack, ("s" if self.single else "d") + name))
-
     @property
     def L(self) -> Array:
         """Lower Cholesky factor of H = I + A (M×M), formed once.
@@ -135,7 +131,7 @@ class Point:
             while info:
                 H: Array = np.array(self.A, dtype="f4" if self.single else "f8", order="F")
                 H[np.diag_indices_from(H)] += extra
-                L, info = self._lapack("potrf")(H, lower=1, overwrite_a=1)
+                L, info = cholesky.factorise(H)
                 if info:
                     extra = max(10.0 * extra, 1e-14 * np.abs(self.A).sum(0).max())
             self.cache.update(L=L, extra=extra)
@@ -148,15 +144,14 @@ class Point:
             L, diagonal = self.L, np.diag(self.A)
             outside = np.abs(self.A).sum(0) - np.abs(diagonal)
             norm = float(np.max(outside + np.abs(diagonal + self.cache["extra"])))
-            self.cache["rcond"] = float(self._lapack("pocon")(L, norm, uplo="L")[0])
+            self.cache["rcond"] = cholesky.rcond(L, norm)
         return float(self.cache["rcond"])
 
     @property
     def B(self) -> Array:
         """H⁻¹ outside null (M×M): the map from target to e, linearised."""
         if "B" not in self.cache:
-            B = np.asarray(self._lapack("potri")(self.L, lower=1)[0], dtype=np.float64)
-            self.cache["B"] = sandwich(np.tril(B) + np.tril(B, -1).T, self.problem.null)
+            self.cache["B"] = sandwich(cholesky.inverse(self.L), self.problem.null)
         return cast(Array, self.cache["B"])
 
     @property
@@ -212,10 +207,10 @@ class Point:
     def solve(self, x: Array) -> Array:
         """H⁻¹ x outside null (M or M×n)."""
         if not self.single:
-            return self.problem.project(lapack.dpotrs(self.L, x, lower=1)[0])
+            return self.problem.project(cholesky.solve(self.L, x))
         # single precision has a narrow range, and x the units of y
         unit = float(np.abs(x).max(initial=0.0)) or 1.0
-        solved = lapack.spotrs(self.L, (x / unit).astype(np.float32), lower=1)[0]
+        solved = cholesky.solve(self.L, (x / unit).astype(np.float32))
         return self.problem.project(unit * solved.astype(np.float64))
 
 
@@ -386,14 +381,21 @@ def newton(walks: Walks, points: Sequence[Point], tol: Tolerance = REPORTED) -> 
     The walk evaluates e + d whole. If D has fallen enough, that was the next step's walk; if not,
     t follows from the two v (D) alone and the next walk evaluates e + t d.
     """
-    states = [_State(q, "coarse" if tame(q) else "fine") for q in points]
-    for s in states:
+    share = share_of(walks)
+
+    def begun(q: Point) -> _State:
+        s = _State(q, "coarse" if tame(q) else "fine")
         settle(s, tol)
+        return s
+
+    def moved(found: tuple[_State, Trial, Walk]) -> None:
+        advance(*found)
+        settle(found[0], tol)
+
+    states = share(begun, points)
     while active := [s for s in states if not s.done]:
         trials = [s.trial(tol) for s in active]
-        for s, trial, walk in zip(active, trials, walks.step(trials), strict=True):
-            advance(s, trial, walk)
-            settle(s, tol)
+        share(moved, list(zip(active, trials, walks.step(trials), strict=True)))
     return [s.point for s in states]
 
 
@@ -410,8 +412,8 @@ def tame(q: Point) -> bool:
     H = q.A + size * (N @ N.T)
     H[np.diag_indices_from(H)] += 1.0
     norm = float(np.abs(H).sum(0).max())
-    L, info = lapack.dpotrf(H, lower=1)
-    return not info and rounding < COARSE_LIMIT * norm * float(lapack.dpocon(L, norm, uplo="L")[0])
+    L, info = cholesky.factorise(np.asfortranarray(H))
+    return not info and rounding < COARSE_LIMIT * norm * cholesky.rcond(L, norm)
 
 
 def advance(s: _State, trial: Trial, walk: Walk) -> None:

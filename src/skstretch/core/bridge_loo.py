@@ -7,13 +7,31 @@ approximation of `approximate_loo`; here the steps go on until the left-out prob
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from skstretch.core.bridge import REPORTED, Point, Problem, Tolerance, newton, start
-from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, reached
+from skstretch.core.bridge import (
+    REPORTED,
+    ROUGH,
+    SINGLE,
+    Point,
+    Problem,
+    Tolerance,
+    newton,
+    start,
+)
+from skstretch.core.bridge_path import (
+    BATCH,
+    Space,
+    approximate_loo,
+    batches,
+    finish,
+    reached,
+    solve,
+)
 from skstretch.core.bridge_walks import DenseWalks, Trial, images, phi, share_of
 from skstretch.core.types import Array, Index, Mask
 
@@ -31,12 +49,14 @@ PARTS, LEAST_PART = 4, 64
 class LeftOut:
     """Exact leave-one-out residuals y_i − ŷ_i^(−i) (M), chord iterations, samples refitted; where
     asked for the e of every left-out problem (T×n, for the n samples with weight), from which
-    `left_out_coef` makes its coefficients."""
+    `left_out_coef` makes its coefficients; degrees of freedom and rcond of the fit."""
 
     residual: Array
     n_iter: int
     refitted: int
     e: Array | None = None
+    dof: float = np.nan
+    rcond: float = np.nan
 
 
 def columns(s: Space, point: Point, S: Index) -> Array:
@@ -87,6 +107,22 @@ class Chord:
         e = self.point.e + self.point.step
         return np.vstack([e[:, None] - self.Bq[:, j] * mu, mu])
 
+    @cached_property
+    def B(self) -> Array | None:
+        """H⁻¹ in single precision, where H is so well conditioned that a step loses nothing by it:
+        steps end where the equations hold, and these are evaluated in double precision."""
+        point = self.point
+        return point.B.astype(np.float32) if point.rcond * ROUGH > SINGLE else None
+
+    def times_B(self, F: Array) -> Array:
+        """H⁻¹F (T×n)."""
+        if self.B is None:
+            return np.asarray(self.point.B @ F)
+        # single precision has a narrow range, and every column its own size
+        unit = np.abs(F).max(axis=0, initial=0.0)
+        unit[unit == 0.0] = 1.0
+        return np.asarray((self.B @ (F / unit).astype(np.float32)) * unit)
+
     def step(self, X: Array, j: Index) -> Array:
         """The linearised pair solved with the full fit's H, for the samples j: (T+1)×|j|.
 
@@ -96,7 +132,7 @@ class Chord:
         E, mu, q = X[:-1], X[-1], self.q[:, j]
         F = E + self.fitted(E) - self.point.problem.target[:, None] + q * mu
         g = self.rho[j] * mu - np.einsum("ij,ij->j", q, E) - self.o[j]
-        BF = self.point.B @ F
+        BF = self.times_B(F)
         dmu = -(g + np.einsum("ij,ij->j", q, BF)) / self.b[j]
         # Rounding must not build up along directions that the equations do not see.
         return np.vstack([-self.point.problem.project(BF + self.Bq[:, j] * dmu), dmu])
@@ -147,34 +183,95 @@ class Mixer:
             self.last = self.last[0][:, stay], self.last[1][:, stay]
 
 
+@dataclass(frozen=True)
+class Start:
+    """A problem to be solved for the target y (M), and the e of a neighbour to start from."""
+
+    k: float
+    c: float
+    y: Array
+    e: Array
+
+
+def solved_without_each(s: Space, starts: Sequence[Start]) -> list[LeftOut]:
+    """Exact leave-one-out of problems that are solved first: one walk a step serves as many as
+    fit in `BATCH` bytes of matrices, and threads share their samples."""
+    out: list[LeftOut] = []
+    for some in batches(starts, 64 * (len(s.u) if s.Q is None else s.Q.shape[1]) ** 2):
+        problems = [s.problem(one.k, one.c, one.y) for one in some]
+        points = newton(s.walks, start(s.walks, problems, [one.e for one in some]), REPORTED)
+        if any(point.cancels and not point.problem.whole for point in points):
+            alone = [solve(s, one.k, one.c, one.y, one.e) for one in some]
+            out += [leave_one_out(*found, one.y) for found, one in zip(alone, some, strict=True)]
+        else:
+            both = [(point, one.y) for point, one in zip(points, some, strict=True)]
+            out += without_each(s, both)
+    return out
+
+
 def leave_one_out(
     s: Space, point: Point, y: Array, n_iter: int = MOST_ITERATIONS, states: bool = False
 ) -> LeftOut:
     """Exact leave-one-out residuals of a solved point: chord iterations for all samples together,
     refits for those that do not come to rest."""
-    on = np.flatnonzero(s.u > 0)
-    out = approximate_loo(s, point, y)
-    shared, mu, done = chord(s, point, y), out[on] * s.u[on], 0
-    held = np.empty((len(point.e), len(on) if states else 0))
-    parts, unit = some_of(len(on), len(point.e)), float(np.sqrt(np.mean(mu**2)))
+    return without_each(s, [(point, y)], n_iter, states)[0]
 
-    def solved(j: Index) -> tuple[Array, int]:
-        if point.problem.k == 2.0:
-            return shared.first(mu[j], j), 0
-        return iterate(shared, mu[j], j, n_iter, unit)
 
-    for j, (X, n) in zip(parts, share_of(s.walks)(solved, parts), strict=True):
-        mu[j], done = X[-1], max(done, n)
-        if states:
-            held[:, j] = X[:-1]
-    lost = np.flatnonzero(np.isnan(mu))
-    out[on] = mu / s.u[on]
-    if lost.size:
-        for i, (r, e) in zip(lost, refitted(s, point, y, [on[[i]] for i in lost]), strict=True):
-            out[on[i]] = r[0]
+def without_each(
+    s: Space,
+    solved: Sequence[tuple[Point, Array]],
+    n_iter: int = MOST_ITERATIONS,
+    states: bool = False,
+) -> list[LeftOut]:
+    """Exact leave-one-out of several points and their targets, whose samples threads share."""
+    share = share_of(s.walks)
+    begun = share(lambda one: Begun.of(s, *one), solved)
+    tasks = [(one, j) for one in begun for j in some_of(one.mu.size, len(one.chord.point.e))]
+    found = iter(share(lambda task: task[0].solved(task[1], n_iter), tasks))
+    return [one.ended(y, found, states) for one, (_, y) in zip(begun, solved, strict=True)]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Leave-one-out of one point, begun: its approximate residuals (M), and for the n samples with
+    weight their place `on` (n) and multipliers mu (n)."""
+
+    chord: Chord
+    near: Array
+    on: Index
+    mu: Array
+
+    @classmethod
+    def of(cls, s: Space, point: Point, y: Array) -> Begun:
+        on = np.flatnonzero(s.u > 0)
+        near = approximate_loo(s, point, y)
+        return cls(chord(s, point, y), near, on, near[on] * s.u[on])
+
+    def solved(self, j: Index, n_iter: int) -> tuple[Index, Array, int]:
+        """e' and below it μ of some samples ((T+1)×|j|), with their number of iterations."""
+        if self.chord.point.problem.k == 2.0:
+            return j, self.chord.first(self.mu[j], j), 0
+        unit = float(np.sqrt(np.mean(self.mu**2)))
+        return j, *iterate(self.chord, self.mu[j], j, n_iter, unit)
+
+    def ended(self, y: Array, found: Iterator[tuple[Index, Array, int]], states: bool) -> LeftOut:
+        """The residuals, once all samples are found; those that are lost are refitted."""
+        s, point, n = self.chord.space, self.chord.point, self.on.size
+        mu, held, done = np.empty(n), np.empty((len(point.e), n if states else 0)), 0
+        while n:
+            j, X, iterations = next(found)
+            mu[j], done, n = X[-1], max(done, iterations), n - j.size
+            if states:
+                held[:, j] = X[:-1]
+        lost, out = np.flatnonzero(np.isnan(mu)), self.near.copy()
+        out[self.on] = mu / s.u[self.on]
+        again = refitted(s, point, y, [self.on[[i]] for i in lost]) if lost.size else []
+        for i, (r, e) in zip(lost, again, strict=True):
+            out[self.on[i]] = r[0]
             if states:
                 held[:, i] = e
-    return LeftOut(out, done, lost.size, held if states else None)
+        kept = held if states else None
+        return LeftOut(out, done, lost.size, kept, s.dof(point), point.rcond)
 
 
 def some_of(n: int, side: int) -> list[Index]:

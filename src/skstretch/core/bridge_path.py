@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from scipy.linalg import lapack
@@ -161,11 +161,17 @@ class Space:
             rest = M - self.Q.shape[1] - self.n_free
         else:
             rest = 0 if self.null is None else self.null.shape[1]
-        return float(np.sum(point.B**2) + rest + self.u @ self.u - M)
+        return float(squared_norm(point.B) + rest + self.u @ self.u - M)
 
     def dof(self, point: Point) -> float:
         """tr(I − B_c), the intercept included."""
         return float(len(self.u) - self.diagonal(point).sum())
+
+
+def squared_norm(B: Array) -> float:
+    """The sum of all squares, in the order of the memory."""
+    flat = B.ravel(order="K")
+    return float(flat @ flat)
 
 
 def reached(A: Array) -> Array:
@@ -269,6 +275,15 @@ def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
         p.k, p.c, alpha, m, e, residual, s.dof(point), point.gap, point.rcond, point.n_iter,
         converged=point.gap <= tol.gap, gamma=gamma,
     )  # fmt: skip
+
+
+Item = TypeVar("Item")
+
+
+def batches(items: Sequence[Item], each: int) -> list[Sequence[Item]]:
+    """As many at a time as take `BATCH` bytes of so many each, at least one."""
+    size = max(1, int(BATCH // each))
+    return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 def solve_all(
@@ -394,7 +409,7 @@ def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
     for q in points:
         a, tau = stretch(q, q.problem.c * 1.01)
         B = q.B
-        gain += (np.trace(B) - np.sum(B * B)) * (q.problem.r * tau - a) / np.log(1.01)
+        gain += (np.trace(B) - squared_norm(B)) * (q.problem.r * tau - a) / np.log(1.01)
     gain /= len(points) * total * x * (1.0 - x)
     ratio = np.clip(step / max(gain, 1e-9), np.log(1.3), np.log(4.0))
     # on a lattice, so that what Newton's method leaves of a solution does not move the path

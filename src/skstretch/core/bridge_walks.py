@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
-from scipy.linalg import blas
 
 from skstretch.core.types import Array, Index
 
@@ -25,6 +24,8 @@ NEGLIGIBLE, TINY = 1e-150, 1e-290
 PRUNE = {"rough": 1e-4, "coarse": 1e-4, "fine": 1e-15}
 # Columns of a rough matrix for each of its rows.
 ROUGH_COLUMNS = 12
+# Rows of a square matrix that are worked on at a time, and stay in the cache.
+SOME_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -179,16 +180,23 @@ def images(walks: Walks, k: float, lam: float, X: Array) -> Array:
 def sandwich(A: Array, N: Array) -> Array:
     """(I − NNᵀ) A (I − NNᵀ) (M×M) for symmetric A, which is overwritten, and orthonormal N (M×p).
 
-    A − h nᵀ − n hᵀ with h = An − ½n nᵀAn for every n: a new array of this size costs more than
-    what is done to it.
+    A − hNᵀ − Nhᵀ with h = AN − ½N NᵀAN, some rows at a time: a new array of this size costs more
+    than what is done to it.
     """
+    if not N.shape[1]:
+        return A
     AN = A @ N
     half = AN - 0.5 * N @ (N.T @ AN)
-    columns = A if A.flags.f_contiguous else A.T
-    for h, n in zip(half.T, N.T, strict=True):
-        columns = blas.dger(-1.0, h, n, a=columns, overwrite_a=1)
-        columns = blas.dger(-1.0, n, h, a=columns, overwrite_a=1)
-    return np.asarray(columns)
+    if len(A) <= 2 * SOME_ROWS:
+        part = half @ N.T
+        A -= part
+        A -= part.T
+        return A
+    left, right = np.hstack([half, N]), np.hstack([N, half]).T.copy()
+    rows = A if A.flags.c_contiguous else A.T  # symmetric: these are in the order of the memory
+    for at in range(0, len(A), SOME_ROWS):
+        rows[at : at + SOME_ROWS] -= left[at : at + SOME_ROWS] @ right
+    return A
 
 
 def runs(trials: Sequence[Trial]) -> list[tuple[slice, float, float]]:

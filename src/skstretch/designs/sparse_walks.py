@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import blas
 
 from skstretch.core.bridge_walks import (
     PRUNE,
@@ -36,7 +35,15 @@ from skstretch.designs.blocks import (
     working_bytes,
 )
 from skstretch.designs.sparse_block import SparseBlock, add_product
-from skstretch.designs.walks import GramSum, added, answer, kept_by, waiting_columns, within
+from skstretch.designs.walks import (
+    LEAST_SIDE,
+    GramSum,
+    added,
+    answer,
+    kept_by,
+    waiting_columns,
+    within,
+)
 
 # bytes of a stored entry of S: value and row
 ENTRY_BYTES = 16
@@ -48,11 +55,16 @@ VECTORS, TILE = 64, 1 << 16
 FEW = 0.3
 # numbers of v below which a walk takes less time than starting threads does
 LEAST_SHARED = 1 << 20
+# what rounding leaves of a sum that is zero, relative to the sum of sizes
+ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
+
+# scipy's own routines add to what they are given; where they are not there its products serve
+_tools: Any = getattr(sparse, "_sparsetools", None)
 
 # some columns: where they are among those in use, S (CSC) and t
 Part = tuple[slice, Any, Array]
-# columns that differ: S, its transpose, t and how many each stands for (None: for itself)
-Tile = tuple[Any, Any, Array, Array | None]
+# columns that differ: S (CSC), t and how many each stands for (None: for itself)
+Tile = tuple[Any, Array, Array | None]
 
 
 class SparseColumns(Protocol):
@@ -89,7 +101,8 @@ class SparseWalks:
             self.held = [list(self._made(span)) for span in spans]
         # what is made on the way takes the memory of one thread
         self.shares = range(1 if self.held is None else len(self.held))
-        self.share: Share = in_turn if self.held is None else spread
+        few = self.held is None or design.shape[0] < LEAST_SIDE
+        self.share: Share = in_turn if few else spread
 
     def step(self, trials: Sequence[Trial]) -> list[Walk]:
         """All trials in one walk; the columns that matter are then looked at once more."""
@@ -101,7 +114,8 @@ class SparseWalks:
         def part(share: int) -> list[Walk]:
             fitted, energy = np.zeros(X.shape), np.zeros(len(trials))
             for some, columns, S, t in self._tiles(share, len(trials)):
-                v = backward(S.T, t, np.ascontiguousarray(X[:, some]))
+                own = np.ascontiguousarray(X[:, some])
+                v = times_columns(S, t, own, rest_of_sums(own))
                 alpha = np.empty_like(v)
                 for group, k, lam in runs(trials[some]):
                     first = some.start + group.start
@@ -135,20 +149,24 @@ class SparseWalks:
 
     def images(self, k: float, lam: float, X: Array) -> Array:
         """``Z phi(Z'X)`` (M x n) for X (M x n); columns that are alike are looked at once."""
-        out, x = np.zeros(X.shape), X / (lam * k)
+        n, r = X.shape[1], 1.0 / (k - 1.0)
         tiles = self._distinct if self.held is not None else unlike(self._parts(0))
-        for S, transposed, t, times in tiles:
+        some = [slice(at, min(at + VECTORS, n)) for at in range(0, n, VECTORS)]
+        parts = [np.divide(X[:, one], lam * k, order="C") for one in some]
+        sums = [rest_of_sums(part) for part in parts]
+        outs = [np.zeros(part.shape) for part in parts]
+        level = np.zeros(n)  # of t'alpha, the same in all rows
+        for S, t, times in tiles:
             halt_point()
-            for at in range(0, X.shape[1], VECTORS):
-                some = slice(at, min(at + VECTORS, X.shape[1]))
-                v = backward(transposed, t, np.ascontiguousarray(x[:, some]))
-                alpha = signed_power(v, 1.0 / (k - 1.0))
+            for one, part, total, out in zip(some, parts, sums, outs, strict=True):
+                alpha = signed_power(times_columns(S, t, part, total), r)
                 if times is not None:
                     alpha *= times[:, None]
                 # what overflows is given up by who has asked for it
                 with np.errstate(over="ignore", invalid="ignore"):
-                    out[:, some] += S @ alpha + t @ alpha
-        return out
+                    add_forward(S, alpha, out)
+                    level[one] += t @ alpha
+        return np.hstack(outs) + level
 
     @cached_property
     def _distinct(self) -> list[Tile]:
@@ -164,7 +182,8 @@ class SparseWalks:
         out = np.empty((self.design.shape[1], X.shape[1]))
         for share in self.shares:
             for some, columns, S, t in self._tiles(share, X.shape[1]):
-                out[columns, some] = backward(S.T, t, np.ascontiguousarray(X[:, some]))
+                own = np.ascontiguousarray(X[:, some])
+                out[columns, some] = times_columns(S, t, own, rest_of_sums(own))
         return out
 
     def _gram_of(self, how: Gram, slope: Array) -> Array:
@@ -173,7 +192,7 @@ class SparseWalks:
         keep = share > PRUNE[how] * share.max(initial=0.0)
         frequent, rare = (some[keep[some]] for some in self.design.split)
         gram = self._dense_gram(frequent, slope, how)
-        self._add_rare(gram, rare, slope)
+        self._add_rare(gram, rare, np.where(keep, slope, 0.0))
         return gram
 
     def _dense_gram(self, index: Index, slope: Array, how: Gram) -> Array:
@@ -204,15 +223,14 @@ class SparseWalks:
         return np.vstack(blocks) if blocks else np.empty((0, self.design.shape[0]))
 
     def _add_rare(self, gram: Array, index: Index, slope: Array) -> None:
-        """Add rare columns: a sparse product and the terms of rank one."""
+        """Add rare columns: a sparse product and the terms of rank one; slope is zero elsewhere."""
         few = float(np.square(self.design.counts[index].astype(float)).sum())
         if self._rare is not None and few > FEW * self._rare[3].nnz:
             every, S, t, products = self._rare
-            w = np.zeros(every.size)
-            w[np.searchsorted(every, index)] = slope[index]
+            w = slope[every]
             cross = S @ (w * t) + 0.5 * float(t @ (w * t))
             gram += (products @ w).reshape(gram.shape)
-            gram += cross[:, None] + cross
+            gram += cross[:, None] + cross  # symmetric to the last bit
             return
         for columns, block in self.design.blocks(index):
             S, t = block.excess(1.0)
@@ -320,7 +338,7 @@ def unlike(parts: Iterable[Part]) -> Iterator[Tile]:
         for start in range(0, keep.size, TILE // VECTORS):
             some = keep[start : start + TILE // VECTORS]
             own = S[:, some]
-            yield own, own.T.tocsr(), t[some], times[some] if times[some].max() > 1.0 else None
+            yield own, t[some], times[some] if times[some].max() > 1.0 else None
 
 
 def some_columns(S: Any, start: int, stop: int) -> Any:
@@ -334,6 +352,44 @@ def some_columns(S: Any, start: int, stop: int) -> Any:
 
 def backward(transposed: Any, t: Array, X: Array) -> Array:
     """``Z'X = S'X + t (1'X)`` (b x n)."""
-    out = np.ascontiguousarray(transposed @ X)
-    # in place: dger adds to the Fortran order that the transpose has
-    return np.asarray(blas.dger(1.0, X.sum(axis=0), t, a=out.T, overwrite_a=1).T)
+    out, total = np.ascontiguousarray(transposed @ X), rest_of_sums(X)
+    if total is not None:
+        out += np.multiply.outer(t, total)
+    return out
+
+
+def times_columns(S: Any, t: Array, X: Array, total: Array | None) -> Array:
+    """``Z'X`` (b x n) for columns ``Z = S + 1 t'`` (CSC, M x b), X in row order and its sums."""
+    out = np.zeros((t.size, X.shape[1]))
+    add_backward(S, X, out)
+    if total is not None:
+        out += np.multiply.outer(t, total)
+    return out
+
+
+def rest_of_sums(X: Array) -> Array | None:
+    """``1'X`` (n), or None where that is zero but for rounding, as beside a free intercept."""
+    sums = X.sum(axis=0)
+    return sums if np.any(np.abs(sums) > ROUNDED * np.abs(X).sum(axis=0)) else None
+
+
+def add_backward(S: Any, X: Array, out: Array) -> None:
+    """``out += S'X`` (b x n) for a CSC S (M x b) and X (M x n), all of them in row order."""
+    if _tools is None:
+        out += S.T @ X
+        return
+    M, b = S.shape
+    _tools.csr_matvecs(
+        b, M, X.shape[1], S.indptr, S.indices, S.data, X.reshape(-1), out.reshape(-1)
+    )
+
+
+def add_forward(S: Any, X: Array, out: Array) -> None:
+    """``out += S X`` (M x n) for a CSC S (M x b) and X (b x n), all of them in row order."""
+    if _tools is None:
+        out += S @ X
+        return
+    M, b = S.shape
+    _tools.csc_matvecs(
+        M, b, X.shape[1], S.indptr, S.indices, S.data, X.reshape(-1), out.reshape(-1)
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -206,6 +206,13 @@ class Unknowns:
         return self.together([self], design, weights)[0]
 
 
+class Refine(Protocol):
+    """What makes exact outcomes of approximate ones."""
+
+    def together(self, parts: Sequence[Any]) -> "list[Outcome]":
+        """Those of several such parts, this one among them."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one cell gave.
@@ -217,8 +224,8 @@ class Outcome:
     loo : {"exact", "approximate", "held out"}
         Whether residuals are those of literal refits, or those of one Newton step from the fit, or
         those of iterated refits without a part of the samples.
-    refine : callable or None
-        Makes an exact outcome of an approximate one.
+    refine : Refine or None
+        Makes an exact outcome of an approximate one, several at a time.
     error : float
         A bound on what rounding does to each of them: they are known to this.
     finish : callable or None
@@ -244,7 +251,7 @@ class Outcome:
     unknowns: tuple[Unknowns, ...] = ()
     error: float = 0.0
     loo: str = "exact"
-    refine: "Callable[[], Outcome] | None" = None
+    refine: Refine | None = None
     pairs: Callable[[Index], Array] | None = None
     dofs: tuple[float, ...] = ()
 
@@ -263,9 +270,12 @@ class Outcome:
         place[tested] = np.arange(tested.size)
         return replace(self, residuals=self.residuals[place[order]])
 
-    def exactly(self) -> "Outcome":
-        """The outcome with exact residuals."""
-        return self if self.refine is None else self.refine()
+    @staticmethod
+    def exactly(outcomes: "Sequence[Outcome]") -> "list[Outcome]":
+        """The outcomes with exact residuals: one walk a step serves them all."""
+        parts = [each.refine for each in outcomes if each.refine is not None]
+        made = iter(parts[0].together(parts) if parts else ())
+        return [each if each.refine is None else next(made) for each in outcomes]
 
 
 def relative_error(rcond: float) -> float:

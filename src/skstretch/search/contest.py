@@ -270,8 +270,9 @@ class Contest:
     def _refine(self, rows: Iterable[int]) -> bool:
         """Make some cells exact; whether any was not."""
         inexact = sorted({row for row in rows if self.results[row].refine is not None})
-        for row in inexact:
-            self.results[row] = self.results[row].exactly()
+        exact = Outcome.exactly([self.results[row] for row in inexact])
+        for row, outcome in zip(inexact, exact, strict=True):
+            self.results[row] = outcome
             self.scores[row] = scored(self.scoring, self.results[row], self.true)
             self.paired[row] = self.by_sample(self.scores[row])
             self.losses[row] = self._lost(self.results[row], self.scores[row])

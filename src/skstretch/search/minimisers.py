@@ -6,14 +6,20 @@ for it; folds are solved, each from the fit of all samples.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from skstretch.core import bridge_path
 from skstretch.core.bridge import Point
-from skstretch.core.bridge_loo import leave_one_out, left_out_coef, refits, refitted
+from skstretch.core.bridge_loo import (
+    LeftOut,
+    Start,
+    left_out_coef,
+    refits,
+    refitted,
+    solved_without_each,
+)
 from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, paths, solve, split
 from skstretch.core.crossfit import Fold, pair_residuals
 from skstretch.core.factors import counted
@@ -123,6 +129,41 @@ class Near:
         return np.asarray(found[:, :, 0] / self.u)
 
 
+@dataclass(frozen=True)
+class Exact:
+    """How a cell comes to exact leave-one-out residuals: its points of every target, solved more
+    closely than on their path, and the problems without each sample."""
+
+    where: Space
+    group: Sequence[bridge_path.Cell]
+    Y: Array
+    outcome: Outcome
+
+    def together(self, parts: "Sequence[Exact]") -> list[Outcome]:
+        """The outcomes of cells; those of one space share walks and threads."""
+        found: dict[int, list[LeftOut]] = {}
+        for same in {id(part.where): part.where for part in parts}.values():
+            some = [(i, part) for i, part in enumerate(parts) if part.where is same]
+            starts = [Start(x.k, x.c, y, x.e) for _, p in some for x, y in p.each()]
+            left_out = iter(solved_without_each(same, starts))
+            found |= {i: [next(left_out) for _ in part.group] for i, part in some}
+        return [part.told(found[i]) for i, part in enumerate(parts)]
+
+    def each(self) -> Iterator[tuple[bridge_path.Cell, Array]]:
+        """Its points and their targets."""
+        return zip(self.group, self.Y.T, strict=True)
+
+    def told(self, found: Sequence[LeftOut]) -> Outcome:
+        """The outcome with exact residuals."""
+        residuals = np.column_stack([one.residual for one in found])
+        reason = self.outcome.reason if np.isfinite(residuals).all() else NOISE
+        dofs = tuple(one.dof for one in found)
+        exact = replace(self.outcome, loo="exact", refine=None, pairs=None)
+        exact = replace(exact, dof=float(np.mean(dofs)), dofs=dofs)
+        rcond = min(one.rcond for one in found)
+        return replace(exact, rcond=rcond, residuals=residuals, reason=reason)
+
+
 @dataclass
 class Visit:
     """What a search keeps of each solved point, on its way along the paths.
@@ -226,7 +267,7 @@ class Visit:
         if self.problem.folds.folds is not None:
             return out
         out = replace(out, loo="approximate", pairs=self._pairs(group))
-        return replace(out, refine=partial(self.refined, where, group, out))
+        return replace(out, refine=Exact(where, group, self.problem.Y, out))
 
     def _pairs(self, group: Sequence[bridge_path.Cell]) -> Callable[[Index], Array] | None:
         """Residuals of pairs, to first order."""
@@ -234,21 +275,6 @@ class Visit:
             return None
         near = [self.near.pop((one.k, one.c, one.target)) for one in group]
         return lambda some: np.stack([one.pairs(some) for one in near], axis=2)
-
-    def refined(self, where: Space, group: Sequence[bridge_path.Cell], outcome: Outcome) -> Outcome:
-        """The same cell with exact leave-one-out residuals."""
-        columns, dofs, rconds = [], [], []
-        for one, y in zip(group, self.problem.Y.T, strict=True):
-            s, point = solve(where, one.k, one.c, y, one.e)
-            columns.append(leave_one_out(s, point, y).residual)
-            dofs.append(s.dof(point))
-            rconds.append(point.rcond)
-        residuals = np.column_stack(columns)
-        reason = outcome.reason if np.isfinite(residuals).all() else NOISE
-        dof, rcond = float(np.mean(dofs)), min(rconds)
-        exact = replace(outcome, loo="exact", refine=None, pairs=None)
-        exact = replace(exact, dof=dof, dofs=tuple(dofs), rcond=rcond)
-        return replace(exact, residuals=residuals, reason=reason)
 
     def second(self, whole: Outcome, k: float, c: float, count: int) -> Outcome:
         """The outcome of the second passes of all targets."""
