@@ -4,7 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy.linalg import lapack
 
+from skstretch.core import inplace
 from skstretch.core.factors import WHOLE_INVERSE, factorise
 from skstretch.exceptions import SingularSystemError
 
@@ -66,3 +68,25 @@ def test_threads_share_a_factorisation():
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(solve, range(200)):
             np.testing.assert_array_equal(found, wanted)
+
+
+def test_pivots_that_scipy_writes_into_are_private(monkeypatch):
+    """What is passed to scipy is a copy, so that no thread can see pivots that count from one."""
+    factor, seen = factorise(matrix(30)), []
+
+    def watched(name):
+        own = getattr(lapack, name)
+
+        def call(lu, pivots, *args, **keywords):
+            seen.append((name, np.shares_memory(pivots, factor.pivots)))
+            return own(lu, pivots, *args, **keywords)
+
+        return call
+
+    for name in ("dgetrs", "dgetri"):
+        monkeypatch.setattr(lapack, name, watched(name))
+    monkeypatch.setattr(inplace, "_getri", None)
+    factor.solve(np.eye(30))
+    factor.solve_transposed(np.eye(30))
+    inplace.inverted(factor.lu, factor.pivots)
+    assert seen == [("dgetrs", False), ("dgetrs", False), ("dgetri", False)]

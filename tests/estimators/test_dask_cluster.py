@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.designs import Meter
 from skstretch.designs.dask import run as dask_run
+from skstretch.designs.dask import walk as dask_walk
 from skstretch.designs.dask.array import cut, gram_bytes, worker_bytes
 from skstretch.exceptions import BlockError, InterruptedWalkError, LostDataError
 from tests.dask_arrays import tall
@@ -75,13 +76,17 @@ def client(cluster):
         yield client
 
 
-def make(pause=0.0, broken=None, fatal=None, shape=SHAPE, width=WIDTH):
-    """A wide array whose blocks are made by the workers; some of them badly."""
+def make(pause=0.0, broken=None, fatal=None, shape=SHAPE, width=WIDTH, once=None):
+    """A wide array whose blocks are made by the workers; some of them badly.
+
+    With `once` there is no pause, and no block is broken, until there is a file of this name.
+    """
 
     def block(block_info=None):
         number = block_info[None]["chunk-location"][1]
-        time.sleep(pause)
-        if number == broken:
+        now = once is None or os.path.exists(once)
+        time.sleep(pause if now else 0.0)
+        if number == broken and now:
             raise OSError("part-5.npy is damaged")
         if number == fatal:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -214,6 +219,62 @@ def test_the_exact_minimiser_has_the_same_bits_after_a_worker_was_killed(cluster
     assert np.array_equal(model.coef_, true.coef_)
     assert model.dual_gap_ <= 1e-10
     client.wait_for_workers(2)
+
+
+def at_walk(monkeypatch, number, action):
+    """Do something when this walk over the data begins, counted from one."""
+    own, walks = dask_walk.run, []
+
+    def counted(*args, **keywords):
+        walks.append(number)
+        if len(walks) == number:
+            action()
+        return own(*args, **keywords)
+
+    monkeypatch.setattr(dask_walk, "run", counted)
+    return walks
+
+
+def test_a_block_that_raises_in_a_newton_step_is_named(client, y, monkeypatch, tmp_path):
+    """Moments come first, then a walk for every step."""
+    flag, model = tmp_path / "broken", StretchyRegressor(a=0, k=1.25, c=0.1)
+    walks = at_walk(monkeypatch, 4, flag.touch)
+    expected = r"feature block 5 of 12 \(columns 500 to 599 of X\).*part-5.npy is damaged"
+    with pytest.raises(BlockError, match=expected):
+        model.fit(make(broken=5, once=str(flag)), y)
+    assert len(walks) == 4
+    with pytest.raises(NotFittedError):
+        model.predict(np.zeros(SHAPE))
+
+
+def test_an_interrupt_in_a_newton_step_frees_the_workers(client, y, monkeypatch, tmp_path):
+    """The walk would keep two workers busy for six seconds; what has not begun is given up."""
+    flag, model = tmp_path / "slow", StretchyRegressor(a=0, k=1.25, c=0.1)
+    before = dict(vars(model))
+    sent = []
+
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def begin():
+        flag.touch()
+        after(0.3, interrupt)
+
+    walks = at_walk(monkeypatch, 4, begin)
+    # kept, as a debugger or a notebook keeps it: what it holds must not hold the cluster
+    with pytest.raises(KeyboardInterrupt) as caught:
+        model.fit(make(pause=1.0, once=str(flag)), y)
+    assert time.monotonic() - sent[0] < 2.0
+    assert caught.value.__traceback__ is not None
+    assert len(walks) == 4
+    assert vars(model) == before
+    deadline = sent[0] + 3.0
+    while any(client.processing().values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(client.processing().values())
+    fitted = model.fit(make(), y)  # the same workers go on
+    assert fitted.dual_gap_ <= 1e-10
 
 
 def test_a_client_closed_in_the_middle_is_said_and_leaves_no_model(cluster, y):

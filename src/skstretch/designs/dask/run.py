@@ -103,6 +103,10 @@ def _run_on(client: Any, outputs: Sequence[Any], array: DaskArray) -> list[Any]:
         ) from error
     except InterruptedWalkError:
         raise
+    except KeyboardInterrupt:
+        # whoever keeps the traceback keeps the futures, and the cluster would go on for nobody
+        client.cancel(futures, force=True)
+        raise
     except Exception as error:
         if client.status != "running":
             raise InterruptedWalkError(
