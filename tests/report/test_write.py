@@ -25,6 +25,7 @@ from skstretch import (
 )  # fmt: skip
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.report import write_report
+from skstretch.style import number
 from tests.report.samples import (
     GRID,
     data_of,
@@ -288,3 +289,14 @@ def test_missing_extra_is_named():
     assert done.returncode == 1
     assert "a report needs altair" in done.stderr
     assert "pip install 'skstretch[report]'" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["StretchyClassifier", "StretchyRegressor"])
+def test_automatic_c_is_a_number_on_the_page(name, tmp_path):
+    """The default of the classifier."""
+    _, X, y = two_classes() if name == "StretchyClassifier" else regression()
+    model = getattr(skstretch, name)(c="auto").fit(X, y)
+    for data in ({}, {"X": X, "y": y}):
+        text = write_report(model, tmp_path / "r.html", **data).read_text("utf-8")
+        assert f"<dt>c</dt><dd>{number(model.c_, 4)}</dd>" in text
+    assert data_of(text)["fits"]["0"]["notes"][0]

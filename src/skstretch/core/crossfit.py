@@ -14,6 +14,7 @@ from scipy.linalg import lapack
 
 from skstretch.core.dual import DualSolution
 from skstretch.core.dual_inverse import Inverse
+from skstretch.core.factors import power_of_two
 from skstretch.core.types import Array, Index
 
 
@@ -228,16 +229,18 @@ def paired_error(
 ) -> tuple[float, float]:
     """Weighted mean of paired differences of loss and its standard error.
 
-    A weight counts repetitions; with groups, whole groups are the independent units.
+    A weight counts repetitions; with groups, whole groups are the independent units. Losses are
+    squares already: theirs are taken in a unit of their size, so that they stay in range.
     """
-    total = weights.sum()
+    unit = float(power_of_two(np.abs(difference).max(initial=0.0)))
+    difference, total = difference / unit, weights.sum()
     mean = float(weights @ difference / total)
     deviations = difference - mean
     if groups is None:
-        return mean, float(np.sqrt(weights @ np.square(deviations)) / total)
+        return unit * mean, unit * float(np.sqrt(weights @ np.square(deviations)) / total)
     _, codes = np.unique(groups, return_inverse=True)
     sums = np.bincount(codes, weights=weights * deviations)
-    return mean, float(np.sqrt(np.sum(np.square(sums))) / total)
+    return unit * mean, unit * float(np.sqrt(np.sum(np.square(sums))) / total)
 
 
 # What single samples do to a fitted model: ``d_ji`` is the change of the output for row j, with all

@@ -104,7 +104,8 @@ class Subject:
         """a, k, c and density in use."""
         if self.searched:
             return {name: getattr(self.model, name + "_") for name in ("a", "k", "c", "density")}
-        return {name: getattr(self.model, name) for name in ("a", "k", "c", "density")}
+        given = {name: getattr(self.model, name) for name in ("a", "k", "c", "density")}
+        return {**given, "c": self.model.c_}  # c="auto" stands for a number
 
     @cached_property
     def names(self) -> list[str]:
