@@ -163,6 +163,21 @@ def program() -> typer.Typer:
     return app
 
 
+def help_of(name: str) -> str:
+    """The help page of a command.
+
+    Typer reads the options of the program first, with a package that takes longer to load than
+    everything else on the way to a help page.
+    """
+    group: Any = typer.main.get_command(program())
+    parent = group.context_class(group, info_name="skstretch", **group.context_settings)
+    command = group.commands[name]
+    context = command.context_class(
+        command, info_name=name, parent=parent, **command.context_settings
+    )
+    return str(command.get_help(context))
+
+
 def _terminate(number: int, frame: Any) -> NoReturn:
     raise SystemExit(128 + number)
 
@@ -177,6 +192,10 @@ def run() -> None:
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminate)
     try:
+        words = sys.argv[1:]
+        if len(words) == 2 and words[0] in COMMANDS and words[1] in ("-h", "--help"):
+            print(help_of(words[0]))
+            raise SystemExit(0)
         program()(prog_name="skstretch")
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None

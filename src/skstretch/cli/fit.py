@@ -1,7 +1,7 @@
 """``skstretch fit``: learn from a data file, write a model file."""
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from skstretch.cli.console import (
 )
 from skstretch.cli.data.files import Form
 from skstretch.cli.options import columns, takes_form
+from skstretch.cli.plan import takes_plan
 from skstretch.cli.recipe import Recipe, filled_words, takes_recipe
 from skstretch.exceptions import DataError
 
@@ -33,6 +34,7 @@ EXAMPLES = (
 
 @takes_recipe
 @takes_form
+@takes_plan
 def fit(
     data: options.Data,
     form: Form,
@@ -45,43 +47,7 @@ def fit(
     ],
     target: options.Target = None,
     task: options.TaskOption = options.TaskName.AUTO,
-    cv: Annotated[
-        str | None,
-        typer.Option(
-            metavar="loo|N",
-            help="Leave one out, or N folds. Default: loo, or 10 where features are selected.",
-        ),
-    ] = None,
-    k: Annotated[
-        str | None, typer.Option("--k", metavar="LIST", help="Stretching powers to try, say 1.1,2.")
-    ] = None,
-    c: Annotated[
-        str | None,
-        typer.Option("--c", metavar="LIST", help="Strengths to try, or auto (default)."),
-    ] = None,
-    a: Annotated[
-        str | None,
-        typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is linear."),
-    ] = None,
-    density: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Shares of features to keep, say 0.1,1. By default all, and a mix also tries 30 "
-            "and 100 features.",
-        ),
-    ] = None,
-    keep: Annotated[
-        str | None, typer.Option(metavar="N", help="Numbers of features to keep, say 20 or 20,100.")
-    ] = None,
-    rule: Annotated[
-        options.RuleName,
-        typer.Option(
-            help="mix: a weighted mean of the best cells of all families; guarded: the best linear "
-            "cell unless clearly beaten; best: the least error; 1se: the simplest within one "
-            "standard error of the best."
-        ),
-    ] = options.RuleName.MIX,
+    plan: Any = None,
     weights: Annotated[
         str | None,
         typer.Option(metavar="COL", help="A weight for each row.", autocompletion=columns),
@@ -89,7 +55,6 @@ def fit(
     groups: options.Groups = None,
     drop: options.Drop = None,
     drop_missing: options.DropMissing = False,
-    penalty_factor: options.PenaltyFactor = None,
     intervals: Annotated[
         bool,
         typer.Option(
@@ -105,20 +70,11 @@ def fit(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn from DATA, choose or mix a, k, c and density by exact cross-validation, and save it."""
-    import skstretch
-    from skstretch.cli import summary
-    from skstretch.cli.learning import Plan, cross_validated, named_factors, searched
+    from skstretch.cli.learning import searched
     from skstretch.cli.problem import Request, read_problem
-    from skstretch.estimators.steps import named_model, steps_in_words
 
     talk = Talk(quiet)
-    plan = Plan.read(cv, k, c, a, density, keep, rule)
-    plan = replace(plan, factors=named_factors(penalty_factor))
-    check_writable(output, "-o", data, target)
-    check_json(json, output)
-    if report is not None:
-        check_writable(report, "--report", data, target, output)
-        import skstretch.report  # says at once where its extra is missing
+    _check_outputs(output, report, json, (data, target))
     left_out = tuple(drop or ())
     request = Request(data, target, task, weights, groups, left_out, drop_missing, form, recipe)
     problem = read_problem(request, talk)
@@ -127,36 +83,67 @@ def fit(
     if intervals and problem.classifies:
         raise DataError("--intervals is for regression: classes have probabilities instead.")
     model, seconds = searched(problem, plan, talk)
-    own = named_model(model)
-    found = summary.facts(
-        own, problem, cross_validated(own, problem), plan.folds_named(problem, own), seconds
-    )
-    if steps := steps_in_words(model):
-        found |= {"steps": steps, "filled": problem.filled}
-    facts: dict[str, Any] = {"target": problem.target, "seconds": seconds}
-    if cv is not None and problem.groups is None:
-        facts["cv"] = cv
-    with talk.warnings():
-        skstretch.save(model, output, intervals=intervals, about=facts)
-        if report is not None:
-            _report(model, problem, report, data, facts)
+    _write(model, problem, plan, seconds, Written(data, output, intervals, report), talk)
+    found = _found(model, problem, plan, seconds)
     found |= {"model": str(output)} | ({} if report is None else {"report": str(report)})
     if json:
         print_json(found)
     elif not quiet:
-        show(summary.page(found), sys.stderr if is_stdout(output) else None)
+        _show(found, output)
     talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
 
 
-def _report(model: Any, problem: Any, path: Path, data: str, facts: dict[str, Any]) -> None:
-    from skstretch.report import write_report
+@dataclass(frozen=True)
+class Written:
+    """What is written of a fit to these data."""
 
-    write_report(
-        model,
-        path,
-        X=problem.X,
-        y=problem.y,
-        source=data,
-        seconds=facts["seconds"],
-        target=facts["target"],
-    )
+    data: str
+    output: Path
+    intervals: bool
+    report: Path | None
+
+
+def _check_outputs(output: Path, report: Path | None, json: bool, sources: tuple[Any, ...]) -> None:
+    """Refuse files that cannot be written before anything is read."""
+    check_writable(output, "-o", *sources)
+    check_json(json, output)
+    if report is not None:
+        check_writable(report, "--report", *sources, output)
+        import skstretch.report  # noqa: F401  says at once where its extra is missing
+
+
+def _found(model: Any, problem: Any, plan: Any, seconds: float) -> dict[str, Any]:
+    """What is told of the model."""
+    from skstretch.cli import summary
+    from skstretch.cli.learning import cross_validated
+    from skstretch.estimators.steps import named_model, steps_in_words
+
+    own = named_model(model)
+    folds = plan.folds_named(problem, own)
+    found = summary.facts(own, problem, cross_validated(own, problem), folds, seconds)
+    if steps := steps_in_words(model):
+        found |= {"steps": steps, "filled": problem.filled}
+    return found
+
+
+def _write(model: Any, problem: Any, plan: Any, seconds: float, what: Written, talk: Talk) -> None:
+    """The model file, and the report where one is wanted."""
+    import skstretch
+
+    facts: dict[str, Any] = {"target": problem.target, "seconds": seconds}
+    if plan.cv is not None and problem.groups is None:
+        facts["cv"] = plan.cv
+    with talk.warnings():
+        skstretch.save(model, what.output, intervals=what.intervals, about=facts)
+        if what.report is None:
+            return
+        from skstretch.report import write_report
+
+        known = {"seconds": seconds, "target": problem.target, "source": what.data}
+        write_report(model, what.report, X=problem.X, y=problem.y, **known)
+
+
+def _show(found: dict[str, Any], output: Path) -> None:
+    from skstretch.cli import summary
+
+    show(summary.page(found), sys.stderr if is_stdout(output) else None)

@@ -241,17 +241,24 @@ def takes_form(command: Command) -> Command:
 
 
 def taking(command: Command, name: str, reader: Callable[..., Any]) -> Command:
-    """Give a command the options of a function in place of the argument that it makes."""
+    """Give a command the options of a function in place of the argument that it makes.
+
+    The help page lists them where that argument stands.
+    """
     shared = inspect.signature(reader).parameters
     own = inspect.signature(command)
-    kept = [parameter for key, parameter in own.parameters.items() if key != name]
 
     @wraps(command)
     def run(**words: Any) -> Any:
         made = reader(**{key: words.pop(key) for key in shared})
         return command(**{name: made}, **words)
 
-    listed = [*kept, *shared.values()]
+    listed = [
+        # by name alone: then those with and without a default may stand in any order
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for key, place in own.parameters.items()
+        for parameter in (shared.values() if key == name else [place])
+    ]
     changed = cast(Any, run)
     changed.__signature__ = own.replace(parameters=listed)
     changed.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
