@@ -148,9 +148,8 @@ class DualSystem:
 
     @property
     def dof(self) -> float:
-        """``M - sum_i lam_i G_ii``, the free intercept included."""
-        diagonal = self.factor.inverse_diagonal[: self.gram.n_samples]
-        return float(self.gram.n_samples - self.lam @ diagonal)
+        """``M - sum_i lam_i G_ii``, the free intercept included; see `Factor.trace`."""
+        return self.gram.n_samples - self.factor.trace(self.lam)
 
 
 def dual_system(gram: DualGram, lam: Array, intercept: Intercept) -> DualSystem:

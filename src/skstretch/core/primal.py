@@ -55,15 +55,17 @@ class PrimalSystem:
 
     @property
     def dof(self) -> float:
-        """The trace of the hat matrix."""
+        """The trace of the hat matrix; see `Factor.trace`."""
         D = self.gram.n_features
-        shrunk = float(_penalties(self.gram, self.lam) @ self.inverse.diagonal()[:D])
+        shrunk = self.factor.trace(_penalties(self.gram, self.lam))
         if self.intercept is Intercept.FREE:
             return 1.0 + D - shrunk
         if self.intercept is Intercept.NONE:
             return D - shrunk
-        # the columns of the penalised system are those of `inverse` after undoing the elimination
-        last = self.inverse[D]
+        # the columns of the penalised system are those of the inverse after undoing the elimination
+        unit = np.zeros((D + 1, 1))
+        unit[D] = 1.0
+        last = self.factor.solve_transposed(unit)[:, 0]
         corner = last[D] / self.gram.total_weight - last[:D] @ self.gram.q
         return float(D + 1.0 - shrunk - self.lam * corner)
 

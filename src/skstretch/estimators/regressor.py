@@ -254,7 +254,8 @@ class StretchyRegressor(Regression):
         method, whose accuracy ``dual_gap_`` tells.
     dof_ : float
         Effective degrees of freedom, the intercept included: the trace of the derivative of the
-        predictions by y. NaN after Krylov: the trace of an inverse that is never formed.
+        predictions by y. NaN after Krylov: the trace of an inverse that is never formed. Of LU
+        systems of more than 10,000 rows it is estimated from 64 solutions for random signs.
     n_iter_ : int or None
         Iterations of Krylov, or evaluations of Newton's method, each one walk over the data; None
         for the direct solvers.
