@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
-.PHONY: penalty exact approximation compression sparse-truth performance
+.PHONY: penalty exact approximation compression sparse-truth performance cells
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -129,6 +129,9 @@ penalty: $(VENV)/.dev ## how strong an automatic penalty should be, a table of d
 
 performance: $(VENV)/.dev ## how time grows with samples, features and grids (docs/performance.md)
 	$(PY) -m benchmarks.performance
+
+cells: $(VENV)/.dev ## what the cells of closed forms cost in a search (docs/performance.md)
+	$(PY) -m benchmarks.cells
 
 accuracy: $(VENV)/.dev ## measure correct digits, write docs/accuracy.md
 	$(PY) -m benchmarks.accuracy
