@@ -1,6 +1,6 @@
 """``make cells``: what the cells of closed forms cost, and what fewer or rougher ones would save.
 
-Writes two parts of docs/performance.md, in processor seconds of one core.
+Writes three parts of docs/performance.md, in processor seconds of one core.
 """
 
 import time
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from benchmarks.arena.data import load_task
@@ -20,13 +21,15 @@ from benchmarks.search import C_GRID, K_GRID
 from benchmarks.sparse_search import LOADERS
 from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.core.dual_inverse import EighInverse, Inverse, LUInverse
+from skstretch.core.factors import _equilibrate, factorise
 from skstretch.search import closed, grid
 
 PAGE = "docs/performance.md"
 SETS = ("riboflavin", "colon", "arcene")
 # features of the rows about both forms, and samples as multiples of them
 SIDE, RATIOS = 400, (0.5, 0.8, 0.95, 1.05, 1.25, 1.5, 2.0)
-REPEATS = 3
+SYSTEMS = (200, 600, 1_150)
+REPEATS = 5
 
 
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -145,6 +148,31 @@ def cell_rows() -> list[str]:
     return rows
 
 
+def system_rows() -> list[str]:
+    """What scaling and judging a system take of its factorisation and the diagonal of its inverse."""
+    rows = [
+        "| samples | LU and diagonal, ms | scaling | condition |",
+        "|---|---|---|---|",
+    ]
+    for M in SYSTEMS:
+        Q = np.random.default_rng(0).standard_normal((M, 2 * M))
+        K = np.asfortranarray(Q @ Q.T / M + np.eye(M))
+        lu, _, _ = lapack.dgetrf(K)
+        rooms = iter([K.copy(order="F") for _ in range(2 * REPEATS)])
+        whole = seconds(lambda: factorise(next(rooms)).inverse_diagonal)  # noqa: B023
+        scaling = seconds(lambda: lapack.dlange("1", equilibrated(next(rooms))))  # noqa: B023
+        condition = seconds(lambda: lapack.dgecon(lu, 3.0))  # noqa: B023
+        shares = (f"{100 * part / whole:.0f} %" for part in (scaling, condition))
+        rows.append(f"| {M:,} | {1e3 * whole:.1f} | {' | '.join(shares)} |")
+    return rows
+
+
+def equilibrated(A: np.ndarray) -> np.ndarray:
+    """A, in place."""
+    _equilibrate(A)
+    return A
+
+
 @contextmanager
 def only(space: str) -> Iterator[None]:
     """Searches in one form, whatever the shape."""
@@ -181,9 +209,10 @@ def side_rows() -> list[str]:
 
 
 def main() -> None:
-    """Measure and write both parts."""
+    """Measure and write all parts."""
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
+        write_part(PAGE, "systems", system_rows())
         write_part(PAGE, "sides", side_rows())
         write_part(PAGE, "cells", cell_rows())
 
