@@ -149,7 +149,7 @@ def cell_rows() -> list[str]:
 
 
 def system_rows() -> list[str]:
-    """What scaling and judging a system take of its factorisation and the diagonal of its inverse."""
+    """What scaling and judging a system take of its factorisation and diagonal."""
     rows = [
         "| samples | LU and diagonal, ms | scaling | condition |",
         "|---|---|---|---|",
@@ -187,8 +187,8 @@ def only(space: str) -> Iterator[None]:
 def side_rows() -> list[str]:
     """Primal over dual seconds, of one fit and of a search of closed forms."""
     rows = [
-        "| samples / features | one fit, primal / dual | search, primal / dual | usable cells, dual "
-        "| usable cells, primal |",
+        "| samples / features | one fit, primal / dual | search, primal / dual "
+        "| usable cells, dual | usable cells, primal |",
         "|---|---|---|---|---|",
     ]
     for ratio in RATIOS:
