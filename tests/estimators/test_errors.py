@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skstretch import StretchyClassifier, StretchyRegressor
+from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
 from tests.estimators.samples import complaint, problem
 
 BOTH = pytest.mark.parametrize("Model", [StretchyRegressor, StretchyClassifier])
@@ -260,3 +260,59 @@ def test_predictions_beyond_float64():
     message = refusal(ValueError, fitted.predict, np.full((2, 7), 1.7e308))
     assert "row 0" in message
     assert "look at that row" in message
+
+
+FRAME = pd.DataFrame(np.arange(20.0).reshape(5, 4) ** 2, columns=list("abcd"))
+ODD = {
+    "text": FRAME.assign(site=["A", "B", "A", "B", "A"]),
+    "categories": FRAME.assign(site=pd.Categorical(["A", "B", "A", "B", "A"])),
+    "dates": FRAME.assign(site=pd.date_range("2020", periods=5)),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_a_column_without_numbers_is_named(kind):
+    with pytest.raises(ValueError, match=r"the column 'site' of X holds no numbers .* OneHotEnc"):
+        StretchyRegressor().fit(ODD[kind], np.arange(5.0))
+    model = StretchyRegressor().fit(FRAME.assign(site=1.0), np.arange(5.0))
+    with pytest.raises(ValueError, match="the column 'site' of X holds no numbers"):
+        model.predict(ODD[kind])
+
+
+def test_a_name_that_occurs_twice_is_named():
+    """With text beside it, which every version of scikit-learn refuses."""
+    twice = ODD["text"].set_axis(["a", "b", "a", "c", "d"], axis=1)
+    with pytest.raises(ValueError, match="the name 'a' occurs 2 times among the columns of X"):
+        StretchyRegressor().fit(twice, np.arange(5.0))
+
+
+def test_other_faults_of_frames_are_told_as_they_are():
+    missing = FRAME.astype("Int64")
+    missing.loc[0, "b"] = pd.NA
+    for frame in (missing, FRAME.assign(b=np.nan)):
+        with pytest.raises(ValueError, match="NaN"):
+            StretchyRegressor().fit(frame, np.arange(5.0))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        StretchyRegressor().fit(FRAME, np.arange(4.0))
+
+
+def test_text_is_no_target_of_a_regression():
+    expected = r"y holds what is no number \('hi'\).*use StretchyClassifier or StretchyClassifierCV"
+    for y in (["hi", "lo", "hi", "lo", "hi"], np.array(["hi", "lo", "hi", "lo", "hi"])):
+        with pytest.raises(ValueError, match=expected):
+            StretchyRegressorCV().fit(FRAME, y)
+
+
+def test_one_class_is_named_plainly():
+    with pytest.raises(ValueError, match=r"y has one class \('a'\)"):
+        StretchyClassifier().fit(FRAME, ["a"] * 5)
+
+
+def test_categories_that_are_numbers_are_numbers():
+    counts = [3, 1, 2, 3, 1]
+    y = np.array([1.0, 4.0, 2.0, 3.0, 5.0])
+    model = StretchyRegressor().fit(FRAME.assign(n=pd.Categorical(counts)), y)
+    other = StretchyRegressor().fit(FRAME.assign(n=counts), y)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    found = model.predict(FRAME.assign(n=pd.Categorical(counts)))
+    np.testing.assert_array_equal(found, other.predict(FRAME.assign(n=counts)))

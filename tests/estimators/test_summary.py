@@ -21,6 +21,7 @@ from skstretch import (
     StretchyRegressorCV,
 )
 from skstretch.estimators.choice import beside_ridge, family_name, fewer_features, parts
+from skstretch.estimators.summary import RegressionQuality, many_targets
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.style import number, share
 
@@ -398,3 +399,14 @@ def test_a_nested_score_of_some_samples_says_so(diabetes):
     grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (0.1, 1.0)}
     model = fitted(StretchyRegressorCV(**grid), X, y)
     assert "without each of 135 samples drawn from 442: " in model.summary().error
+
+
+def test_targets_of_one_value_and_targets_worse_than_the_mean():
+    nothing = RegressionQuality(0.0, 0.0)
+    assert nothing.sentence("yield") == (
+        "All samples have one value of yield: there is nothing to predict."
+    )
+    found = many_targets([RegressionQuality(1.2, 1.0), RegressionQuality(1.2, 1.0)], ["a", "b"])
+    found = found.replace("\N{NO-BREAK SPACE}", " ")
+    assert "is 20 % more than that of always answering the mean for a, the best" in found
+    assert found.endswith("and 20 % more for b, the worst.")

@@ -249,3 +249,10 @@ def test_an_error_writes_nothing_through(tmp_path):
     code = THROUGH.replace("file.write(word)", "file.write(word); raise SystemExit(3)")
     done = subprocess.run([sys.executable, "-c", code, "/dev/stdout"], stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout) == (3, b"before\n")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    path = tmp_path / "nowhere" / "model.stretchy"
+    expected = pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere.* create it")
+    with expected, atomic.replacing(path):
+        pass

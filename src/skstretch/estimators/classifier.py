@@ -62,8 +62,9 @@ def read_labels(y: Any, weights: Array, class_weight: Any, classes: Any = None) 
             f"{classes.tolist()} of the first call."
         )
     if classes.size < 2:
+        only = classes.tolist()[0]
         raise ValueError(
-            f"y has one class ({classes[0]!r}): a classifier needs samples of at least two classes."
+            f"y has one class ({only!r}): a classifier needs samples of at least two classes."
         )
     codes = np.searchsorted(classes, y).clip(max=classes.size - 1)
     combined = class_weights(class_weight, classes, codes, weights)

@@ -1,7 +1,9 @@
 """X and y as users pass them, checked once and never copied without need; views of X, and folds."""
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -106,17 +108,71 @@ def checked_X_y(
     check_unmasked(y, "y")
     if is_source(X) or is_dask(X):
         return _source(estimator, X, reset=reset), _targets(X, y, multi_output, y_numeric)
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        reset=reset,
-        dtype="numeric",
-        accept_sparse=SPARSE_FORMATS,
-        multi_output=multi_output,
-        y_numeric=y_numeric,
-    )
+    with _naming_columns(X):
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            reset=reset,
+            dtype="numeric",
+            accept_sparse=SPARSE_FORMATS,
+            multi_output=multi_output,
+            y_numeric=y_numeric,
+        )
+        X = _as_numbers(X)
     return tidy(X), y
+
+
+def _as_numbers(X: Any) -> Any:
+    """Checked X; scikit-learn lets categories of a frame through as objects."""
+    return X.astype(np.float64) if X.dtype == object else X
+
+
+@contextmanager
+def _naming_columns(X: Any) -> Iterator[None]:
+    """Say which column of a frame is at fault where it cannot be read as numbers."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        reason = _fault_of_columns(X) if hasattr(X, "columns") else None
+        if reason is None:
+            raise
+        raise ValueError(reason) from error
+
+
+def _fault_of_columns(X: Any) -> str | None:
+    for name, times in Counter(X.columns).items():
+        if times > 1:
+            return f"the name {name!r} occurs {times} times among the columns of X: rename one."
+    for name in X.columns:
+        column = X[name]
+        kind = getattr(column.dtype, "kind", "O")
+        if kind in "biuf" or (kind == "O" and _are_numbers(column)):
+            continue
+        return (
+            f"the column {name!r} of X holds no numbers (dtype {column.dtype}): leave it out, or "
+            "encode it before, for example by OneHotEncoder in a ColumnTransformer."
+        )
+    return None
+
+
+def _are_numbers(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def numeric_targets(y: Any) -> Array:
+    """Checked targets as float64 (n, t); text is for classifiers."""
+    try:
+        return np.asarray(y, dtype=np.float64).reshape(y.shape[0], -1)
+    except ValueError as error:
+        raise ValueError(
+            f"y holds what is no number ({y.ravel()[0].item()!r}), and a regressor needs numbers: "
+            "for classes use StretchyClassifier or StretchyClassifierCV."
+        ) from error
 
 
 def checked_X(estimator: Any, X: Any) -> Any:
@@ -128,7 +184,9 @@ def checked_X(estimator: Any, X: Any) -> Any:
     check_unmasked(X)
     if is_source(X):
         return _source(estimator, X, reset=False)
-    X = validate_data(estimator, X, reset=False, dtype="numeric", accept_sparse=SPARSE_FORMATS)
+    with _naming_columns(X):
+        X = validate_data(estimator, X, reset=False, dtype="numeric", accept_sparse=SPARSE_FORMATS)
+        X = _as_numbers(X)
     return tidy(X)
 
 

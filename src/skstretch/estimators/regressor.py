@@ -12,7 +12,7 @@ from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import checked_weights, computed_rows, is_dask
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, prepare
+from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, numeric_targets, prepare
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import told
@@ -29,7 +29,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         """Checked X, and y as float64 of shape (n, t)."""
         X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True, reset=reset)
         weights = checked_weights(sample_weight, X)
-        Y = np.asarray(y, dtype=np.float64).reshape(y.shape[0], -1)
+        Y = numeric_targets(y)
         return X, Targets(y, Y, weights, weights, single=y.ndim == 1)
 
     def _decide(self, outputs: Array, targets: Targets, tested: Index) -> None:

@@ -56,6 +56,8 @@ class RegressionQuality:
 
     def sentence(self, target: str = "the target") -> str:
         """The error beside that of the mean."""
+        if self.baseline == 0 and self.error == 0:
+            return f"All samples have one value of {target}: there is nothing to predict."
         if self.gain <= 0:
             return (
                 f"This model does not predict {target}: on samples that it has not seen its "
@@ -86,12 +88,17 @@ def regression_quality(
 def many_targets(quality: list[RegressionQuality], names: list[str]) -> str:
     """Several targets: the one that is predicted best, and the worst."""
     gains = np.array([q.gain for q in quality])
-    best, worst = int(np.argmax(gains)), int(np.argmin(gains))
+    order = np.argsort(-gains, kind="stable")
+    best, worst = int(order[0]), int(order[-1])
     return (
         f"Predicts {len(gains)} targets at once. On samples that it has not seen the typical error "
-        f"is {share(gains[best], 0)} less than that of always answering the mean for "
-        f"{names[best]}, the best, and {share(gains[worst], 0)} less for {names[worst]}, the worst."
+        f"is {_less(gains[best])} than that of always answering the mean for "
+        f"{names[best]}, the best, and {_less(gains[worst])} for {names[worst]}, the worst."
     )
+
+
+def _less(gain: float) -> str:
+    return f"{share(gain, 0)} less" if gain >= 0 else f"{share(-gain, 0)} more"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Files that appear complete or not at all."""
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -76,6 +77,13 @@ def _through(path: Any) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _renamed(target: Path) -> Iterator[BinaryIO]:
     """A temporary file that becomes `target`; links to it keep pointing at the new file."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"there is no folder {str(target.parent)!r} to write into: create it, or pass another "
+            "path",
+            str(target),
+        )
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     with _removed_at_the_end(temporary):
         try:
