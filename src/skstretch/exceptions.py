@@ -15,6 +15,10 @@ class GridEdgeWarning(UserWarning):
     """The chosen cell lies on the edge of its grid: a better one may lie beyond."""
 
 
+class LongSearchWarning(UserWarning):
+    """The search that was asked for takes hours: its cells need systems of very many rows."""
+
+
 class OtherVersionWarning(UserWarning):
     """A pickle was written by another version; `sklearn.exceptions` has one for its own."""
 

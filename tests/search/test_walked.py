@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.estimators import inputs
+from skstretch.exceptions import LongSearchWarning
 from skstretch.solve import choose
 
 FEW = {"c_grid": (0.02, 0.2), "nested": False}
@@ -112,10 +113,48 @@ def test_strengths_may_be_given():
     assert set(model.cv_results_["loo"]) == {"held out"}
 
 
-@pytest.mark.parametrize("given", [{"k_grid": (1.5, 2.0)}, {"density_grid": (1.0,)}])
-def test_other_grids_that_are_given_are_searched_as_ever(given):
-    model = StretchyRegressorCV(a_grid=(-0.2,), **given, nested=False).fit(*problem())
-    assert set(model.cv_results_["loo"]) == {"exact"}
+GIVEN = {
+    "powers": ({"k_grid": (1.5, 2.0)}, {(-0.2, 1.5), (-0.2, 2.0)}),
+    "powers and strengths": ({"k_grid": (3.0,), "c_grid": (0.1, 1.0)}, {(-0.2, 3.0)}),
+    "all features": ({"density_grid": (1.0,)}, {(-0.2, 1.25), (-0.2, 2.0)}),
+    "ridge": ({"a_grid": (0.0,), "k_grid": (2.0,)}, {(0.0, 2.0)}),
+    "as they are": ({"quadrant": "identity", "k_grid": (1.5,)}, {(1.0, 1.5)}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+@pytest.mark.parametrize("case", GIVEN)
+def test_closed_forms_that_are_asked_for_do_without_the_matrix(case, monkeypatch):
+    given, expected = GIVEN[case]
+    X, y = problem()
+    X = np.exp(X) if "quadrant" in given else X
+    splits = list(KFold(2).split(X))
+    how = {"a_grid": (-0.2,), **given, "cv": splits, "nested": False}
+    found = StretchyRegressorCV(**how).fit(X, y).cv_results_
+    assert set(found["loo"]) == {"held out"}
+    assert set(zip(found["param_a"].tolist(), found["param_k"].tolist(), strict=True)) == expected
+    if "c_grid" in given:
+        assert set(found["param_c"]) == {0.1, 1.0}
+    monkeypatch.setattr(choose, "COSTLY_SIDE", 10_000)
+    cs = {"c_grid": sorted({*found["param_c"].tolist()})}
+    how |= {"k_grid": sorted({*found["param_k"]}), "density_grid": (1.0,)}
+    table = StretchyRegressorCV(**how | cs).fit(X, y).cv_results_
+    told = zip(table["params"], table["mean_test_score"], strict=True)
+    scores = {(p["k"], p["c"]): score for p, score in told}
+    columns = (found[name] for name in ("params", "mean_test_score", "score_error"))
+    for p, score, error in zip(*columns, strict=True):
+        assert abs(score - scores[p["k"], p["c"]]) <= error
+
+
+@pytest.mark.parametrize("given", [{"k_grid": (1.5, 2.0)}, {"density_grid": (1.0, 20)}])
+def test_what_takes_hours_says_so_before_it_begins(given):
+    """Exact minimisers and selected features are searched as ever."""
+    how = {"c_grid": (0.02, 0.2), "nested": False, **given}
+    with pytest.warns(LongSearchWarning, match=r"systems of 50 rows: about \S+ hours") as told:
+        model = StretchyRegressorCV(**how).fit(*problem())
+    assert told[0].filename == __file__
+    assert "held out" not in set(model.cv_results_["loo"])
+    assert f"{model.cv_results_['loo'].size} cells" in str(told[0].message)
 
 
 def test_what_needs_inverses_says_so():

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from skstretch.core.krylov import Report
 from skstretch.core.stretch import Intercept, selects
 from skstretch.core.types import Array
 from skstretch.designs import DaskArray, Meter, Source, dask_plan, storage_of
+from skstretch.exceptions import LongSearchWarning
 from skstretch.solve.plan import Plan
 
 
@@ -56,6 +58,24 @@ def told_work(verbose: Any) -> Iterator[None]:
         yield
     said = [f"{n:,} {what}{'s' * (n != 1)}" for what, n in sorted(tally.counts.items()) if n]
     print("skstretch:", ", ".join(said) or "no factorisation", file=sys.stderr, flush=True)
+
+
+# operations a second of a few cores, for a rough guess
+USUAL_RATE = 5e10
+
+
+def warn_of_hours(n_cells: int, side: int) -> None:
+    """Say what a search of cells that need an inverse takes, before it begins."""
+    hours = n_cells * 2.0 * side**3 / USUAL_RATE / 3600.0
+    warnings.warn(
+        f"this search has {n_cells} cells, and exact minimisers (a=0, k<2) or selected features "
+        f"(density_grid) among them need systems of {side:,} rows: about {hours:.2g} hours, or "
+        'more. Closed forms of all features do without: leave k_grid and density_grid on "auto", '
+        "or pass a k_grid without 0 in a_grid.",
+        LongSearchWarning,
+        # the caller of `fit`, which scikit-learn's callbacks wrap
+        stacklevel=8 if HAS_CALLBACKS else 7,
+    )
 
 
 class IterationLine:

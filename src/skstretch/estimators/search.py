@@ -45,6 +45,7 @@ from skstretch.estimators.progress import (
     Reporter,
     told,
     told_work,
+    warn_of_hours,
     with_callbacks,
 )
 from skstretch.estimators.state import whole_or_nothing
@@ -53,7 +54,6 @@ from skstretch.search import (
     MANY_CLASSES,
     RULES,
     STRENGTHS,
-    WALKED_STRENGTHS,
     Contest,
     Folds,
     Grid,
@@ -320,7 +320,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """The grid, and beside it the selections of features that a mixture tries by itself.
 
         Of many classes automatic grids are shorter, and where K is too costly they are a few closed
-        forms that do without it.
+        forms that do without it; so do closed forms that are asked for.
         """
         D, automatic = X.shape[1], isinstance(self.density_grid, str)
         if automatic and self.density_grid != "auto":
@@ -331,20 +331,26 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         densities = (1.0,) if automatic else _values("density_grid", self.density_grid)
         grid = self._checked_grid(D, densities, exact=not steps_read_again(X))
         n_used = int(np.count_nonzero(targets.weights))
-        if self._automatic_k and automatic and is_costly(n_used, D):
-            few = replace(grid, k=WALKED_K, linear_k=(2.0,), strengths=WALKED_STRENGTHS)
-            return [replace(few, walked=True)]
+        few = replace(grid, k=WALKED_K, linear_k=(2.0,)) if self._automatic_k else grid
+        if is_costly(n_used, D) and few.is_closed(D):
+            return [few.without_matrix()]
         many = targets.classes is not None and len(targets.classes) >= MANY_CLASSES
         if many and self._automatic_k and len(grid.linear_k) > 1:
             grid = replace(grid, linear_k=FEWER_LINEAR_K)
-        counts = [count for count in COUNTS if 2 * count <= D]
-        if not (automatic and counts and self.rule == "mix" and 0 in grid.a):
-            return [grid]
+        grids = [grid, *self._selections(X, grid, many)] if automatic else [grid]
+        if is_costly(n_used, D):
+            warn_of_hours(sum(one.n_cells for one in grids), min(n_used, D))
+        return grids
+
+    def _selections(self, X: Any, grid: Grid, many: bool) -> list[Grid]:
+        """Ridge on the strongest features, which a mixture tries beside the grid."""
+        counts = [count for count in COUNTS if 2 * count <= X.shape[1]]
+        if not (counts and self.rule == "mix" and 0 in grid.a):
+            return []
         if self.quadrant == "identity" or is_source(X) or is_dask(X) or 2.0 not in grid.linear_k:
-            return [grid]
+            return []
         strengths = FEWER_SELECTION_STRENGTHS if many else SELECTION_STRENGTHS
-        some = Grid((0.0,), (2.0,), grid.c, counts, counts, strengths)
-        return [grid, some]
+        return [Grid((0.0,), (2.0,), grid.c, counts, counts, strengths)]
 
     @property
     def _automatic_k(self) -> bool:

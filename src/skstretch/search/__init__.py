@@ -9,7 +9,6 @@ from skstretch.search.cells import leave_one_out as leave_one_out
 from skstretch.search.contest import MANY_CLASSES as MANY_CLASSES
 from skstretch.search.contest import Contest as Contest
 from skstretch.search.grid import STRENGTHS as STRENGTHS
-from skstretch.search.grid import WALKED_STRENGTHS as WALKED_STRENGTHS
 from skstretch.search.grid import Grid as Grid
 from skstretch.search.grid import crossfit as crossfit
 from skstretch.search.grid import finished_model as finished_model

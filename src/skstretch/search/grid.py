@@ -93,6 +93,21 @@ class Grid:
         """Those without a closed form, whose cells are exact minimisers."""
         return [k for k in self.ks(a) if a == 0 and k < 2]
 
+    def is_closed(self, n_features: int) -> bool:
+        """Whether every cell is a closed form of all features."""
+        exact = any(self.exact_ks(a) for a in self.a)
+        return not exact and min(self.counts) >= n_features
+
+    def without_matrix(self) -> "Grid":
+        """The same cells, fitted without the matrix, with fewer automatic strengths."""
+        return replace(
+            self,
+            densities=self.densities[:1],
+            counts=self.counts[:1],
+            strengths=WALKED_STRENGTHS,
+            walked=True,
+        )
+
     @property
     def n_cells(self) -> int:
         """The number of cells; automatic paths of exact minimisers may end before theirs."""
