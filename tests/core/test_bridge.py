@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skstretch.core.bridge import newton, rescale, start
-from skstretch.core.bridge_loo import leave_one_out, refits
+from skstretch.core.bridge_loo import Start, chord, leave_one_out, refits, solved_without_each
 from skstretch.core.bridge_path import (
     approximate_loo,
     derivative,
@@ -339,6 +339,38 @@ def test_exact_leave_one_out(shape, kind, k):
         if k == 2.0:
             near = approximate_loo(s, point, y)
             assert np.abs(near - want).max() <= 1e-9 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("shape", [(15, 40), (30, 6)], ids=["wide", "tall"])
+@pytest.mark.parametrize("room", [2**28, 1], ids=["together", "one at a time"])
+def test_several_problems_left_out_together(shape, room, monkeypatch):
+    """Cells of several k, c and targets: each as if it were alone, whatever fits in memory."""
+    monkeypatch.setattr("skstretch.core.bridge_path.BATCH", room)
+    Z, y, w = make(*shape, seed=21, weighted=True)
+    w[2], other = 0.0, np.random.default_rng(5).standard_normal(len(y))
+    wanted = [(1.05, 0.3, y), (1.5, 0.1, other), (1.25, 0.02, y)]
+    s = split(fitted(Z, y, w, 1.5, 0.1)[0])
+    starts = [Start(k, c, t, s.problem(k, c, t).target) for k, c, t in wanted]
+    for (k, c, t), got in zip(wanted, solved_without_each(s, starts), strict=True):
+        want = np.array([literal(Z, t, w, k, c, "free", [i])[0] for i in range(len(t))])
+        assert np.abs(got.residual - want).max() <= 1e-8 * np.abs(want).max()
+        fit = finish(*solve(s, k, c, t), t)
+        assert got.dof == pytest.approx(fit.dof, rel=1e-7)
+        assert got.rcond == pytest.approx(fit.rcond, rel=0.1)
+
+
+def test_steps_in_single_precision_lead_to_the_same_residuals(monkeypatch):
+    """Steps need few digits, the equations all: near interpolation steps have theirs, too."""
+    Z, y, w = make(20, 60, seed=22)
+    for k, c, single in ((1.25, 0.05, True), (1.25, 1e5, False)):
+        s, point, _ = fitted(Z, y, w, k, c)
+        assert (chord(s, point, y).B is not None) == single
+        found = leave_one_out(s, point, y).residual
+        with monkeypatch.context() as patched:
+            patched.setattr("skstretch.core.bridge_loo.SINGLE", np.inf)
+            assert chord(s, point, y).B is None
+            want = leave_one_out(s, point, y).residual
+        assert np.abs(found - want).max() <= 1e-9 * np.abs(want).max()
 
 
 @pytest.mark.parametrize("shape", [(15, 40), (30, 6)], ids=["wide", "tall"])

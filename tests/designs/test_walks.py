@@ -389,3 +389,23 @@ def test_dask_asks_every_block_once_a_step(tmp_path):
     seen.clear()
     walks.step(plain_trials(X.shape[0], 4))
     assert len(seen) == len(data.blocks)
+
+
+@pytest.mark.parametrize("shape", [(130, 700), (140, 141)])
+def test_columns_that_threads_share(shape, monkeypatch):
+    """In halves, the same bits whatever the number of threads, and the sums of the whole."""
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal(shape)
+    trials, whole = trials_for(Z), DenseWalks(Z)
+    monkeypatch.setattr("skstretch.core.bridge_walks.SHARED_NUMBERS", 1)
+    found = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(blocks, "available_threads", lambda n=threads: n)
+        found.append(walks_of_strips.shared(DenseWalks(Z)).step(trials))
+    assert_alike(found[0], whole.step(trials), trials)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            assert a.energy == b.energy
+            np.testing.assert_array_equal(a.fitted, b.fitted)
+            for x, y in ((a.v, b.v), (a.gram, b.gram)):
+                np.testing.assert_array_equal(*(np.zeros(0) if z is None else z for z in (x, y)))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from skstretch.core.bridge import (
     REPORTED,
@@ -83,6 +83,8 @@ class Chord:
         F_i = e' + Zφ(Zᵀe') − y' + μ_i q_i = 0,      g_i = ρ_i μ_i − q_iᵀe' − o_i = 0
 
     q (T×n), Bq = H⁻¹q (T×n), b (n) = ρ_i + q_iᵀH⁻¹q_i = (B_c)_ii, for the n samples with weight.
+    B is H⁻¹ in single precision, where H is so well conditioned that a step loses nothing by it:
+    steps end where the equations hold, and these are evaluated in double precision.
     """
 
     space: Space
@@ -92,6 +94,7 @@ class Chord:
     rho: Array
     o: Array
     b: Array
+    B: npt.NDArray[np.float32] | None
 
     def fitted(self, E: Array) -> Array:
         """Zφ(ZᵀE) as the equations have it, all columns of E (T×n) in one walk."""
@@ -106,13 +109,6 @@ class Chord:
         """One Newton step from the full fit, (T+1)×|j|: exact at k = 2."""
         e = self.point.e + self.point.step
         return np.vstack([e[:, None] - self.Bq[:, j] * mu, mu])
-
-    @cached_property
-    def B(self) -> Array | None:
-        """H⁻¹ in single precision, where H is so well conditioned that a step loses nothing by it:
-        steps end where the equations hold, and these are evaluated in double precision."""
-        point = self.point
-        return point.B.astype(np.float32) if point.rcond * ROUGH > SINGLE else None
 
     def times_B(self, F: Array) -> Array:
         """H⁻¹F (T×n)."""
@@ -143,7 +139,9 @@ def chord(s: Space, point: Point, y: Array) -> Chord:
     on = s.u > 0
     q = s.Q[on].T if s.Q is not None else point.problem.project(np.eye(len(s.u)))[:, on]
     Bq = point.B @ q if s.Q is not None else point.B[:, on]
-    return Chord(s, point, q, Bq, s.outside()[on], s.unreached(y)[on], s.diagonal(point)[on])
+    outside, o, b = s.outside()[on], s.unreached(y)[on], s.diagonal(point)[on]
+    B = point.B.astype(np.float32) if point.rcond * ROUGH > SINGLE else None
+    return Chord(s, point, q, Bq, outside, o, b, B)
 
 
 class Mixer:
@@ -275,10 +273,11 @@ class Begun:
 
 
 def some_of(n: int, side: int) -> list[Index]:
-    """The samples as parts that may be worked off side by side, of what fits in `BATCH` bytes."""
+    """The samples as parts of about one size that may be worked off side by side, each of what
+    fits in `BATCH` bytes."""
     most = max(1, int(BATCH // (200 * side)))
-    size = max(1, min(most, max(LEAST_PART, -(-n // PARTS))))
-    return [np.arange(at, min(at + size, n)) for at in range(0, n, size)]
+    count = max(1, min(PARTS, n // LEAST_PART), -(-n // most))
+    return [part for part in np.array_split(np.arange(n), count) if part.size]
 
 
 def left_out_coef(point: Point, s: Space, E: Array) -> tuple[Array, Array | None]:

@@ -26,6 +26,8 @@ PRUNE = {"rough": 1e-4, "coarse": 1e-4, "fine": 1e-15}
 ROUGH_COLUMNS = 12
 # Rows of a square matrix that are worked on at a time, and stay in the cache.
 SOME_ROWS = 64
+# Numbers that a walk multiplies from which on two threads take less time than one.
+SHARED_NUMBERS = 2**20
 
 
 @dataclass(frozen=True)
@@ -252,15 +254,43 @@ class DenseWalks:
 
     def step(self, trials: Sequence[Trial]) -> list[Walk]:
         """Answer all trials: per block of columns one product for v, one for Zφ(v)."""
-        D, M, n = *self.T.shape, len(trials)
-        X = np.array([t.x for t in trials])
-        fitted, energy = np.zeros((n, M)), np.zeros(n)
+        D = self.T.shape[0]
         V = {i: np.empty(D) for i, t in enumerate(trials) if t.keep}
         slope = {i: np.empty(D) for i, t in enumerate(trials) if t.gram != "none"}
+        middle = D // self._halves(D * len(trials))
+        spans = [slice(0, middle), slice(middle, D)] if middle < D else [slice(0, D)]
+        sums = self.share(lambda j: self._sums(trials, j, V, slope), spans)
+        with np.errstate(over="ignore", invalid="ignore"):
+            fitted = np.sum([part[0] for part in sums], axis=0)
+            energy = np.sum([part[1] for part in sums], axis=0)
+        # what is above its ceiling is refused
+        energy[~(energy <= [t.ceiling for t in trials])] = np.inf
+        wanted = [i for i in slope if np.isfinite(energy[i])]
+        found = self._grams([(slope[i], trials[i].gram) for i in wanted])
+        grams = dict(zip(wanted, found, strict=True))
+        return [
+            Walk(fitted[i], float(energy[i]), V.get(i), grams.get(i)) for i in range(len(trials))
+        ]
+
+    def _halves(self, n_columns: int) -> int:
+        """In how many parts so many columns are worked off, whatever the number of threads."""
+        large = self.share is not in_turn and n_columns * self.T.shape[1] >= SHARED_NUMBERS
+        return 2 if large else 1
+
+    def _sums(
+        self,
+        trials: Sequence[Trial],
+        span: slice,
+        V: dict[int, Array],
+        slope: dict[int, Array],
+    ) -> tuple[Array, Array]:
+        """Zφ(v) (n×M) and the energies (n) over consecutive columns; v and slopes as asked for."""
+        X, n = np.array([t.x for t in trials]), len(trials)
+        fitted, energy = np.zeros(X.shape), np.zeros(n)
         # Blocks that stay in the cache between the two products.
         block, groups = max(64, min(self.block, 2**17 // n)), runs(trials)
-        for at in range(0, D, block):
-            b = slice(at, at + block)
+        for at in range(span.start, span.stop, block):
+            b = slice(at, min(at + block, span.stop))
             v = X @ self.T[b].T
             for i, x in V.items():
                 x[b] = v[i]
@@ -275,25 +305,43 @@ class DenseWalks:
                         slope[i][b] = w[i - g.start]
             with np.errstate(over="ignore", invalid="ignore"):
                 fitted += v @ self.T[b]
-        # what is above its ceiling is refused
-        energy[~(energy <= [t.ceiling for t in trials])] = np.inf
-        wanted = [i for i in slope if np.isfinite(energy[i])]
-        grams = self.share(lambda i: self.gram(slope[i], trials[i].gram), wanted)
-        found = dict(zip(wanted, grams, strict=True))
-        return [
-            Walk(fitted[i], float(energy[i]), V.get(i), found.get(i)) for i in range(len(trials))
-        ]
+        return fitted, energy
 
     def gram(self, slope: Array, how: Gram) -> Array:
         """Z diag(slope) Zᵀ (M×M) from the columns that matter."""
-        share, M = slope * self.size, self.T.shape[1]
+        return self._grams([(slope, how)])[0]
+
+    def _grams(self, wanted: Sequence[tuple[Array, Gram]]) -> list[Array]:
+        """Several such matrices, each from one or two sums over some columns."""
+        tasks, parts = [], []
+        for slope, how in wanted:
+            keep, slope = self._that_matter(slope, how)
+            halves = np.array_split(keep, self._halves(keep.size * self.T.shape[1] // 16))
+            tasks += [(half, slope, how) for half in halves]
+            parts.append(len(halves))
+        made = iter(self.share(lambda task: self._gram_of(*task), tasks))
+        out = []
+        for count in parts:
+            total = next(made)
+            for _ in range(count - 1):
+                total += next(made)
+            out.append(total)
+        return out
+
+    def _that_matter(self, slope: Array, how: Gram) -> tuple[Index, Array]:
+        """The columns of a Gram matrix, and their weights (D)."""
+        share, most = slope * self.size, ROUGH_COLUMNS * self.T.shape[1]
         keep = np.flatnonzero(share > PRUNE[how] * share.max(initial=0.0))
-        if how == "rough" and keep.size > ROUGH_COLUMNS * M:
-            some, times = thinned(share[keep], ROUGH_COLUMNS * M)
+        if how == "rough" and keep.size > most:
+            some, times = thinned(share[keep], most)
             keep = keep[some]
             slope = np.array(slope)
             slope[keep] *= times
-        dtype = np.float64 if how == "fine" else np.float32
+        return keep, slope
+
+    def _gram_of(self, keep: Index, slope: Array, how: Gram) -> Array:
+        """Z diag(slope) Zᵀ (M×M) over some columns."""
+        M, dtype = self.T.shape[1], np.float64 if how == "fine" else np.float32
         out = np.zeros((M, M))
         # Powers of two leave the digits alone and keep single precision within its range.
         unit = 2.0 ** np.round(np.log2(slope.max(initial=0.0))) if keep.size else 1.0

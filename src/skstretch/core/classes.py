@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
-from scipy.special import logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from skstretch.core.crossfit import paired_error
 from skstretch.core.types import Array, Index, Mask
@@ -155,8 +155,13 @@ def temperature(outputs: Array, codes: Index, weights: Array) -> float:
         return 1.0
 
     M = M / size  # so that the answer is as accurate in every unit
+    # of two classes the margin of the first is zero
+    only, heavy = M[:, 1], weights * M[:, 1]
+    wanted = float(heavy @ targets[:, 1])
 
     def gradient(A: float) -> float:
+        if outputs.shape[1] == 1:
+            return float(heavy @ expit(A * only)) - wanted
         return float(weights @ ((softmax(A * M, axis=1) - targets) * M).sum(axis=1))
 
     low, high = 1e-6, 1.0
@@ -165,6 +170,13 @@ def temperature(outputs: Array, codes: Index, weights: Array) -> float:
     while gradient(high) < 0:
         high *= 4.0
     return float(brentq(gradient, low, high)) / size
+
+
+def log_partition(outputs: Array, factor: float) -> Array:
+    """``log sum_c exp(factor * margin_c)`` (n)."""
+    if outputs.shape[1] == 1:
+        return np.asarray(np.logaddexp(0.0, factor * outputs[:, 0]))
+    return np.asarray(logsumexp(factor * outputs, axis=1))
 
 
 def probabilities(outputs: Array, factor: float) -> Array:

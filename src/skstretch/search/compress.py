@@ -33,6 +33,9 @@ from skstretch.solve.direct import DualLU, PrimalLU, primal_fit
 from skstretch.solve.model import build_system
 from skstretch.solve.spec import Spec, System
 
+# numbers of a design whose Gram matrix takes less time than finding it from a near one
+SMALL = 1 << 15
+
 
 class SupportGram:
     """Gram matrices of subsets of the columns, each made from the nearest one that is known."""
@@ -41,6 +44,14 @@ class SupportGram:
         self.design, self.r, self.weights = design, r, weights
         self.columns: Index = np.zeros(0, dtype=np.intp)
         self.gram: DualGram | None = None
+        self._safe: bool | None = None
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no row needs a scale of its own; found out once, from all columns."""
+        if self._safe is None:
+            self._safe = self.design.row_peaks(self.r) is None
+        return self._safe
 
     def _of(self, columns: Index) -> DualGram:
         return self.design.take(columns).gram([self.r], self.weights, None)[0]
@@ -58,7 +69,8 @@ class SupportGram:
         assert self.gram is not None
         more = np.setdiff1d(columns, self.columns, assume_unique=True)
         fewer = np.setdiff1d(self.columns, columns, assume_unique=True)
-        if more.size + fewer.size >= columns.size:
+        small = self.weights.size * columns.size <= SMALL
+        if small or more.size + fewer.size >= columns.size:
             return self._of(columns)
         gram = self.gram
         for changed, sign in ((more, 1.0), (fewer, -1.0)):
@@ -152,7 +164,7 @@ class _SecondPass:
 
     def _by_gram(self, count: int, n_samples: int) -> bool:
         dual = choose_space(n_samples, count, self.spec.intercept) == "dual"
-        return dual and self.design.row_peaks(self.spec.r) is None
+        return dual and self.support.is_safe
 
     def whole_and_folds(
         self, kept: Index, columns: Sequence[Index], folds: Sequence[Fold]

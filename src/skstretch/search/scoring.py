@@ -8,11 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from skstretch.core.classes import balanced_weights, decided, margins, temperature
+from skstretch.core.classes import (
+    balanced_weights,
+    decided,
+    log_partition,
+    margins,
+    temperature,
+)
 from skstretch.core.types import Array, Index, Mask
 from skstretch.search.cells import Outcome
 
@@ -147,8 +152,8 @@ class LogLoss:
     def __call__(self, outputs: Array) -> Scored:
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
         factor = temperature(outputs, self.codes, self.weights * balance)
-        M = factor * margins(outputs)
-        losses = (logsumexp(M, axis=1) - M[np.arange(len(M)), self.codes]) * balance
+        own = factor * margins(outputs)[np.arange(len(outputs)), self.codes]
+        losses = (log_partition(outputs, factor) - own) * balance
         squared = np.square(self.Y - outputs).mean(axis=1) * balance
         error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
         return Scored(-error, losses, -tie, steepness=2.0 * factor)
