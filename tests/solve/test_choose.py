@@ -175,6 +175,28 @@ def test_auto_is_as_good_as_the_better_of_both(seed, k, c):
     assert errors["auto"] <= 1000 * min(errors["dual"], errors["qr"]) + 1e-12
 
 
+@pytest.mark.parametrize(
+    ("seed", "k", "c"), [(5, 1.1, 1e-120), (3, 1.1, 1e-120), (0, 1.05, 1e-160)]
+)
+def test_a_condition_of_scales_alone_is_no_reason_for_qr(seed, k, c):
+    """One sample far away: rows are scaled, and LU keeps digits that its condition denies."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((20, 30)), rng.standard_normal(20)
+    X[0, 4] = -1e3
+    P = np.exp(-7.0 * (X - X.mean(axis=0)) / X.std(axis=0))
+    exact = np.array([float(value) for value in exact_solution(P, y, k, c, True).coef])
+    errors = {}
+    for solver in ("dual", "qr", "auto"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IllConditionedWarning)
+            model = StretchyRegressor(k, c, a=-7.0, solver=solver).fit(X, y)
+        errors[solver] = np.abs(model.coef_ - exact).max() / np.abs(exact).max()
+    assert model.solver_ == "dual"
+    assert model.rcond_ < 1e-40
+    assert errors["auto"] <= 1e-12
+    assert errors["qr"] > 1e-9  # or there were nothing to choose
+
+
 def test_lu_stays_where_qr_leaves_the_range(monkeypatch):
     """Rare words have features of very different size: what QR divides by may be beyond float64."""
 

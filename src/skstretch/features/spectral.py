@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from scipy.linalg import qr
-from scipy.signal import savgol_filter
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
@@ -207,6 +206,8 @@ class SpectralFilter(TransformerMixin, Versioned, BaseEstimator):
             basis = trend_basis(X.shape[1], self.detrend)
             X = X - (X @ basis) @ basis.T
         if self.derivative is not None:
+            from scipy.signal import savgol_filter  # takes long to load, and few ask for it
+
             X = np.asarray(savgol_filter(X, self.window, self.polyorder, deriv=self.derivative))
         return X
 

@@ -68,13 +68,17 @@ def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array 
     """The accurate system, unless it does not fit, is singular, or loses more than LU.
 
     QR bounds its error target by target and component by component, with some digits to spare;
-    the condition of LU says what is usual, whatever the targets are.
+    the condition of LU says what is usual, whatever the targets are. Where rows are scaled one by
+    one it may be that of the scales: then LU stays unless QR is sure of its digits.
     """
     try:
         accurate = accurate_system(design, weights, spec, plain.space)
         if accurate is None or not accurate.rcond > 0.0:
             return plain
-        worse = Y is not None and SPARE * accurate.fit(Y).rcond < plain.rcond
+        told = accurate.rcond if Y is None else accurate.fit(Y).rcond
+        worse = Y is not None and SPARE * told < plain.rcond
+        if plain.rcond < OF_SCALES and told < POOR_RCOND:
+            worse |= design.row_peaks(spec.r) is not None
         return plain if worse else accurate
     except (SingularSystemError, FloatingPointError):  # the second: powers that QR cannot hold
         return plain
@@ -82,6 +86,9 @@ def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array 
 
 # how much better than its bound QR is, as a rule
 SPARE = 30.0
+# below this the condition of LU is one of scales: rounding alone leaves no equilibrated system so
+# far from regular, but rows in scales of their own do, and cost no digits as a rule
+OF_SCALES = 1e-40
 # rounding of predictions beside the targets that is worth a warning
 VISIBLE = 1e-6
 
