@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from skstretch.core import dual_gram
 from skstretch.core import features as tiles
 from skstretch.core.dual_gram import Frame, dual_coefficients, dual_grams
 from skstretch.core.moments import column_moments
@@ -122,3 +123,24 @@ def test_a_doubled_power_keeps_its_digits(a):
     wide = np.expm1(np.longdouble(2.0) * L)
     found = tiles.doubled(np.expm1(L), 1.0, np.empty_like(L))
     np.testing.assert_array_less(np.abs(found - wide), 8 * EPS * np.abs(wide))
+
+
+@pytest.mark.parametrize("kind", ["exp", "identity"])
+@pytest.mark.parametrize("n_columns", [256, 257, 400, 1300])
+def test_parts_of_wide_blocks_add_up(kind, n_columns, monkeypatch):
+    """Also where matrices are too large to be multiplied together."""
+    rng = np.random.default_rng(3)
+    raw, exponents = rng.uniform(0.5, 2.0, (30, n_columns)), [4 / 3, 1.0, 2.0]
+    quadrant = Quadrant(kind, column_moments(raw, WEIGHTS), -0.2, np.zeros(n_columns))
+    strip, share = Strip(raw, quadrant, slice(0, n_columns)), WEIGHTS / WEIGHTS.sum()
+    P = raw if kind == "identity" else np.exp(strip.rows(slice(None)).logs)
+    together = dual_grams([strip], exponents, WEIGHTS, None)
+    monkeypatch.setattr(dual_gram, "TOGETHER", 29)
+    for gram, one in zip(together, dual_grams([strip], exponents, WEIGHTS, None), strict=True):
+        Q = P**gram.r
+        p, q = share @ P, share @ Q
+        np.testing.assert_allclose(gram.K, (P - p) @ (Q - q).T, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(gram.Qp, (Q - q) @ p, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(gram.centre + strip.offset, p, rtol=1e-13)
+        np.testing.assert_allclose(one.K, gram.K, rtol=1e-13, atol=1e-13)
+        assert gram.K.flags.c_contiguous

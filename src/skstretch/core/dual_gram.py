@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skstretch.core.features import Features, Offset, row_tiles
+from skstretch.core.features import Features, row_tiles
 from skstretch.core.moments import pooled_sum
-from skstretch.core.quadrant import Rows, Strip, centre_into, centred
+from skstretch.core.quadrant import Rows, Strip, centre_into, centred, column_parts
 from skstretch.core.types import Array, Index
 
 
@@ -150,8 +150,8 @@ def cross_block(
     Pq += P @ (e + block.offset**frame.r)
 
 
-# features about their means, and the means less the offset
-Centred = tuple[Array, Array]
+# samples up to which products of several powers are made together
+TOGETHER = 512
 
 
 def dual_grams(
@@ -186,44 +186,61 @@ class DualSums:
         peaks: Array | None = None,
     ) -> None:
         self.weights, self.log_rows, self.borders, self.peaks = weights, log_rows, borders, peaks
-        self._sums = [_DualSum(r, weights.size) for r in exponents]
-        # in the order in which one is made of another
+        M = weights.size
+        # the order in which one is made of another
         self._powers = sorted({1.0, *exponents})
+        self._others = [r for r in self._powers if r != 1.0]
         self._centres: list[Array] = []
-        self._buffers: list[Array] = []
-        self._centred = True
-        self._product = np.empty_like(self._sums[0].K) if self._sums else np.empty((0, 0))
+        self._centred, self._room = True, np.empty(0)
+        # small matrices of all powers but P stand side by side, and are one product
+        self._together = len(self._others) > 1 and M <= TOGETHER
+        width = M * len(self._others) if self._together else 0
+        self._wide, self._product = np.zeros((M, width)), np.empty((M, max(M, width)))
+        self._sums = [_DualSum(r, M, self._own(r)) for r in exponents]
+
+    def _own(self, r: float) -> Array | None:
+        """The part of the matrices side by side that belongs to an exponent."""
+        if r == 1.0 or not self._together:
+            return None
+        at, M = self._others.index(r), self.weights.size
+        return self._wide[:, at * M : (at + 1) * M]
 
     def add(self, block: Rows) -> None:
         """One more block of features, all rows in it."""
         if self.log_rows is not None:
             self._add_scaled(block, self.log_rows)
             return
-        outs = self._room_for(*block.shape, len(self._powers))
+        for part in column_parts(block):
+            self._add(part)
+
+    def _add(self, block: Rows) -> None:
+        """All powers of a block, whose rows are transformed once."""
+        room = self._room_for(*block.shape)
         # exp(a z) is known less a number near its mean: the rest is taken out of K, see `grams`
-        left = self._powers if not self.borders and np.all(block.offset) else []
-        left = [r for r in left if r != 1.0]
+        left = self._others if not self.borders and np.all(block.offset) else []
         self._centred &= not left
-        means = centre_into(block, self._powers, self.weights, outs, self.peaks, left)
-        known = {r: (Qc, e) for r, Qc, e in zip(self._powers, outs, means, strict=True)}
-        self._centres.append(known[1.0][1])
+        outs = {r: room[i] for i, r in enumerate([1.0, *self._others])}
+        ordered = [outs[r] for r in self._powers]
+        means = centre_into(block, self._powers, self.weights, ordered, self.peaks, left)
+        mean = dict(zip(self._powers, means, strict=True))
+        self._centres.append(mean[1.0])
+        if self._together:
+            others = room[1:].reshape(self._wide.shape[1], block.shape[1])
+            self._wide += np.matmul(outs[1.0], others.T, out=self._product)
         for part in self._sums:
-            self._multiply(part, block.offset, known[1.0], known[part.r])
+            if part.r == 1.0 or not self._together:
+                product = self._product[:, : self.weights.size]
+                part.K += np.matmul(outs[1.0], outs[part.r].T, out=product)
+            if self.borders:
+                p, q = mean[1.0] + block.offset, mean[part.r] + block.offset**part.r
+                part.add_borders(outs[1.0], outs[part.r], p, q)
 
-    def _multiply(
-        self, part: "_DualSum", offset: Offset, plain: Centred, stretched: Centred
-    ) -> None:
-        (Pc, p), (Qc, q) = plain, stretched
-        part.K += np.matmul(Pc, Qc.T, out=self._product)
-        if self.borders:
-            part.add_borders(Pc, Qc, p + offset, q + offset**part.r)
-
-    def _room_for(self, n_rows: int, n_columns: int, count: int) -> list[Array]:
-        """So many arrays; those of the last block are used again."""
-        large = self._buffers and self._buffers[0].shape[1] >= n_columns
-        if not large or len(self._buffers) < count:
-            self._buffers = [np.empty((n_rows, n_columns)) for _ in range(count)]
-        return [buffer[:, :n_columns] for buffer in self._buffers[:count]]
+    def _room_for(self, n_rows: int, n_columns: int) -> Array:
+        """An array for every power, side by side; those of the last block are used again."""
+        size = len(self._powers) * n_rows * n_columns
+        if self._room.size < size:
+            self._room = np.empty(size)
+        return self._room[:size].reshape(len(self._powers), n_rows, n_columns)
 
     def _add_scaled(self, block: Rows, log_rows: Array) -> None:
         features = block.rows(slice(None))
@@ -245,15 +262,19 @@ class DualSums:
                     if part.r != 1.0:
                         part.K -= (part.K @ share)[:, None]
         centre = np.concatenate(self._centres) if self._centres else np.zeros(0)
-        return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, self.log_rows) for s in self._sums]
+        Ks = [np.array(s.K) if self._together else s.K for s in self._sums]
+        return [
+            DualGram(s.r, K, s.Pq, s.Qp, s.pq, centre, self.log_rows)
+            for s, K in zip(self._sums, Ks, strict=True)
+        ]
 
 
 class _DualSum:
     """The running sums of one `DualGram`."""
 
-    def __init__(self, r: float, n_samples: int) -> None:
+    def __init__(self, r: float, n_samples: int, K: Array | None = None) -> None:
         self.r, self.pq = r, 0.0
-        self.K = np.zeros((n_samples, n_samples))
+        self.K = np.zeros((n_samples, n_samples)) if K is None else K
         self.Pq, self.Qp = np.zeros(n_samples), np.zeros(n_samples)
 
     def add_borders(self, Pc: Array, Qc: Array, p: Array, q: Array) -> None:

@@ -42,6 +42,10 @@ class Features(Protocol):
         """Some of the rows."""
         ...
 
+    def part(self, columns: slice) -> "Features":
+        """Some of the columns."""
+        ...
+
     def excess(self, r: float, out: Array | None = None) -> Array:
         """``P**r - offset**r`` in a fresh array, or in `out`."""
         ...
@@ -81,7 +85,7 @@ class ExpFeatures:
     def rows(self, rows: slice) -> "ExpFeatures":
         return ExpFeatures(self.L[rows], self.shift)
 
-    def columns(self, columns: slice) -> "ExpFeatures":
+    def part(self, columns: slice) -> "ExpFeatures":
         """Some of the columns."""
         shift = None if self.shift is None else self.shift[columns]
         return ExpFeatures(self.L[:, columns], shift)
@@ -128,7 +132,7 @@ class PlainFeatures:
     def rows(self, rows: slice) -> "PlainFeatures":
         return PlainFeatures(self.P[rows])
 
-    def columns(self, columns: slice) -> "PlainFeatures":
+    def part(self, columns: slice) -> "PlainFeatures":
         """Some of the columns."""
         return PlainFeatures(self.P[:, columns])
 

@@ -381,7 +381,7 @@ class NewRows:
     def take(self, columns: Index) -> "NewRows":
         """Consecutive columns."""
         span = slice(int(columns[0]), int(columns[-1]) + 1)
-        return NewRows(self.features.columns(span))
+        return NewRows(self.features.part(span))
 
     def row_features(self, rows: Index) -> Features:
         """All rows: `cross` asks for no others."""
