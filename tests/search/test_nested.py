@@ -206,22 +206,17 @@ def test_weights_and_classes_are_searched_again():
     assert model.nested_score_ == pytest.approx(-np.mean(rates), rel=1e-8)
 
 
-def test_short_searches_are_run_again(monkeypatch):
-    """By default, too, where blocks do not tell all; long ones are not."""
+def test_what_is_left_out(monkeypatch):
+    """Single samples where all are closed forms or samples are many, else parts."""
     X, y = noise(20, 6, seed=8)
     grid = {"a_grid": (0.0,), "k_grid": (1.2,), "c_grid": (0.01, 0.1, 1.0)}
-    blocks = StretchyRegressorCV(**grid).fit(X, y)
+    parts = StretchyRegressorCV(**grid).fit(X, y)
     refit = StretchyRegressorCV(**grid, nested="refit").fit(X, y)
-    assert blocks.nested_of_ == "samples"
-    assert blocks.nested_score_ != refit.nested_score_
-    monkeypatch.setattr("skstretch.estimators.outer.MOST", 5e9)
-    again = StretchyRegressorCV(**grid).fit(X, y)
-    assert again.nested_score_ == refit.nested_score_
-    assert again.nested_score_se_ == refit.nested_score_se_
-    assert again.nested_of_ == refit.nested_of_ == "parts"
-    # closed forms need no other search
-    closed = StretchyRegressorCV(**GRID).fit(X, y)
-    assert closed.nested_of_ == "samples"
+    assert parts.nested_of_ == refit.nested_of_ == "parts"
+    assert parts.nested_score_ != refit.nested_score_
+    assert StretchyRegressorCV(**GRID).fit(X, y).nested_of_ == "samples"
+    monkeypatch.setattr("skstretch.estimators.outer.MANY", 19)
+    assert StretchyRegressorCV(**grid).fit(X, y).nested_of_ == "samples"
 
 
 def test_where_it_is_not_known():
@@ -270,9 +265,8 @@ def test_units_of_y(unit):
 
 
 @pytest.mark.slow
-def test_no_bias_on_noise(monkeypatch):
+def test_no_bias_on_noise():
     """The plain score of pure noise flatters, the nested one does not."""
-    monkeypatch.setattr("skstretch.estimators.outer.MOST", 1e30)
     nested, plain, fresh = [], [], []
     for seed in range(200):
         X, y = noise(25, 40, seed)

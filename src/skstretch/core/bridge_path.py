@@ -358,17 +358,21 @@ def approximate_loo(s: Space, point: Point, y: Array) -> Array:
     return out if on.all() else np.where(on, out, finish(s, point, y).residual)
 
 
+def has_loo(s: Space, point: Point, y: Array) -> bool:
+    """Whether e_i/(B_c)_ii are more than noise: the fit does not interpolate."""
+    whole = np.linalg.norm(s.centre(s.u * y))
+    left = np.linalg.norm(s.residual(point, y))
+    least = s.diagonal(point)[s.u > 0].min()
+    return bool(least >= LEAST_DIAGONAL and left >= LEAST_RESIDUAL * whole)
+
+
 # What is kept of a solved point of a target: by default its approximate leave-one-out residuals.
 HeldOut = Callable[[Space, Point, Array, int], Array]
 
 
 def cell(s: Space, point: Point, y: Array, target: int, held_out: HeldOut | None = None) -> Cell:
     """Score a solved point, and mark it unusable where e_i/(B_c)_ii would be noise."""
-    p, on = point.problem, s.u > 0
-    whole = np.linalg.norm(s.centre(s.u * y))
-    left = np.linalg.norm(s.residual(point, y))
-    least = s.diagonal(point)[on].min()
-    usable = least >= LEAST_DIAGONAL and left >= LEAST_RESIDUAL * whole
+    p, usable = point.problem, has_loo(s, point, y)
     loo = approximate_loo(s, point, y) if held_out is None else held_out(s, point, y, target)
     return Cell(
         p.k, p.c, target, loo, point.e, s.dof(point), point.gap, point.rcond, point.n_iter,

@@ -17,16 +17,16 @@ from sklearn.base import clone
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_dask, is_source
 from skstretch.search import Contest, Folds, Grid
+from skstretch.search.parts import outer_parts
 
 # parts at most
 N_PARTS = 10
 # parts times cells times N^2 L, N the smaller and L the larger side of X: what takes longer, a few
 # seconds, is not done unless it is asked for
 MOST = 5e9
-# the part of it that is worth it where blocks tell most of the score: about a second
-BESIDE_BLOCKS = 0.1
-# samples from which a search that sees one less is known well enough from blocks
-MANY = 300
+# samples, and samples times targets, from which a search that sees one less is known well enough
+# from blocks
+MANY, MANY_OF_ALL = 300, 2000
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,21 @@ def own_parts(folds: Folds, n_samples: int) -> list[Part]:
         if splits:
             found.append(Part(trained, tested, splits))
     return found
+
+
+def inner_parts(
+    contest: Contest, grids: Sequence[Grid], folds: Callable[..., Folds]
+) -> tuple[Index, ...]:
+    """Parts without which the search itself repeats its choices, for lack of closed forms."""
+    n, t = contest.problem.Y.shape
+    if contest.nested is None or n > MANY or n * t > MANY_OF_ALL or has_closed_alone(grids):
+        return ()
+    return outer_parts(folds(compressed=True))
+
+
+def has_closed_alone(grids: Sequence[Grid]) -> bool:
+    """Whether blocks of inverses tell everything: no exact minimiser, no selected features."""
+    return len(grids) == 1 and not any(grids[0].exact_ks(a) for a in grids[0].a)
 
 
 @dataclass(frozen=True)
@@ -127,19 +142,14 @@ class Again:
     def _parts(
         self, contest: Contest, grids: Sequence[Grid], folds: Callable[..., Folds]
     ) -> list[Part]:
-        """The parts that a fit searches without; none where blocks tell all, or it would take long.
-
-        `folds` makes those of the search. Blocks tell of closed forms what there is to tell.
-        """
-        X, n, blocks = self.X, self.rows.size, contest.nested is not None
-        nested, cv = self.estimator.nested, self.estimator.cv
-        closed = len(grids) == 1 and not any(grids[0].exact_ks(a) for a in grids[0].a)
-        if is_source(X) or is_dask(X) or n < 3 or (blocks and closed and nested != "refit"):
+        """The parts that a fit searches without; none where the search tells its score by itself,
+        or it would take long. `folds` makes those of the search."""
+        X, n, nested, cv = self.X, self.rows.size, self.estimator.nested, self.estimator.cv
+        told = contest.nested is not None and nested != "refit"
+        if is_source(X) or is_dask(X) or n < 3 or told:
             return []
         small, large = sorted((n, X.shape[1]))
         work = sum(grid.n_cells for grid in grids) * float(small) ** 2 * large
         own = contest.problem.folds
         parts = own_parts(own, n) if cv is not None else ten_parts(folds(compressed=True), n)
-        most = BESIDE_BLOCKS * MOST if blocks else MOST
-        long = work * len(parts) > most or (blocks and n > MANY)
-        return [] if long and nested != "refit" else parts
+        return [] if work * len(parts) > MOST and nested != "refit" else parts

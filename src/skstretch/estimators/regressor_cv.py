@@ -74,12 +74,12 @@ class StretchyRegressorCV(Regression, StretchySearch):
         others, then the fewest features, then the fewest degrees of freedom.
     nested : bool or "refit", default=True
         Whether to work out ``nested_score_``. With ``rule="mix"``, leave one out, the default
-        scoring and data in memory, closed forms tell it without another search, exact; of exact
-        minimisers and selected features they tell a little too much good. Where such cells take
-        part, or with folds, groups, other rules or scorers, the search is run again without each
-        of ten parts of the samples (with `cv`: its own folds), if that takes a few seconds:
-        parts times cells times N² L up to 5e9, N the smaller and L the larger side of X; where
-        closed forms tell most of it, up to 5e8 and 300 samples, about a second. ``"refit"``:
+        scoring and data in memory the search tells it: closed forms exactly, without a fit, and
+        exact minimisers and selected features by fits without parts of the samples; of more than
+        300 samples (or 2,000 of all targets) from closed forms alone, a little too good. With
+        folds, groups, other rules or scorers the search is run again without each of ten parts of
+        the samples (with `cv`: its own folds), if that takes a few seconds: parts times cells
+        times N² L up to 5e9, N the smaller and L the larger side of X. ``"refit"``: always, and
         however long it takes.
     n_jobs : int or None, default=None
         Threads for the second passes of several targets, where the chosen cell has them.
@@ -98,11 +98,12 @@ class StretchyRegressorCV(Regression, StretchySearch):
         The score of the model's out-of-fold predictions, greater is better. It has seen every
         sample when it chose: ``nested_score_`` has not.
     nested_score_, nested_score_se_ : float
-        The score of samples that were predicted by a search (z-scores, best cells and weights)
-        which had never seen them, and its standard error. For closed forms alone it is that of
-        leave one out, exact given the z-scores of all samples; of some samples drawn at random
-        where there are many. NaN where the search would have to be repeated and is long, for data
-        that are read in blocks, and with two folds, without one of which none is left.
+        The score of samples that were predicted by a search (best cells and weights) which had
+        never seen them, and its standard error. For closed forms alone it is that of leave one
+        out, exact given the z-scores of all samples; of some samples where there are many or other
+        cells take part: what these lose more than in the plain score is added to it. NaN where the
+        search would have to be repeated and is long, for data that are read in blocks, and with
+        two folds, without one of which none is left.
     best_score_se_ : float
         The standard error of ``best_score_``, from the spread of the losses of single samples, or
         of whole groups where `fit` was given groups:

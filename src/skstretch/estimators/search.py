@@ -37,7 +37,7 @@ from skstretch.estimators.inputs import (
     prepare,
 )
 from skstretch.estimators.mixture import Fitted, mixed, weights_table
-from skstretch.estimators.outer import Again
+from skstretch.estimators.outer import Again, inner_parts
 from skstretch.estimators.progress import (
     HAS_CALLBACKS,
     CallbackSupport,
@@ -76,6 +76,7 @@ from skstretch.search.scoring import (
     ZeroOne,
     scorer_named,
 )
+from skstretch.search.turns import selected_again
 from skstretch.solve import checked_spec
 from skstretch.solve.choose import is_costly
 
@@ -201,6 +202,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], weighted=given)
             groups = split_params.get("groups")
             contest = self._contest(prepared, targets, folds[0], scorings, groups)
+            contest.leave_out(inner_parts(contest, grids, make))
             # cells are made exact and fitted after the search, by systems of the same size
             with calm_blas(min(prepared.rows.size, D)):
                 views = {a: prepared.at(a) for a in grids[0].a}
@@ -281,7 +283,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         try:
             for grid, own in zip(grids, folds, strict=True):
                 problem = replace(contest.problem, folds=own)
-                for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
+                again = bool(problem.parts) and own.folds is not None
+                found = selected_again if again else outcomes
+                for cell, outcome in found(grid, lambda a: views[a].design, problem):
                     same = np.array_equal(own.tested, order)
                     contest.enter(cell, outcome if same else outcome.moved(own.tested, order))
                     progress.step()
@@ -309,7 +313,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self.best_score_, self.best_score_se_ = score.score, contest.error(paired)
         if self.nested:
             self.nested_score_, self.nested_score_se_ = contest.nested_score(outputs)
-            self.nested_of_ = "samples"
+            self.nested_of_ = "parts" if contest.problem.parts else "samples"
         n_columns = int(min(contest.results[at].n_features, self.n_features_in_))
         # the cells of a mixture make up for each other
         way = contest.edge(verdict, self.cv_results_, n_columns) if len(mix) == 1 else None

@@ -113,6 +113,8 @@ class Problem:
     classes: bool = False
     # samples that a search is repeated without
     outer: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    # parts of the samples without which what is no closed form is chosen again
+    parts: Sequence[Index] = ()
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,12 @@ class Contest:
         """Targets of the tested samples, fold after fold, (n_tested, t)."""
         return self.problem.Y[self.problem.folds.tested]
 
+    def leave_out(self, parts: Sequence[Index]) -> None:
+        """Choices are repeated without parts of the samples in place of single samples, if any."""
+        if self.nested is not None and parts:
+            outer = np.sort(np.concatenate(parts))
+            self.problem = self.nested.problem = replace(self.problem, parts=parts, outer=outer)
+
     def enter(self, cell: Cell, outcome: Outcome) -> None:
         """One more cell."""
         if self.nested is not None:

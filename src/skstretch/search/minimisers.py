@@ -20,6 +20,7 @@ from skstretch.core.bridge_loo import (
     refitted,
     solved_without_each,
 )
+from skstretch.core.bridge_parts import Parts
 from skstretch.core.bridge_path import BATCH, Space, approximate_loo, finish, paths, solve, split
 from skstretch.core.crossfit import Fold, pair_residuals
 from skstretch.core.factors import counted
@@ -27,6 +28,7 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, kept_columns, n_choosable, same_space
 from skstretch.search.cells import Cell, Minimisers, Outcome, Problem, Unknowns, failed
+from skstretch.search.parts import STRIDE, Without
 from skstretch.solve.newton import coefficients, minimise, where_of
 from skstretch.solve.spec import Spec
 
@@ -59,7 +61,8 @@ def minimised_cells(
     selection: Selection,
 ) -> Iterator[tuple[Cell, Outcome]]:
     """Every cell of a = 0 and the powers ks below 2; without cs the paths are automatic."""
-    visit = Visit(design, problem, selection.below(n_choosable(design)))
+    stride = STRIDE if cs is None else 1
+    visit = Visit(design, problem, selection.below(n_choosable(design)), stride)
     finite = None if cs is None else sorted({c for c in cs if c < np.inf})
     for some in same_space(design, ks):
         where = split(where_of(design, problem.weights, problem.intercept, some[0]))
@@ -169,21 +172,28 @@ class Visit:
     """What a search keeps of each solved point, on its way along the paths.
 
     `kept` has the second passes of every (k, c, target, count), `solved` the degrees of freedom and
-    the condition of every (k, c, target) that was solved more closely than its path.
+    the condition of every (k, c, target) that was solved more closely than its path, `again` the
+    residuals without parts of the samples, at every `stride`-th of the `visits` of a path.
     """
 
     design: Design
     problem: Problem
     counts: Sequence[int]
+    stride: int = 1
     kept: dict[tuple[float, float, int, int], Second] = field(default_factory=dict)
     solved: dict[tuple[float, float, int], tuple[float, float]] = field(default_factory=dict)
     near: dict[tuple[float, float, int], Near] = field(default_factory=dict)
+    again: dict[tuple[float, float, int], Array] = field(default_factory=dict)
+    spaces: list[Parts] = field(default_factory=list)
+    visits: dict[tuple[float, int], int] = field(default_factory=dict)
 
     def __call__(self, s: Space, point: Point, y: Array, target: int) -> Array:
         """Out-of-fold residuals of a point (n_tested,)."""
         folds = self.problem.folds.folds
         if folds is None:
-            if self.problem.outer.size:
+            if self.problem.parts:
+                self._again(s, point, y, target)
+            elif self.problem.outer.size:
                 rows = s.rows(point, self.problem.outer).astype(np.float32)
                 p, e = point.problem, s.residual(point, y)
                 self.near[p.k, p.c, target] = Near(rows, s.diagonal(point), e, s.u)
@@ -202,6 +212,16 @@ class Visit:
             coefs = coefficients(self.design, p.k, parts, np.zeros((1, 1))).T
             self._select(coefs[0], coefs[1:], self._spec(p.k, p.c), target)
         return np.concatenate([r[f.positions] for r, f in zip(found, folds, strict=True)])
+
+    def _again(self, s: Space, point: Point, y: Array, target: int) -> None:
+        """Without each part: what the other samples lose by leave one out."""
+        p = point.problem
+        number = self.visits.get((p.k, target), 0)
+        self.visits[p.k, target] = number + 1
+        if number % self.stride == 0:
+            if not self.spaces or self.spaces[-1].space is not s:
+                self.spaces.append(Parts(s, self.problem.parts))
+            self.again[p.k, p.c, target] = self.spaces[-1].residuals(point, y)
 
     def passed(self, path: Sequence[bridge_path.Cell]) -> bool:
         """Whether a path has left the least out-of-fold error of every target behind."""
@@ -270,9 +290,15 @@ class Visit:
         return replace(out, refine=Exact(where, group, self.problem.Y, out))
 
     def _pairs(self, group: Sequence[bridge_path.Cell]) -> Callable[[Index], Array] | None:
-        """Residuals of pairs, to first order."""
+        """Residuals without parts, where they are known, or of pairs, to first order."""
         if not self.problem.outer.size:
             return None
+        if self.problem.parts:
+            keys = [(one.k, one.c, one.target) for one in group]
+            if keys[0] not in self.again:
+                return None
+            found = np.stack([self.again.pop(key) for key in keys], axis=2)
+            return Without(self.problem.parts, found)
         near = [self.near.pop((one.k, one.c, one.target)) for one in group]
         return lambda some: np.stack([one.pairs(some) for one in near], axis=2)
 

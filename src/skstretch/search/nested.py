@@ -3,12 +3,17 @@
 The residuals of all samples without sample i follow from 2 x 2 blocks of an inverse that is known
 (`pair_residuals`). From these the search without i chooses the best cell of every family and their
 weights, and predicts i by the models that have not seen it. Exact for closed forms, given the
-z-scores of all samples; to first order for exact minimisers. Cells that select features are judged
-by residuals of their folds, whose models may have seen i.
+z-scores of all samples.
+
+Of exact minimisers pairs tell to first order alone, and too well: without a sample other features
+matter, and so does the choice of c. Cells that select features know nothing of pairs. Where such
+cells take part and samples are few, parts of the samples are left out in place of single ones, and
+these cells are fitted again (`Without`). Of many samples first order is enough.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,6 +89,8 @@ class Nested:
         if not outcome.usable:
             return
         some = self.outer
+        if outcome.pairs is None and self.problem.parts:
+            return  # a neighbour stands for it
         if outcome.pairs is None:
             residuals = np.broadcast_to(outcome.residuals, (some.size, *outcome.residuals.shape))
         else:
@@ -101,9 +108,17 @@ class Nested:
         mask = np.broadcast_to(better[:, None, :], residuals.shape)
         np.copyto(leader.residuals, residuals, where=mask)
 
+    @cached_property
+    def _others(self) -> Array:
+        """Weights (m, n) of the samples that choices without an outer sample may see."""
+        weights = others(self.weights, self.outer)
+        for part in self.problem.parts:
+            weights[np.ix_(np.isin(self.outer, part), part)] = 0.0
+        return weights
+
     def _losses(self, residuals: Array) -> Array:
         """The loss of a cell over all samples but one, (m, s)."""
-        weights = others(self.weights, self.outer)
+        weights = self._others
         if self.codes is None:
             with np.errstate(over="ignore"):
                 squared = np.einsum("mn,mnt->mt", weights, np.square(residuals))
@@ -118,15 +133,18 @@ class Nested:
         leaders = list(self.leaders.values())
         bent = np.array([float(family[0] != 0.0) for family in self.leaders])
         out = np.empty((self.outer.size, self.problem.Y.shape[1]))
-        weights = others(self.weights, self.outer)
+        weights = self._others
         for i, sample in enumerate(self.outer.tolist()):
             shares = self._shares(i, weights[i], leaders, bent)
             own = np.array([self._own(leader, i, sample, results) for leader in leaders])
-            out[i] = self.problem.Y[sample] - (shares * own).sum(axis=0)
+            # what has no share may be unknown
+            out[i] = self.problem.Y[sample] - np.where(shares > 0, shares * own, 0.0).sum(axis=0)
         return out
 
     def _own(self, leader: Leader, i: int, sample: int, results: Sequence[Outcome]) -> Array:
         """Residuals (t,) of the sample by the cells that the search without it prefers."""
+        if self.problem.parts:
+            return np.asarray(leader.residuals[i, sample])
         rows = np.broadcast_to(leader.rows[i], self.problem.Y.shape[1:])
         return np.array([results[row].residuals[sample, j] for j, row in enumerate(rows)])
 
