@@ -103,7 +103,7 @@ def test_a_mixture_is_listed(call):
     words = " ".join(lines)
     assert "ridge alone " in words
     assert "fewer features were not tried" in words
-    assert "searched again without each row: " in words
+    assert "searched again without parts of the rows: " in words
     assert "\\u" not in done.out
     found = json.loads(
         call("fit", "diabetes.csv", "-t", "progression", *SAVED, *grid, "--json").out
