@@ -87,7 +87,7 @@ def test_spectra(call):
     done = call("inspect", "m.stretchy", "--json")
     facts = json.loads(done.out)
     assert facts["top"][0]["feature"] in names
-    assert facts["schema"] == 4
+    assert facts["schema"] == 5
     assert "snv=True" in " ".join(call("inspect", "m.stretchy").out.split())
     done = call("report", "m.stretchy", "--data", "nir.csv", "-o", "again.html")
     assert done.code == 0, done.err
