@@ -157,7 +157,7 @@ def of(found: list[Trial], data: str, estimator: str, method: str) -> list[Trial
 
 
 def table(found: list[Trial]) -> list[str]:
-    """Coverage in per cent with its range over sets or splits, and the width of plus."""
+    """Coverage in per cent, its standard error and range over sets or splits; width of plus."""
     estimators = list(dict.fromkeys(trial.estimator for trial in found))
     columns = [(e, m) for e in estimators for m in METHODS]
     head = ["data", *(f"{e}, {m}" for e, m in columns), *(f"width: {e}" for e in estimators)]
@@ -167,7 +167,8 @@ def table(found: list[Trial]) -> list[str]:
         for estimator, method in columns:
             shares = 100 * np.array([t.share for t in of(found, data, estimator, method)])
             low, high = np.quantile(shares, [0.05, 0.95])
-            cells.append(f"{shares.mean():.1f} ({low:.0f} to {high:.0f})")
+            error = shares.std(ddof=1) / np.sqrt(shares.size) if shares.size > 1 else np.nan
+            cells.append(f"{shares.mean():.1f} ± {error:.1f} ({low:.0f} to {high:.0f})")
         widths = [np.median([t.width for t in of(found, data, e, "plus")]) for e in estimators]
         lines.append([data, *cells, *(f"{width:.2f}" for width in widths)])
     return ["| " + " | ".join(line) + " |" for line in lines]
@@ -201,7 +202,9 @@ def page(parts: dict[str, list[str]]) -> list[str]:
         "",
         f"Shares of new samples, in per cent, that `predict_interval(X, coverage={COVERAGE})` "
         'covers. "plus" is jackknife+, "residual" the quantile of the leave-one-out residuals '
-        "around the prediction. In brackets the 5 % and 95 % quantiles over training sets. "
+        "around the prediction. ± is one standard error of the mean over training sets (of real "
+        "data these share samples, and it is larger than that), in brackets are their 5 % and "
+        "95 % quantiles. "
         "Widths are medians of jackknife+ intervals, in standard deviations of y. Simulated: "
         f"{SETS_OF_A_KIND} training sets of each kind, {NEW_SAMPLES} new samples each ({sizes}). "
         f"Real: {REPEATS} × two-fold, trained on one half, tried on the other; the first target.",
