@@ -328,8 +328,8 @@ Since then k = 1.02 has joined the powers at a = 0, and the strengths of closed 
 come in decades. On eight sets of regression and folds of the arena's development seed the decades
 change the mean square by less than 1 %, and k = 1.02 by -2 % to 3 %, but for corn_m5 (-29 %).
 The folds of the arena's test seed were run with commit 96782b2, before these two changes, and again
-with 40f7a9e after them; those of regression once more with 5a18d8a, which is only faster. Nothing
-was chosen by the first runs.
+with 40f7a9e after them; once more with 5a18d8a (regression), 2070f80 and 77ae467 (classes), which
+are faster. Nothing was chosen by the earlier runs.
 
 Tried and left alone: k = 1.75 (as a sixth power it changed nothing), 10 features (no better than 30
 and 100 alone), every strength of the penalty for selected features instead of every other one, a
