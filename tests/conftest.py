@@ -11,10 +11,12 @@ from hypothesis import settings
 # Draw into memory, also in the subprocesses of a test. Set before anything imports matplotlib.
 os.environ["MPLBACKEND"] = "Agg"
 
-# A shell starts what runs in its background with Ctrl-C ignored, and programs that the tests start
-# would inherit that.
+# A shell starts what runs in its background with Ctrl-C ignored, nohup with hanging up, and programs
+# that the tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # The same examples on every run, and no verdict from the clock of a busy machine.
 settings.register_profile("skstretch", derandomize=True, deadline=None)

@@ -321,13 +321,15 @@ def test_nothing_varies():
         StretchyRegressorCV().fit(np.ones((5, 3)), np.arange(5.0))
 
 
-def test_constant_columns_take_no_part():
+# left-out samples of exact minimisers are solved by steps, which end where 2e-11 is left
+@pytest.mark.parametrize(("grid", "rtol"), [*((grid, 1e-13) for grid in CLOSED), (FEW, 4e-11)])
+def test_constant_columns_take_no_part(grid, rtol):
     X, y = problem("tall")
-    model = StretchyRegressorCV(**FEW).fit(np.insert(X, 2, 7.0, axis=1), y)
-    alone = StretchyRegressorCV(**FEW).fit(X, y)
+    model = StretchyRegressorCV(**grid).fit(np.insert(X, 2, 7.0, axis=1), y)
+    alone = StretchyRegressorCV(**grid).fit(X, y)
     assert model.coef_[2] == 0.0
     assert_close(np.delete(model.coef_, 2), alone.coef_, rtol=1e-13)
-    assert_close(model.cv_predictions_, alone.cv_predictions_, rtol=1e-13)
+    assert_close(model.cv_predictions_, alone.cv_predictions_, rtol=rtol)
 
 
 def test_one_sample():
