@@ -11,8 +11,8 @@ from hypothesis import settings
 # Draw into memory, also in the subprocesses of a test. Set before anything imports matplotlib.
 os.environ["MPLBACKEND"] = "Agg"
 
-# A shell starts what runs in its background with Ctrl-C ignored, nohup with hanging up, and programs
-# that the tests start would inherit that.
+# A shell starts what runs in its background with Ctrl-C ignored, and nohup with the end of the
+# terminal; programs that the tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
