@@ -54,9 +54,14 @@ def counting_blocks(X):
     return blocks, reads
 
 
+def target(X):
+    """What four features explain."""
+    return X[:, :4].sum(axis=1) + 0.3 * np.random.default_rng(1).standard_normal(len(X))
+
+
 def reads_of(model, X, store, memory=1024, weights=None):
     """How often a fit reads every number."""
-    y = X[:, :4].sum(axis=1) + 0.3 * np.random.default_rng(1).standard_normal(len(X))
+    y = target(X)
     if "Classifier" in type(model).__name__:
         y = y > np.median(y)
     if store == "dask":
@@ -172,3 +177,14 @@ def test_exact_minimisers_of_dask_share_their_walks():
 
     both, *each = walks((1.25, 1.5)), walks((1.25,)), walks((1.5,))
     assert max(each) < both < sum(each)
+
+
+@pytest.mark.parametrize("store", ["file", "dask"])
+def test_cells_of_a_mixture_share_the_walk_for_their_coefficients(store):
+    grid = {"a_grid": (-0.2,), "k_grid": (1.25, 1.5, 2.0), "c_grid": (0.1, 1.0), "nested": False}
+    model = StretchyRegressorCV(**grid)
+    reads = reads_of(model, DATA["wide"], store)
+    assert model.weights_["weight"].size == 3
+    assert reads.min() == reads.max() == 2
+    in_memory = StretchyRegressorCV(**grid).fit(DATA["wide"], target(DATA["wide"]))
+    np.testing.assert_allclose(model.coef_, in_memory.coef_, rtol=1e-10)

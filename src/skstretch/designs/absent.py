@@ -37,5 +37,6 @@ class AbsentDesign:
     def _refuse(self, *args: Any) -> NoReturn:
         raise RowsForgottenError(self.reason)
 
-    dot = row_peaks = gram = coefficients = column_grams = project = stretched_gram = _refuse
+    dot = row_peaks = gram = coefficients = several_coefficients = _refuse
+    column_grams = project = stretched_gram = _refuse
     row_features = row_slices = cross = in_memory = walks = products = row_factor = _refuse

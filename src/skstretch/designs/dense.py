@@ -69,18 +69,28 @@ class DenseDesign(LocalDesign):
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
-        def of(strip: Strip) -> Array:
+        for columns, (alpha,) in self.several_coefficients([(frame, beta, total)], weights):
+            yield columns, alpha
+
+    def several_coefficients(
+        self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array
+    ) -> Iterator[tuple[slice, list[Array]]]:
+        def one(strip: Strip, frame: Frame, beta: Array, total: Array) -> Array:
             # the means of all rows say little about some of them
             if frame.log_rows is None and self.rows is None and not is_cached(*strip.shape):
                 return tiled_coefficients(strip, frame, beta, total)
             return dual_coefficients(strip, frame, beta, total, weights)
 
-        def part(share: slice) -> list[tuple[slice, Array]]:
+        def of(strip: Strip) -> list[Array]:
+            return [one(strip, *system) for system in systems]
+
+        def part(share: slice) -> list[tuple[slice, list[Array]]]:
             return [(columns, of(strip)) for columns, strip in self.column_strips(share)]
 
         n_rows, n_columns = self.shape
         # threads hold all results at once: for a few targets only
-        if n_rows <= SHARED_ROWS and beta.shape[1] <= FEW_TARGETS:
+        n_targets = sum(beta.shape[1] for _, beta, _ in systems)
+        if n_rows <= SHARED_ROWS and n_targets <= FEW_TARGETS:
             with threads_for_rows(n_rows) as threads:
                 parts = in_threads(part, shares(n_columns, threads, n_rows))
             for blocks in parts:

@@ -88,6 +88,13 @@ class Design(Protocol):
         """``alpha = Q' beta`` block by block, in the order of the columns."""
         ...
 
+    def several_coefficients(
+        self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array
+    ) -> Iterator[tuple[slice, list[Array]]]:
+        """`coefficients` of several (frame, beta, total); data that has to be read is read once."""
+        each = [np.vstack([A for _, A in self.coefficients(*one, weights)]) for one in systems]
+        yield slice(0, self.shape[1]), each
+
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         """C for every exponent."""
         ...

@@ -12,7 +12,15 @@ from skstretch.core.stretch import keep_count
 from skstretch.core.types import Array, Index
 from skstretch.estimators.inputs import Prepared, Targets, View
 from skstretch.estimators.state import Decision, State
-from skstretch.search import Contest, Outcomes, finished_model, kept_outcomes, light_design
+from skstretch.search import (
+    Contest,
+    Outcome,
+    Outcomes,
+    finished_model,
+    in_one_walk,
+    kept_outcomes,
+    light_design,
+)
 from skstretch.solve import checked_spec
 
 
@@ -33,10 +41,16 @@ class Explored:
         """The transform to z-scores."""
         return (self.views[0.0] if 0.0 in self.views else self.prepared.at(0.0)).quadrant
 
-    def state(self, estimator: Any, row: int, decision: Decision | None) -> State:
-        """The fitted model of one cell."""
-        contest = self.contest
-        cell, outcome, problem = contest.cells[row], contest.results[row], contest.problem
+    def states(self, estimator: Any, rows: Sequence[int], decision: Decision | None) -> list[State]:
+        """The fitted models of some cells, in one walk over data that has to be read."""
+        outcomes = in_one_walk([self.contest.results[row] for row in rows])
+        found = zip(rows, outcomes, strict=True)
+        return [self._state(estimator, row, outcome, decision) for row, outcome in found]
+
+    def _state(
+        self, estimator: Any, row: int, outcome: Outcome, decision: Decision | None
+    ) -> State:
+        cell, problem = self.contest.cells[row], self.contest.problem
         view, count = self.views[cell.a], keep_count(cell.density, self.prepared.X.shape[1])
         unit, linear = view.quadrant.unit, view.quadrant.kind == "linear"
         spec = checked_spec(cell.k, cell.c, linear, estimator.fit_intercept, "auto", unit)
@@ -68,11 +82,14 @@ class Joined(Explored):
         """The row of the first cell of a part."""
         return sum(len(part.contest.cells) for part in self.parts[:number])
 
-    def state(self, estimator: Any, row: int, decision: Decision | None) -> State:
+    def _state(
+        self, estimator: Any, row: int, outcome: Outcome, decision: Decision | None
+    ) -> State:
         """The fitted model of one cell, among all columns."""
         number = max(i for i in range(len(self.parts)) if self.first_row(i) <= row)
         part, view = self.parts[number], self.views[self.contest.cells[row].a]
-        state = part.state(estimator, row - self.first_row(number), decision)
+        own = row - self.first_row(number)
+        state = part._state(estimator, own, part.contest.results[own], decision)
         start = sum(before.prepared.X.shape[1] for before in self.parts[:number])
         places = np.searchsorted(view.columns, start + state.columns)
         passes = [replace(p, columns=places[p.columns]) for p in state.model.passes]

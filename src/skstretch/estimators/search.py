@@ -257,9 +257,10 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         decision = self._decide(outputs, found.targets, tested)
         if decision is not None:
             decision = replace(decision, held_out=held_out_name(self.cv, contest.problem.folds))
+        states = zip(found.states(self, list(mix), decision), mix.items(), strict=True)
         cells = [
-            Fitted(found.state(self, row, decision), weight, row, contest.cells[row].density)
-            for row, weight in mix.items()
+            Fitted(state, weight, row, contest.cells[row].density)
+            for state, (row, weight) in states
         ]
         held_out = contest.problem.folds.mean(outputs, len(contest.problem.Y))
         # leave one out has told what intervals need

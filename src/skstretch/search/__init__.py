@@ -12,6 +12,7 @@ from skstretch.search.grid import STRENGTHS as STRENGTHS
 from skstretch.search.grid import Grid as Grid
 from skstretch.search.grid import crossfit as crossfit
 from skstretch.search.grid import finished_model as finished_model
+from skstretch.search.grid import in_one_walk as in_one_walk
 from skstretch.search.grid import outcomes as outcomes
 from skstretch.search.mix import Mix as Mix
 from skstretch.search.record import Outcomes as Outcomes

@@ -42,7 +42,7 @@ from skstretch.search.cells import (
     relative_error,
     target_size,
 )
-from skstretch.solve.direct import dual_fit, primal_fit
+from skstretch.solve.direct import DualEnd, primal_fit
 from skstretch.solve.jackknife import PrimalRows, primal_pairs
 
 # bytes of the coefficients of folds that a cell keeps for those who select features by them
@@ -143,7 +143,7 @@ def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) 
         inverse.dof,
         n_features,
         judged(residuals, inverse.rcond),
-        partial(dual_fit, design, frame, solution, weights, intercept, inverse.rcond),
+        DualEnd(design, frame, solution, weights, intercept, inverse.rcond),
         None if alone else first_pass,
         (Unknowns(solution, frame),),
         float(errors.max(initial=0.0)),

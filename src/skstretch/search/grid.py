@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import cast
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from skstretch.core.stretch import (
     penalty_in_unit,
     stretch_exponent,
 )
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Fit
 from skstretch.designs import Design, check_held_out, n_choosable
 from skstretch.designs.blocks import calm_blas, in_turn, threads_for_cells
 from skstretch.designs.protocol import column_grams
@@ -31,7 +33,7 @@ from skstretch.solve.choose import (
     is_matrix_free,
     loses_digits,
 )
-from skstretch.solve.direct import row_scales
+from skstretch.solve.direct import DualEnd, dual_fits, row_scales
 from skstretch.solve.model import (
     FittedModel,
     Pass,
@@ -339,6 +341,34 @@ def finished_model(
     solution = Solution(outcome.finish(), outcome.dof, space, space)
     whole = Pass(np.arange(Y.shape[1]), np.arange(D), design, solution)
     return FittedModel(design, Y, weights, spec, [whole])
+
+
+@dataclass(frozen=True, eq=False)
+class OneWalk:
+    """Fits that are all made at once, when the first of them is asked for."""
+
+    ends: Sequence[DualEnd]
+
+    @cached_property
+    def fits(self) -> list[Fit]:
+        return dual_fits(self.ends)
+
+    def fit(self, number: int) -> Fit:
+        """One of them."""
+        return self.fits[number]
+
+
+def in_one_walk(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The same outcomes; the coefficients of those that share a design come from one walk."""
+    found, sharing = list(outcomes), dict[int, list[int]]()
+    for i, outcome in enumerate(outcomes):
+        if isinstance(outcome.finish, DualEnd):
+            sharing.setdefault(id(outcome.finish.design), []).append(i)
+    for places in sharing.values():
+        walk = OneWalk([cast(DualEnd, outcomes[i].finish) for i in places])
+        for number, i in enumerate(places):
+            found[i] = replace(outcomes[i], finish=partial(walk.fit, number))
+    return found
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ is accurate where LU loses digits. Dual and primal kinds answer the same questio
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -35,28 +35,43 @@ def row_scales(design: Design, r: float, intercept: Intercept) -> Array | None:
     return log_rows
 
 
-def dual_fit(
-    design: Design,
-    frame: Frame,
-    solution: DualSolution,
-    weights: Array,
-    intercept: Intercept,
-    rcond: float,
-) -> Fit:
-    """Coefficients from dual coefficients, in one walk over the data."""
-    blocks = design.coefficients(frame, solution.beta, solution.total, weights)
-    coef = np.vstack([alpha for _, alpha in blocks])
-    whole = constant_part(design.offset, coef)
-    if intercept is Intercept.FREE and frame.log_rows is None:
-        level = solution.constant - frame.centre @ coef
-        constant = level - whole
-    else:
-        constant = solution.constant
-        if intercept is Intercept.FREE:  # of scaled rows only what is never penalised has a centre
-            constant = constant - frame.centre @ coef
-        level = constant + whole
-    log_beta = np.zeros(weights.size) if frame.log_rows is None else frame.r * frame.log_rows
-    return Fit(coef, level, constant, solution.beta[: weights.size], log_beta, rcond)
+@dataclass(frozen=True, eq=False)
+class DualEnd:
+    """The end of a dual fit: its coefficients take one more walk over the data."""
+
+    design: Design
+    frame: Frame
+    solution: DualSolution
+    weights: Array
+    intercept: Intercept
+    rcond: float
+
+    def __call__(self) -> Fit:
+        """Take the walk."""
+        return dual_fits([self])[0]
+
+    def fit(self, coef: Array) -> Fit:
+        """The fit that has these coefficients."""
+        frame, solution, free = self.frame, self.solution, self.intercept is Intercept.FREE
+        whole, n = constant_part(self.design.offset, coef), self.weights.size
+        if free and frame.log_rows is None:
+            level = solution.constant - frame.centre @ coef
+            constant = level - whole
+        else:
+            constant = solution.constant
+            if free:  # of scaled rows only what is never penalised has a centre
+                constant = constant - frame.centre @ coef
+            level = constant + whole
+        log_beta = np.zeros(n) if frame.log_rows is None else frame.r * frame.log_rows
+        return Fit(coef, level, constant, solution.beta[:n], log_beta, self.rcond)
+
+
+def dual_fits(ends: Sequence[DualEnd]) -> list[Fit]:
+    """Fits of one design and the same weights, in one walk over the data."""
+    design, weights = ends[0].design, ends[0].weights
+    systems = [(end.frame, end.solution.beta, end.solution.total) for end in ends]
+    blocks = [parts for _, parts in design.several_coefficients(systems, weights)]
+    return [end.fit(np.vstack([parts[i] for parts in blocks])) for i, end in enumerate(ends)]
 
 
 def primal_fit(
@@ -164,7 +179,8 @@ class DualLU(Dual):
 
     def fit(self, Y: Array) -> Fit:
         frame, solution = self.system.gram.frame, self.system.solve(Y)
-        return dual_fit(self.design, frame, solution, self.weights, self.spec.intercept, self.rcond)
+        end = DualEnd(self.design, frame, solution, self.weights, self.spec.intercept, self.rcond)
+        return end()
 
     def _unit_coefficients(self, unit: Array) -> Iterator[Array]:
         frame, solution = self.system.gram.frame, self.system.solve(unit)

@@ -28,6 +28,7 @@ from skstretch.designs.blocks import working_bytes
 from skstretch.designs.dask.array import Block, DaskArray, fits_here, gram_bytes
 from skstretch.designs.dask.walk import (
     Ask,
+    AskAll,
     FeatureLens,
     Lens,
     Place,
@@ -130,8 +131,14 @@ class WideDesign(BlockDesign):
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
-        work = self._coefficients(frame, beta, total, weights)
-        for places in batches(self.places, beta.shape[1]):
+        for columns, (alpha,) in self.several_coefficients([(frame, beta, total)], weights):
+            yield columns, alpha
+
+    def several_coefficients(
+        self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array
+    ) -> Iterator[tuple[slice, list[Array]]]:
+        work = AskAll([self._coefficients(*system, weights) for system in systems])
+        for places in batches(self.places, sum(beta.shape[1] for _, beta, _ in systems)):
             numbers = [place.number for place in places]
             results = walked(self.X, work, [(place, {}) for place in places], numbers)
             yield from zip([place.use for place in places], results, strict=True)
