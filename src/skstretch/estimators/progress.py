@@ -15,7 +15,7 @@ from skstretch.core.krylov import Report
 from skstretch.core.stretch import Intercept, selects
 from skstretch.core.types import Array
 from skstretch.designs import DaskArray, Meter, Source, dask_plan, storage_of
-from skstretch.exceptions import LongSearchWarning
+from skstretch.exceptions import GridEdgeWarning, LongSearchWarning
 from skstretch.solve.plan import Plan
 
 
@@ -75,6 +75,19 @@ def warn_of_hours(n_cells: int, side: int) -> None:
         LongSearchWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
         stacklevel=8 if HAS_CALLBACKS else 7,
+    )
+
+
+def warn_at_edge(way: str, c: float, automatic: bool) -> None:
+    """Say which way to extend the grid of c."""
+    side = "largest" if way == "larger" else "smallest"
+    advice = f"{'pass' if automatic else 'extend'} c_grid with {way} values"
+    warnings.warn(
+        f"the chosen c={c:.2g} is the {side} that was tried, and the loss still falls towards it "
+        f"by more than its standard error: {advice}.",
+        GridEdgeWarning,
+        # the caller of `fit`, which scikit-learn's callbacks wrap
+        stacklevel=7 if HAS_CALLBACKS else 6,
     )
 
 

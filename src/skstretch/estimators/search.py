@@ -2,7 +2,6 @@
 
 import numbers
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -39,17 +38,16 @@ from skstretch.estimators.inputs import (
 from skstretch.estimators.mixture import Fitted, mixed, weights_table
 from skstretch.estimators.outer import Again, inner_parts
 from skstretch.estimators.progress import (
-    HAS_CALLBACKS,
     CallbackSupport,
     Progress,
     Reporter,
     told,
     told_work,
+    warn_at_edge,
     warn_of_hours,
     with_callbacks,
 )
 from skstretch.estimators.state import whole_or_nothing
-from skstretch.exceptions import GridEdgeWarning
 from skstretch.search import (
     MANY_CLASSES,
     RULES,
@@ -454,19 +452,6 @@ def _values(name: str, grid: Any) -> tuple[Any, ...]:
     if not values:
         raise ValueError(f"{name} is empty: pass at least one value.")
     return values
-
-
-def warn_at_edge(way: str, c: float, automatic: bool) -> None:
-    """Say which way to extend the grid of c."""
-    side = "largest" if way == "larger" else "smallest"
-    advice = f"{'pass' if automatic else 'extend'} c_grid with {way} values"
-    warnings.warn(
-        f"the chosen c={c:.2g} is the {side} that was tried, and the loss still falls towards it "
-        f"by more than its standard error: {advice}.",
-        GridEdgeWarning,
-        # the caller of `fit`, which scikit-learn's callbacks wrap
-        stacklevel=7 if HAS_CALLBACKS else 6,
-    )
 
 
 def scorings_of(

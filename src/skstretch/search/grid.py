@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import cast
 
 import numpy as np
@@ -343,31 +343,22 @@ def finished_model(
     return FittedModel(design, Y, weights, spec, [whole])
 
 
-@dataclass(frozen=True, eq=False)
-class OneWalk:
-    """Fits that are all made at once, when the first of them is asked for."""
-
-    ends: Sequence[DualEnd]
-
-    @cached_property
-    def fits(self) -> list[Fit]:
-        return dual_fits(self.ends)
-
-    def fit(self, number: int) -> Fit:
-        """One of them."""
-        return self.fits[number]
-
-
 def in_one_walk(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The same outcomes; the coefficients of those that share a design come from one walk."""
+    """The same outcomes; the coefficients of those that share a design come from one walk, which
+    is taken when the first of them is asked for."""
+
+    def one(fits: Callable[[], list[Fit]], number: int) -> Fit:
+        return fits()[number]
+
     found, sharing = list(outcomes), dict[int, list[int]]()
     for i, outcome in enumerate(outcomes):
         if isinstance(outcome.finish, DualEnd):
             sharing.setdefault(id(outcome.finish.design), []).append(i)
     for places in sharing.values():
-        walk = OneWalk([cast(DualEnd, outcomes[i].finish) for i in places])
+        ends = [cast(DualEnd, outcomes[i].finish) for i in places]
+        fits = cache(partial(dual_fits, ends))
         for number, i in enumerate(places):
-            found[i] = replace(outcomes[i], finish=partial(walk.fit, number))
+            found[i] = replace(outcomes[i], finish=partial(one, fits, number))
     return found
 
 
