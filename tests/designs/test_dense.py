@@ -7,6 +7,7 @@ from sklearn import config_context
 from skstretch.core import features
 from skstretch.core.quadrant import Quadrant
 from skstretch.designs import as_design, blocks, measure
+from skstretch.designs.dense import chosen
 
 M, D, A = 9, 7, -0.6
 B = np.linspace(-0.2, 0.3, D)
@@ -369,3 +370,29 @@ def test_coefficients_tile_by_tile(kind, total, monkeypatch):
         for found in (whole, tiled):
             assert np.all(np.abs(found - true) <= 1e-13 * size + rounding)
         assert np.all(np.abs(tiled - whole) <= 1e-13 * size)
+
+
+@subsets
+@kinds
+@pytest.mark.parametrize("tile", [8, 8 * 3 * D, 1 << 19], ids=["row", "rows", "all"])
+def test_back_is_about_the_weighted_means(kind, subset, tile, monkeypatch):
+    """``Qc' V`` of Krylov's walks, for any V and however large a block is."""
+    monkeypatch.setattr(features, "CACHED_BYTES", tile)
+    monkeypatch.setattr(features, "TILE_BYTES", tile)
+    case = Case(numbers(np.float64), kind, subset)
+    for r in EXPONENTS[kind]:
+        Q = case.stretched(r)
+        found = case.design.products(r, case.weights).back(case.V)
+        size = np.abs(Q).T @ np.abs(case.V)
+        assert_close(found, (Q - case.mean(Q)).T @ case.V, size)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dropped", [[], [0], [99], [3, 4, 50], [*range(1, 100, 2)], [*range(99)]])
+def test_chosen_columns(dropped, order):
+    """Columns by their places, in runs or apart, are those of the array; its slices are views."""
+    X = np.asarray(np.arange(400.0).reshape(4, 100), order=order)
+    columns = np.setdiff1d(np.arange(100), dropped)
+    np.testing.assert_array_equal(chosen(X, columns), X[:, columns])
+    np.testing.assert_array_equal(chosen(X, columns[::-1]), X[:, columns[::-1]])
+    assert np.shares_memory(chosen(X, slice(2, 7)), X)

@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from skstretch import StretchyClassifier, StretchyRegressor
 from skstretch.core import krylov as core_krylov
+from skstretch.core.features import is_cached
 from skstretch.core.krylov import BLOCK, GROUP, gmres, sketch
 from skstretch.estimators import inputs
 from skstretch.estimators.progress import IterationLine
@@ -22,6 +23,7 @@ from skstretch.solve import choose as fit_module
 from skstretch.solve import krylov as iteration
 from skstretch.solve import krylov as walks
 from skstretch.solve.krylov import TOLERANCE, CentredWalks
+from tests.dask_arrays import as_dask
 from tests.references import INTERCEPTS, exponential_features
 from tests.solve.samples import plain, raw_design, system
 
@@ -470,3 +472,32 @@ def test_sketch_is_exact_on_its_span_and_grows_as_needed():
     assert 3 * BLOCK <= rough.U.shape[1] <= 5 * BLOCK
     V = (K + 0.1 * np.eye(n)) @ rough.U
     np.testing.assert_allclose(rough.solve(V), rough.U, atol=1e-7)
+
+
+@pytest.mark.parametrize("storage", ["dense", "float32", "column order", "file", "sparse", "dask"])
+@pytest.mark.parametrize("k", [1.25, 2.0])
+@intercepts
+def test_large_blocks(storage, k, intercept, tmp_path):
+    """Blocks that are walked over in tiles give what the direct solver gives, whatever holds X."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 1500)).astype(np.float32).astype(np.float64)
+    y, weights = X[:, 0] + rng.standard_normal(400) + 3.0, rng.uniform(0.5, 2.0, 400)
+    assert not is_cached(*X.shape)
+    settings = {"k": k, "c": 0.01, "fit_intercept": intercept}
+    direct = StretchyRegressor(**settings).fit(X, y, sample_weight=weights)
+    assert direct.solver_ != "krylov"
+    np.save(tmp_path / "X.npy", X)
+    held = {
+        "dense": lambda: X,
+        "float32": lambda: X.astype(np.float32),
+        "column order": lambda: np.asfortranarray(X),
+        "file": lambda: np.load(tmp_path / "X.npy", mmap_mode="r"),
+        "sparse": lambda: sparse.csr_array(X),
+        "dask": lambda: as_dask(X, (400, 700)),
+    }[storage]()
+    walked = StretchyRegressor(**settings, solver="krylov").fit(held, y, sample_weight=weights)
+    assert walked.solver_ == "krylov"
+    # what is fitted to float32 answers in float32
+    own = max(1e-8, 4.0 * np.finfo(walked.coef_.dtype).eps)
+    close(walked.predict(X), direct.predict(X), own)
+    close(walked.coef_, direct.coef_, 10 * own)

@@ -84,16 +84,17 @@ def accumulated(total: DualGram, more: DualGram) -> DualGram:
     return replace(total, Pq=total.Pq + more.Pq, Qp=total.Qp + more.Qp, pq=total.pq + more.pq)
 
 
-def joined(parts: Sequence[DualGram]) -> DualGram:
+def joined(parts: Sequence[DualGram], overwrite: bool = False) -> DualGram:
     """The Gram matrix of consecutive blocks of features, added in their order.
 
-    One new K for all of them: the parts may be someone else's and stay as they are.
+    One new K for all of them, since the parts may be someone else's and stay as they are; or that
+    of the first of them, if it may be overwritten.
     """
     if len(parts) == 1:
         return parts[0]
     return replace(
         parts[0],
-        K=pooled_sum([part.K for part in parts]),
+        K=pooled_sum([part.K for part in parts], overwrite),
         Pq=pooled_sum([part.Pq for part in parts]),
         Qp=pooled_sum([part.Qp for part in parts]),
         pq=sum(part.pq for part in parts),
@@ -112,21 +113,27 @@ def dual_coefficients(
     return np.asarray(Qc.T @ beta + np.outer(e + block.offset**frame.r, total))
 
 
-def tiled_coefficients(strip: Strip, frame: Frame, beta: Array, total: Array) -> Array:
-    """`dual_coefficients` of a large block without scaled rows, whose tiles are never side by side.
+def tiled_coefficients(
+    strip: Strip, frame: Frame, beta: Array, total: Array, weights: Array
+) -> Array:
+    """`dual_coefficients` of a block without scaled rows, whose tiles are never side by side.
 
-    ``Q' beta = (Q - 1 g')' beta + g total`` for any g. The powers of the means of all rows leave as
-    little to cancel as the means of the powers, which would be known after the last tile only.
+    ``Qc' beta = (Q - 1 g')' beta - (e - g) 1' beta`` for any g, and the means e are known after the
+    last tile. The powers of the means of all rows leave as little to cancel as e would.
     """
     n_rows, n_columns = strip.shape
     g, alpha = strip.middle(frame.r), np.zeros((beta.shape[1], n_columns))
+    share, mean = weights / weights.sum(), np.zeros(n_columns)
     tiles = [*row_tiles(n_rows, n_columns)]
     room = np.empty((tiles[0].stop, n_columns))
     for rows in tiles:
         Q = strip.rows(rows).excess(frame.r, room[: rows.stop - rows.start])
-        Q -= g
+        if g.any():
+            Q -= g
         alpha += beta[rows].T @ Q
-    return np.asarray(alpha.T + np.outer(g + strip.offset**frame.r, total))
+        mean += share[rows] @ Q
+    alpha -= np.outer(beta.sum(axis=0), mean)
+    return np.asarray(alpha.T + np.outer(g + mean + strip.offset**frame.r, total))
 
 
 def cross_block(

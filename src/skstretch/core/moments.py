@@ -253,9 +253,9 @@ def awakened(moments: Moments, rows: Moments) -> Mask:
     return np.asarray(moments.constant & (moved | ~rows.constant))
 
 
-def pooled_sum(parts: Sequence[Array]) -> Array:
-    """The sum of arrays, added in their order into one new array."""
-    total = parts[0].copy()
+def pooled_sum(parts: Sequence[Array], overwrite: bool = False) -> Array:
+    """The sum of arrays, added in their order into one new array, or into the first of them."""
+    total = parts[0] if overwrite else parts[0].copy()
     for part in parts[1:]:
         total += part
     return total

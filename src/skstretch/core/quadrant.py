@@ -87,14 +87,19 @@ class Quadrant:
         Z = np.subtract(X, mean, dtype=np.float64)
         if self.moments.rest.any():
             Z -= self.moments.rest[columns]
-        Z /= scale
-        if bounded:
-            low, high = self.moments.low[columns], self.moments.high[columns]
-            np.clip(Z, low - (high - low), high + (high - low), out=Z)
         if self.kind == "linear":
-            return self._plain(Z, columns)
-        Z *= self.a
-        return ExpFeatures(Z, self.b[columns] if self.b.any() else None)
+            Z /= scale
+            return self._plain(self._clipped(Z, columns, 1.0) if bounded else Z, columns)
+        # one pass for both
+        Z *= self.a / scale
+        L = self._clipped(Z, columns, self.a) if bounded else Z
+        return ExpFeatures(L, self.b[columns] if self.b.any() else None)
+
+    def _clipped(self, Z: Array, columns: Columns, a: float) -> Array:
+        """``a`` times z-scores, held within the training range and a range-width on each side."""
+        low, high = self.moments.low[columns], self.moments.high[columns]
+        ends = a * (low - (high - low)), a * (high + (high - low))
+        return np.clip(Z, *(ends if a > 0 else ends[::-1]), out=Z)
 
     def _plain(self, P: Array, columns: Columns) -> PlainFeatures:
         return PlainFeatures(P if self.log_scale is None else P * np.exp(self.log_scale[columns]))
@@ -283,14 +288,16 @@ PART_COLUMNS = 1 << 8
 
 
 def column_parts(block: Rows) -> Iterator[Rows]:
-    """A block that is one tile, some columns at a time; a larger one as it is."""
+    """A block that is one tile, transformed, some columns at a time; a larger one as it is."""
     n_columns = block.shape[1]
     if n_columns <= PART_COLUMNS or not is_cached(*block.shape):
         yield block
         return
+    # one pass over long rows takes less than many over short ones
+    features = block.rows(slice(None))
     size = -(-n_columns // round(n_columns / PART_COLUMNS))
     for start in range(0, n_columns, size):
-        yield block.part(slice(start, min(n_columns, start + size)))
+        yield features.part(slice(start, min(n_columns, start + size)))
 
 
 def centre_into(

@@ -19,17 +19,23 @@ from threadpoolctl import ThreadpoolController
 
 from skstretch.core.factors import tally
 
-# the side of a square system up to which BLAS is held to one thread: searches of 600 and of 1,000
-# samples take two thirds of the time on two cores, since threads that wait keep others from work
+# the side of a square system up to which BLAS is held to one thread, since threads that wait keep
+# others from work
 SMALL_SYSTEM = 1024
 
 # rows up to which blocks of columns are shared among threads, each with its own sums (measured at
-# 500, 980 and 2,000 rows: up to twice as fast as BLAS threads, which win at 4,000)
+# 500, 980 and 2,000 rows: up to twice as fast as BLAS threads, which win at 4,000). Up to there
+# searches and exact minimisers, too, hold BLAS to one thread: of 1,200 and of 2,000 samples they
+# take three quarters of the time
 SHARED_ROWS = 2048
 
 # numbers of a square system from which threads share systems: below, one takes less time than
 # handing it over (measured)
 SHARED_CELL = 10_000
+
+# the sum of the sides of systems that a thread makes in one go: handing over one takes as long as
+# making a small one
+SIDES_TOGETHER = 1600
 
 # square matrices that a system takes while it is worked on
 CELL_COPIES = 2
@@ -55,10 +61,10 @@ def available_threads() -> int:
 
 
 @contextmanager
-def calm_blas(size: int) -> Iterator[None]:
-    """Hold BLAS to one thread where systems have at most `SMALL_SYSTEM` rows."""
+def calm_blas(size: int, largest: int = SMALL_SYSTEM) -> Iterator[None]:
+    """Hold BLAS to one thread where systems have at most so many rows."""
     threads = available_threads()
-    if size > SMALL_SYSTEM or threads == 1 or _outer_threads.get() is not None:
+    if size > largest or threads == 1 or _outer_threads.get() is not None:
         yield
         return
     token = _outer_threads.set(threads)
@@ -109,13 +115,20 @@ def halt_point() -> None:
 def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """``[work(item) for item in items]`` in threads; the order of results is that of the items.
 
-    An error or an interrupt stops the other threads at their next block. Scikit-learn's settings
-    are those of the caller.
+    The caller is one of them. An error or an interrupt stops the other threads at their next block.
+    Scikit-learn's settings are those of the caller.
     """
     if len(items) < 2:
         return [work(item) for item in items]
-    with Crew(len(items)) as crew:
-        return _results([crew.submit(partial(work, item)) for item in items])
+    first, *others = items
+    with Crew(len(others)) as crew:
+        futures = [crew.submit(partial(work, item)) for item in others]
+        try:
+            own = crew.do(partial(work, first))
+        except HaltedError:
+            _results(futures)
+            raise
+        return [own, *_results(futures)]
 
 
 class Crew:
@@ -142,24 +155,34 @@ class Crew:
         return self._pool.submit(self._run, work)
 
     def _run(self, work: Callable[[], Result]) -> Result:
-        _worker.halt = self._halt
         tally.set(self._tally)
+        with config_context(**self._config):
+            return self.do(work)
+
+    def do(self, work: Callable[[], Result]) -> Result:
+        """Do it in this thread, as one of the crew."""
+        before, _worker.halt = getattr(_worker, "halt", None), self._halt
         try:
-            with config_context(**self._config):
+            with lone_thread():
                 return work()
         except BaseException:
             self._halt.set()
             raise
+        finally:
+            _worker.halt = before
 
 
 def in_turn(
     tasks: Sequence[Callable[[], Result]],
     threads: int,
     early: Sequence[Callable[[], object]] = (),
+    together: int = 1,
+    ahead: int = 0,
 ) -> Generator[Result, None, None]:
     """``task()`` of every task, in their order, each made by one of the threads.
 
-    A few are made ahead: as many as threads, and one that waits for its turn. What is called
+    So many at a time are handed over `together`. A few hands are filled ahead: as many as threads
+    and one that waits for its turn, or more where there is room for what they make. What is called
     `early` is begun before all of them; tasks that need it wait for it.
     """
     if threads < 2 or len(tasks) < 2:
@@ -167,20 +190,24 @@ def in_turn(
             yield task()
         return
     with Crew(threads) as crew:
-        ahead: deque[Future[Any]] = deque()
+        waiting: deque[Future[Any]] = deque()
         begun = [crew.submit(work) for work in early]
-        for task in tasks:
-            if len(ahead) > threads:
-                yield _first(ahead, begun)
-            ahead.append(crew.submit(task))
-        while ahead:
-            yield _first(ahead, begun)
+        for start in range(0, len(tasks), together):
+            if len(waiting) > max(threads, ahead):
+                yield from _first(waiting, begun)
+            waiting.append(crew.submit(partial(_all, tasks[start : start + together])))
+        while waiting:
+            yield from _first(waiting, begun)
 
 
-def _first(ahead: deque[Future[Any]], begun: Sequence[Future[Any]]) -> Any:
+def _all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    return [task() for task in tasks]
+
+
+def _first(waiting: deque[Future[Any]], begun: Sequence[Future[Any]]) -> Any:
     """The first result; where it was halted, the error that halted it."""
-    first = ahead.popleft()
-    return first.result() if first.exception() is None else _results([first, *ahead, *begun])[0]
+    first = waiting.popleft()
+    return first.result() if first.exception() is None else _results([first, *waiting, *begun])[0]
 
 
 def _results(futures: Sequence[Future[Result]]) -> list[Result]:
@@ -233,6 +260,9 @@ BLOCK_LENGTH = 1 << 10
 
 # a block, one of its powers and their copies, in a few threads
 COPIES = 8
+
+# targets whose coefficients threads may all hold at once
+FEW_TARGETS = 16
 
 # numbers below which threads cost more than they save
 SHARED_SIZE = 1 << 18

@@ -350,8 +350,8 @@ class LocalDesign(QuadrantDesign):
         n_rows, n_columns = self.shape
         with threads_for_rows(n_rows) as threads:
             copies = copies_for(1 + len(exponents), threads)
-            parts = in_threads(part, shares(n_columns, threads, n_rows))
-        return [joined(grams) for grams in zip(*parts, strict=True)]
+            parts = in_threads(part, shares(n_columns, threads, n_rows * len(exponents)))
+        return [joined(grams, overwrite=True) for grams in zip(*parts, strict=True)]
 
     def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
         K, Pq = np.zeros((other.shape[0], self.shape[0])), np.zeros(other.shape[0])

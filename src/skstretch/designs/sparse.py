@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from skstretch.core.bridge_walks import Walks
 from skstretch.core.dual_gram import DualGram, Frame, accumulated
 from skstretch.core.features import Features
+from skstretch.core.lazy import cached_property
 from skstretch.core.moments import (
     Moments,
     column_moments,
@@ -21,7 +21,15 @@ from skstretch.core.moments import (
 from skstretch.core.primal_gram import PrimalGram, primal_grams
 from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import COPIES, blocks_of, working_bytes
+from skstretch.designs.blocks import (
+    COPIES,
+    FEW_TARGETS,
+    available_threads,
+    blocks_of,
+    in_threads,
+    shares,
+    working_bytes,
+)
 from skstretch.designs.products import KEPT_ENTRY_BYTES, Products, sparse_products
 from skstretch.designs.protocol import Design, LocalDesign
 from skstretch.designs.sparse_block import (
@@ -39,7 +47,7 @@ from skstretch.designs.sparse_block import (
 from skstretch.designs.sparse_walks import SparseWalks
 
 # a multiplication of the sparse product takes as long as this many of BLAS
-SPARSE_COST = 300
+SPARSE_COST = 150
 
 # the exponential of a number, likewise
 EXP_COST = 150
@@ -122,8 +130,18 @@ class SparseDesign(LocalDesign):
     def coefficients(
         self, frame: Frame, beta: Array, total: Array, weights: Array
     ) -> Iterator[tuple[slice, Array]]:
-        for columns, block in self.blocks():
-            yield columns, sparse_coefficients(block, frame, self.log_blank, beta, total, weights)
+        log_blank = self.log_blank if frame.log_rows is not None else -np.inf
+
+        def part(share: slice) -> list[tuple[slice, Array]]:
+            return [
+                (columns, sparse_coefficients(block, frame, log_blank, beta, total, weights))
+                for columns, block in self.blocks(within=share)
+            ]
+
+        n_columns, few = self.shape[1], beta.shape[1] <= FEW_TARGETS
+        threads = available_threads() if few else 1
+        for found in in_threads(part, shares(n_columns, threads, int(self.counts.mean()))):
+            yield from found
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         log_columns = self.column_scales(exponents)
@@ -222,16 +240,21 @@ class SparseDesign(LocalDesign):
     def _block_of(self, index: Index) -> SparseBlock:
         return sparse_block(self._raw(index), self.quadrant, index, self.bounded)
 
-    def blocks(self, index: Index | None = None) -> Iterator[tuple[slice, SparseBlock]]:
-        """Blocks of some columns, as many at a time as fit the working memory."""
+    def blocks(
+        self, index: Index | None = None, within: slice | None = None
+    ) -> Iterator[tuple[slice, SparseBlock]]:
+        """Blocks of some columns, as many at a time as fit the working memory.
+
+        `within` are the places of those that are asked for.
+        """
         index = np.arange(self.shape[1]) if index is None else index
         limit = max(1, working_bytes() // (4 * BLOCK_ENTRY_BYTES))
         filled = np.cumsum(self.counts[index] + 1)
-        start = 0
-        while start < index.size:
+        start, end = (0, index.size) if within is None else (within.start, within.stop)
+        while start < end:
             reached = filled[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(filled, reached + limit, side="right")))
-            yield slice(start, stop), self._block_of(index[start:stop])
+            yield slice(start, min(stop, end)), self._block_of(index[start : min(stop, end)])
             start = stop
 
     def _raw(self, index: Index) -> Any:

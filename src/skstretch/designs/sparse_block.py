@@ -8,7 +8,7 @@ zero may be far outside (a column of years) and bury them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,15 @@ from scipy import sparse
 
 from skstretch.core.dual_gram import DualGram, Frame
 from skstretch.core.features import ExpFeatures, Offset, PlainFeatures
+from skstretch.core.lazy import cached_property
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.blocks import (
+    SHARED_SIZE,
     available_threads,
-    halt_point,
-    in_threads,
     in_turn,
-    shares,
+    spread,
     working_bytes,
 )
 
@@ -33,6 +33,12 @@ PRODUCT_SHARE = 8
 
 # bytes of an entry of a sparse product: value and index, with room to grow
 ENTRY_BYTES = 24
+
+# pieces of a product for each thread
+PIECES = 4
+
+# entries of several matrices that are laid side by side at a time
+ENTRIES = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -124,33 +130,45 @@ def add_product(out: Array, left: Any, right: Any) -> None:
     _by_rows(add, *out.shape)
 
 
-def add_products(outs: Sequence[Array], left: Any, rights: Sequence[Any]) -> None:
-    """``out += left @ right`` of several right sides of one pattern, in one pass over it.
+def side_by_side(values: Sequence[Array]) -> Array:
+    """Values (entries,) of several matrices as one array (entries, 1, n)."""
+    n_entries = values[0].size
+    out = np.empty((n_entries, 1, len(values)))
 
-    They travel side by side, as blocks of one row: which entries meet is found out once.
+    def part(entries: slice) -> None:
+        for i, one in enumerate(values):
+            out[entries, 0, i] = one[entries]
+
+    # few enough at a time to stay in the cache
+    spread(part, [slice(at, at + ENTRIES) for at in range(0, n_entries, ENTRIES)])
+    return out
+
+
+def products_of(left: Any, right: Any, values: Array) -> list[Array]:
+    """``left @ right`` for a CSR left and several CSR rights of one pattern, in one pass over it.
+
+    Their `values` (entries, 1, n) travel side by side, as blocks of one row: which entries meet is
+    found out once.
     """
-    if len(rights) == 1:
-        add_product(outs[0], left, rights[0])
-        return
-    first, n = rights[0], len(rights)
-    values = np.stack([right.data for right in rights], axis=-1)[:, None, :]
-    shape = first.shape[0], n * first.shape[1]
-    joint = sparse.bsr_array((values, first.indices, first.indptr), shape=shape)
+    n, (n_inner, n_columns) = values.shape[-1], right.shape
+    outs = [np.empty((left.shape[0], n_columns)) for _ in range(n)]
+    joint = sparse.bsr_array((values, right.indices, right.indptr), shape=(n_inner, n * n_columns))
 
-    def add(rows: slice) -> None:
+    def fill(rows: slice) -> None:
         some = left[rows]
         blocks = (some.data[:, None, None], some.indices, some.indptr)
         found = sparse.bsr_array(blocks, shape=some.shape) @ joint
-        pattern, size = (found.indices, found.indptr), (some.shape[0], first.shape[1])
+        pattern, size = (found.indices, found.indptr), (some.shape[0], n_columns)
         for i, out in enumerate(outs):
             part = np.ascontiguousarray(found.data[:, 0, i])
-            out[rows] += sparse.csr_array((part, *pattern), shape=size).toarray()
+            sparse.csr_array((part, *pattern), shape=size).toarray(out=out[rows])
 
-    _by_rows(add, outs[0].shape[0], n * outs[0].shape[1])
+    _by_rows(fill, left.shape[0], n * n_columns)
+    return outs
 
 
 def _by_rows(add: Callable[[slice], None], n_rows: int, n_columns: int) -> None:
-    """Add the rows of a product, shared among threads: scipy's products run side by side.
+    """Make the rows of a product, shared among threads: scipy's products run side by side.
 
     No more rows at a time than the budget allows, and never the whole product as a sparse matrix.
     """
@@ -158,12 +176,10 @@ def _by_rows(add: Callable[[slice], None], n_rows: int, n_columns: int) -> None:
     budget = working_bytes() // (PRODUCT_SHARE * threads)
     size = max(1, budget // (ENTRY_BYTES * max(1, n_columns)))
 
-    def part(share: slice) -> None:
-        for start in range(share.start, share.stop, size):
-            halt_point()
-            add(slice(start, min(share.stop, start + size)))
-
-    in_threads(part, shares(n_rows, threads, n_columns))
+    if n_rows * n_columns >= SHARED_SIZE:
+        # rows differ in work: whoever is done takes the next few
+        size = min(size, -(-n_rows // (PIECES * threads)))
+    spread(add, [slice(at, min(n_rows, at + size)) for at in range(0, n_rows, size)])
 
 
 def sparse_dual_grams(
@@ -174,17 +190,17 @@ def sparse_dual_grams(
     With ``Pc = S - 1 s'`` and ``Qc = T - 1 t'`` (s, t the means of S and T),
     ``Pc Qc' = S T' - (S t) 1' - 1 (T s)' + (s.t) 11'``.
     """
-    M, threads = weights.size, available_threads()
+    threads = available_threads()
     plain = S, _ = block.excess(1.0)
     others = [r for r in exponents if r != 1.0]
-    made = in_turn([partial(block.excess, r) for r in others], threads)
-    powers = dict(zip(others, made, strict=True)) | {1.0: plain}
-    sums = [np.zeros((M, M)) for _ in exponents]
-    add_products(sums, S.tocsr(), [powers[r][0].T for r in exponents])
+    left, *made = in_turn([S.tocsr, *(partial(block.excess, r) for r in others)], threads)
+    known = dict(zip(others, made, strict=True)) | {1.0: plain}
+    powers = [known[r] for r in exponents]
+    sums = products_of(left, S.T, side_by_side([T.data for T, _ in powers]))
     how = block.offset, weights / weights.sum(), borders
     tasks = [
-        partial(_about_means, r, K, plain, powers[r], *how)
-        for r, K in zip(exponents, sums, strict=True)
+        partial(_about_means, r, K, plain, stretched, *how)
+        for r, K, stretched in zip(exponents, sums, powers, strict=True)
     ]
     return [*in_turn(tasks, threads)]
 
