@@ -1,5 +1,8 @@
 """Penalties that share an inverse: what they give is what an LU of their own gives."""
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,7 +10,7 @@ from scipy import sparse
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.core import nearby
 from skstretch.core.dual_gram import DualGram
-from skstretch.core.dual_inverse import lu_inverse
+from skstretch.core.dual_inverse import EighInverse, LUInverse, lu_inverse
 from skstretch.core.nearby import NearInverse, centre_of
 from skstretch.core.stretch import Intercept
 from skstretch.search import closed
@@ -73,6 +76,42 @@ def test_as_an_inverse_of_its_own(intercept, weighted):
         assert 0.9 < ours.rcond / own.rcond < 1.1
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("intercept", "unit"),
+    # the penalised column has a unit of its own
+    [(Intercept.COLUMN, 1.0), *product((Intercept.FREE, Intercept.NONE), (1e-60, 1.0, 1e60))],
+)
+def test_single_precision_where_it_is_enough(intercept, weighted, unit):
+    """Without outer samples the last terms are rounded to single precision, up to where the
+    diagonal would show it; beyond that they are not."""
+    gram, rng = some_gram(), np.random.default_rng(1)
+    gram = replace(gram, K=unit * gram.K, Pq=unit * gram.Pq, Qp=unit * gram.Qp, pq=unit * gram.pq)
+    weights, none = rng.uniform(0.3, 3.0, 40) if weighted else np.ones(40), np.zeros(0, np.intp)
+    least = [unit * lam for lam in (1e-30, 1e-14, 1e-13)]
+    far = centre_of(gram, weights, intercept, [*least, unit], none).reach
+    seen = set()
+    for lam in np.geomspace(1e-5 * far, far, 11):
+        centre = centre_of(gram, weights, intercept, [*least, lam], none)
+        seen.add(centre.small)
+        ours, own = centre.cell(lam), lu_inverse(gram, lam / weights, intercept)
+        bound = 3 * EPS / own.rcond * np.abs(own.diagonal()).max()
+        np.testing.assert_allclose(ours.diagonal(), own.diagonal(), rtol=0, atol=bound)
+    assert seen == {np.float32, np.float64}
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
+@pytest.mark.parametrize("n", [2, 30, 300])
+def test_the_norm_is_hardly_underestimated(n, unit):
+    rng = np.random.default_rng(n)
+    for spread in (0.0, 1.0, 8.0):
+        G = rng.standard_normal((n, n)) * 10.0 ** -rng.uniform(0, spread, n) * unit
+        root = rng.uniform(0.5, 2.0, n)
+        true = unit * np.linalg.norm(root[:, None] * (G / unit) * root, 2)
+        found = nearby._two_norm(G, root, np.abs(G).max())
+        assert true / nearby.ENLARGED < found <= true * (1 + 1e-5)
+
+
 def test_beyond_its_reach_the_series_is_wrong(monkeypatch):
     """The reach is no wider than it must be by much: at 30 times of it four terms are too few."""
     gram, weights = some_gram(), np.ones(40)
@@ -96,6 +135,17 @@ def test_only_where_it_saves_work():
         centre_of(gram, weights, Intercept.FREE, [0.0, 1e-14, 1e-13], none).cell(1e-14).cross(
             np.arange(2)
         )
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("near", [True, False])
+def test_a_symmetric_matrix_takes_its_inverse_or_its_spectrum(intercept, near, made):
+    """Where one penalty is out of reach the spectrum serves all of them."""
+    X, Y = data((15, 60), n_targets=2)
+    how = {"a": (-0.2, 0.5), "k": (2.0,), "c": NEAR if near else (*NEAR, 1e-2)}
+    assert_literal(X, Y, intercept=intercept, **how)
+    kinds = {type(inverse) for inverse in made}
+    assert kinds == ({NearInverse, LUInverse} if near else {EighInverse})
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)

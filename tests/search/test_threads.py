@@ -10,6 +10,7 @@ from sklearn import config_context, get_config
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.core import inplace
 from skstretch.core.factors import factorise
+from skstretch.core.lazy import cached_property
 from skstretch.designs import blocks
 from skstretch.designs.blocks import in_turn
 from tests.search.grids import data
@@ -160,3 +161,74 @@ def test_routines_see_only_what_they_expect():
         inplace.invert_triangles(np.zeros((2, 3), order="F"))
     assert inplace._routine("dtrtri", "void (long *)") is None
     assert inplace._routine("no such routine", "void (int *)") is None
+
+
+@pytest.mark.parametrize("together", [1, 3, 50])
+@pytest.mark.parametrize("ahead", [0, 7])
+def test_hands_of_several_tasks(together, ahead):
+    """In their order, however many go together; no further ahead than was allowed."""
+    begun = []
+
+    def task(i):
+        begun.append(i)
+        return i
+
+    found = in_turn([lambda i=i: task(i) for i in range(20)], 2, together=together, ahead=ahead)
+    for i in range(20):
+        assert next(found) == i
+        assert max(begun) < together * (i // together + max(2, ahead) + 2)
+    assert next(found, None) is None
+
+
+def test_threads_include_the_caller():
+    def work(item):
+        assert blocks.available_threads() == 1
+        with config_context(working_memory=item):
+            return item, threading.get_ident(), get_config()["working_memory"]
+
+    with blocks.calm_blas(0):
+        found = blocks.in_threads(work, [5, 6, 7])
+    assert [(item, memory) for item, _, memory in found] == [(5, 5), (6, 6), (7, 7)]
+    assert found[0][1] == threading.get_ident()
+    assert {thread for _, thread, _ in found[1:]}.isdisjoint({threading.get_ident()})
+
+
+@pytest.mark.parametrize("fails", [0, 1, 2])
+def test_an_error_in_any_thread_stops_the_others(fails):
+    """It is the one that is raised; and the caller can be halted again afterwards by nobody."""
+    begun, before = threading.Barrier(3), threading.active_count()
+
+    def work(item):
+        begun.wait(10)
+        if item == fails:
+            raise ZeroDivisionError(f"item {item}")
+        for _ in range(10_000):
+            blocks.halt_point()
+            threading.Event().wait(0.001)
+        raise AssertionError("not halted")
+
+    with pytest.raises(ZeroDivisionError, match=f"item {fails}"):
+        blocks.in_threads(work, [0, 1, 2])
+    blocks.halt_point()
+    assert threading.active_count() == before
+
+
+def test_attributes_are_computed_side_by_side():
+    """Objects of one class do not wait for each other: before Python 3.12 those of functools do."""
+    both = threading.Barrier(2)
+
+    class Slow:
+        @cached_property
+        def value(self):
+            """Computed."""
+            both.wait(10)
+            return object()
+
+    def asked(one):
+        assert one.value is one.value
+        return one.value
+
+    found = blocks.in_threads(asked, [Slow(), Slow()])
+    assert found[0] is not found[1]
+    assert Slow.value.__doc__ == "Computed."
+    assert isinstance(Slow.value, cached_property)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from skstretch.core.bridge import SCORING, Point, Tolerance, newton, start
 from skstretch.core.bridge_loo import started, without
 from skstretch.core.bridge_path import Space, approximate_loo, finish, has_loo, space, split
+from skstretch.core.lazy import cached_property
 from skstretch.core.types import Array, Index
 
 

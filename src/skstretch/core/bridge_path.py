@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from skstretch.core.bridge import (
     stretch,
 )  # fmt: skip
 from skstretch.core.bridge_walks import DenseWalks, Trial, Walks, phi, share_of
+from skstretch.core.lazy import cached_property
 from skstretch.core.types import Array, Index
 
 Intercept = Literal["free", "column", "none"]

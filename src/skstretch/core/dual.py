@@ -1,12 +1,12 @@
 """The dual form: ``alpha = Q' (K + diag(lam/w))^-1 y``, for three kinds of intercept."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from skstretch.core.dual_gram import DualGram
 from skstretch.core.factors import Factor, factorise, peaks, power_of_two
+from skstretch.core.lazy import cached_property
 from skstretch.core.stretch import Intercept, rows_for_penalty, scaled_penalty
 from skstretch.core.types import Array, Index
 

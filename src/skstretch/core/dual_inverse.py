@@ -4,7 +4,6 @@ By LU for one penalty, or at k = 2 from one spectrum for all of them.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.linalg import lapack
 from skstretch.core.dual import DualSolution, DualSystem, dual_system
 from skstretch.core.dual_gram import DualGram, Frame
 from skstretch.core.factors import WHOLE_INVERSE, counted, permutation
+from skstretch.core.lazy import cached_property
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 
 import numpy as np
 from scipy.linalg import lapack
 
 from skstretch.core.inplace import invert_triangles, inverted
+from skstretch.core.lazy import cached_property
 from skstretch.core.types import Array, Index
 from skstretch.exceptions import SingularSystemError
 

@@ -1,13 +1,13 @@
 """The primal form: ``alpha = (Q'WP + lam I)^-1 Q'W y``, for three kinds of intercept."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh
 
 from skstretch.core.crossfit import RowSystem
 from skstretch.core.factors import Factor, factorise
+from skstretch.core.lazy import cached_property
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept, scaled_penalty
 from skstretch.core.types import Array

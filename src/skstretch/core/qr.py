@@ -6,13 +6,13 @@ row (sorted rows, pivoted columns) keeps them. Slower than the Gram matrix, and 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from skstretch.core.factors import Factor, SingularMatrixError, factorise, power_of_two
 from skstretch.core.features import Features, Offset, constant_part
+from skstretch.core.lazy import cached_property
 from skstretch.core.quadrant import centred
 from skstretch.core.stretch import Intercept, is_safe, rows_for_penalty, scaled_penalty
 from skstretch.core.types import Array, Fit, Index

@@ -10,7 +10,6 @@ rows, and nothing M x M is ever formed.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +18,7 @@ from scipy.linalg import solve_triangular
 from skstretch.core.bridge import Point
 from skstretch.core.bridge_path import Intercept, Space, space
 from skstretch.core.bridge_walks import DenseWalks
+from skstretch.core.lazy import cached_property
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.blocks import working_bytes

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from skstretch.core.bridge_walks import Walks
 from skstretch.core.dual_gram import DualGram, Frame
 from skstretch.core.features import Features, Offset
+from skstretch.core.lazy import cached_property
 from skstretch.core.penalty_factors import (
     FreeBasis,
     check_free,

@@ -10,13 +10,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from skstretch.core.lazy import cached_property
 from skstretch.core.types import Index
 from skstretch.designs.blocks import working_bytes
 

@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +22,7 @@ from skstretch.core.bridge_walks import (
     runs,
     signed_power,
 )
+from skstretch.core.lazy import cached_property
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import (
     BLOCK_BYTES,

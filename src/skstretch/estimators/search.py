@@ -22,7 +22,7 @@ from skstretch.core.classes import decided
 from skstretch.core.stretch import keep_count, selects
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_dask, is_source, rows_in_memory, steps_read_again
-from skstretch.designs.blocks import calm_blas
+from skstretch.designs.blocks import SHARED_ROWS, calm_blas
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.explored import Explored
 from skstretch.estimators.influence import WithInfluence
@@ -202,7 +202,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             contest = self._contest(prepared, targets, folds[0], scorings, groups)
             contest.leave_out(inner_parts(contest, grids, make))
             # cells are made exact and fitted after the search, by systems of the same size
-            with calm_blas(min(prepared.rows.size, D)):
+            with calm_blas(min(prepared.rows.size, D), SHARED_ROWS):
                 views = {a: prepared.at(a) for a in grids[0].a}
                 if any(view.design.shape[1] == 0 for view in views.values()):
                     raise ValueError("no column of X varies: there is nothing to choose between.")

@@ -49,6 +49,9 @@ from skstretch.solve.jackknife import PrimalRows, primal_pairs
 FOLDS_BYTES = 1 << 22
 # samples up to which penalties may share an inverse: three square matrices for each power
 NEAR_SIDE = 1536
+# penalties that differ by less than this share of the mean eigenvalue may all be near each other:
+# then an inverse takes less than the spectrum of a symmetric K
+WEAK = 1e-3
 
 
 Made = TypeVar("Made")
@@ -71,38 +74,35 @@ class Once(Generic[Made]):
 class DualCells:
     """All penalties of one dual Gram matrix: one spectrum where K is symmetric, else LU each.
 
-    A task makes the outcome of a penalty and needs nothing of the others, but for what is `early`.
+    A task makes the outcome of a penalty and needs nothing of the others, but for what is `early`,
+    and after it for what is `soon`.
     """
 
     tasks: list[Callable[[], Outcome]]
     early: list[Callable[[], object]]
+    soon: list[Callable[[], object]]
 
 
 def dual_cells(
     design: Design, gram: DualGram, problem: Problem, lams: Sequence[float]
 ) -> DualCells:
     """Exact out-of-fold residuals of every penalty, as tasks."""
-    weights, intercept = problem.weights, problem.intercept
-    make: list[Callable[[], Inverse]]
-    early: list[Callable[[], object]] = []
+    near = _may_be_near(gram, problem, lams)
+    known: Once[Centre | Spectrum] | None = None
+    ordered = Once(partial(_by_columns, gram))
     if gram.r == 1.0 and gram.log_rows is None:
-        decomposed = Once(partial(spectrum, gram, weights, intercept))
-        early = [decomposed] if lams else []
-        make = [partial(_cell, decomposed, lam) for lam in lams]
-    else:
-        if gram.n_samples <= NEAR_SIDE:
-            # in the order of LAPACK, for all cells at once; a larger K is not held twice
-            gram = replace(gram, K=np.asfortranarray(gram.K))
-        make = [partial(lu_inverse, gram, lam / weights, intercept) for lam in lams]
-        if _may_be_near(gram, problem, lams):
-            centre = Once(partial(centre_of, gram, weights, intercept, lams, problem.outer))
-            early = [centre]
-            make = [partial(_near, centre, *one) for one in zip(lams, make, strict=True)]
-    return DualCells([partial(dual_outcome, design, problem, one) for one in make], early)
-
-
-def _cell(decomposed: Once[Spectrum], lam: float) -> Inverse:
-    return decomposed().cell(lam)
+        if lams:
+            known = Once(partial(_symmetric, gram, problem, lams, near and _are_weak(lams, gram)))
+    elif near:
+        known = Once(partial(_centre, ordered, problem, lams))
+    make: list[Callable[[], Inverse]] = [partial(_alone, ordered, problem, lam) for lam in lams]
+    early: list[Callable[[], object]] = []
+    soon: list[Callable[[], object]] = []
+    if known is not None:
+        ready = Once(partial(_with_terms, known))
+        early, soon = [known], [ready]
+        make = [partial(_near, known, ready, *one) for one in zip(lams, make, strict=True)]
+    return DualCells([partial(dual_outcome, design, problem, one) for one in make], early, soon)
 
 
 def _may_be_near(gram: DualGram, problem: Problem, lams: Sequence[float]) -> bool:
@@ -111,10 +111,55 @@ def _may_be_near(gram: DualGram, problem: Problem, lams: Sequence[float]) -> boo
     return plain and len({*lams}) >= FEWEST and gram.n_samples <= NEAR_SIDE
 
 
-def _near(centre: Once[Centre], lam: float, make: Callable[[], Inverse]) -> Inverse:
-    """From the centre where that is within reach, else as it is made alone."""
-    known = centre()
-    return known.cell(lam) if lam <= known.lam + known.reach else make()
+def _are_weak(lams: Sequence[float], gram: DualGram) -> bool:
+    """Whether penalties may all be near each other: beside the mean eigenvalue they are small."""
+    return bool(np.ptp(lams) <= WEAK * np.trace(gram.K) / gram.n_samples)
+
+
+def _by_columns(gram: DualGram) -> DualGram:
+    """K in the order of LAPACK, for all cells at once; a large one is not held twice."""
+    if gram.n_samples > NEAR_SIDE:
+        return gram
+    return replace(gram, K=np.asfortranarray(gram.K))
+
+
+def _alone(ordered: Once[DualGram], problem: Problem, lam: float) -> Inverse:
+    return lu_inverse(ordered(), lam / problem.weights, problem.intercept)
+
+
+def _centre(ordered: Once[DualGram], problem: Problem, lams: Sequence[float]) -> Centre:
+    return centre_of(ordered(), problem.weights, problem.intercept, lams, problem.outer)
+
+
+def _symmetric(
+    gram: DualGram, problem: Problem, lams: Sequence[float], weak: bool
+) -> Centre | Spectrum:
+    """What serves all penalties: an inverse where all are in its reach, else the spectrum."""
+    if weak:
+        centre = centre_of(gram, problem.weights, problem.intercept, lams, problem.outer)
+        if max(lams) <= centre.lam + centre.reach:
+            return centre
+    return spectrum(gram, problem.weights, problem.intercept)
+
+
+def _with_terms(known: Once[Centre | Spectrum]) -> Centre | Spectrum:
+    """The centre with what its series takes, or the spectrum."""
+    found = known()
+    if isinstance(found, Centre) and found.reach:
+        _ = found.terms
+    return found
+
+
+def _near(
+    known: Once[Centre | Spectrum],
+    ready: Once[Centre | Spectrum],
+    lam: float,
+    make: Callable[[], Inverse],
+) -> Inverse:
+    """From what serves several penalties where this one is within its reach, else on its own."""
+    found = known()
+    beyond = isinstance(found, Centre) and lam > found.lam + found.reach
+    return make() if beyond else ready().cell(lam)
 
 
 def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) -> Outcome:

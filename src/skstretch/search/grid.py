@@ -20,7 +20,14 @@ from skstretch.core.stretch import (
 )
 from skstretch.core.types import Array, Fit
 from skstretch.designs import Design, check_held_out, n_choosable
-from skstretch.designs.blocks import calm_blas, in_turn, threads_for_cells
+from skstretch.designs.blocks import (
+    SHARED_ROWS,
+    SIDES_TOGETHER,
+    calm_blas,
+    in_turn,
+    threads_for_cells,
+    working_bytes,
+)
 from skstretch.designs.protocol import column_grams
 from skstretch.search.cells import Cell, Folds, Outcome, Problem, failed, target_size
 from skstretch.search.closed import dual_cells, primal_outcomes
@@ -60,6 +67,9 @@ WALKED_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # the relative residual of these fits, and what it leaves open of their outputs, with room to spare:
 # a weak penalty passes more of it on
 WALKED_TOLERANCE, WALKED_ERROR = 1e-6, 1e-4
+
+# outcomes that may wait to be scored
+MOST_AHEAD = 64
 
 # below this 1 / (lam k) is no float64
 TINY = 1e-306
@@ -202,19 +212,32 @@ def _dual_rows(
     grid: Grid, a: float, ks: Sequence[float], design: Design, problem: Problem
 ) -> Iterator[tuple[Cell, Outcome]]:
     """All cells of closed forms at one a, from systems of samples that threads share."""
-    rows, tasks, early = [], [], []
+    rows, tasks = [], []
+    early: list[Callable[[], object]] = []
+    soon: list[Callable[[], object]] = []
     for k, gram in zip(ks, _dual_grams(design, ks, problem), strict=True):
         penalties = _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
         cells = dual_cells(design, gram, problem, _lams(penalties))
         rows.append((k, penalties))
         tasks += cells.tasks
-        early += cells.early
+        # the spectrum of k = 2, the last of them, takes longest
+        early[:0] = cells.early
+        soon[:0] = cells.soon
+    together, ahead = max(1, SIDES_TOGETHER // design.shape[0]), _n_ahead(problem)
     with (
         threads_for_cells(design.shape[0]) as threads,
-        closing(in_turn(tasks, threads, early)) as found,
+        closing(in_turn(tasks, threads, [*early, *soon], together, ahead)) as found,
     ):
         for k, penalties in rows:
             yield from _row(grid, (a, k), design, penalties, found, problem)
+
+
+def _n_ahead(problem: Problem) -> int:
+    """Outcomes that may wait to be scored: those of folds hold on to an inverse each."""
+    if problem.folds.folds is not None:
+        return 0
+    each = 8 * problem.Y.size * (1 + problem.outer.size)
+    return min(MOST_AHEAD, working_bytes() // (8 * each))
 
 
 def _dual_grams(design: Design, ks: Sequence[float], problem: Problem) -> list[DualGram]:
@@ -408,7 +431,7 @@ def crossfit(
 def _exactly(design: Design, Y: Array, weights: Array, spec: Spec, folds: Folds) -> Crossfitted:
     """The exact minimiser, and its folds solved from there."""
     found, solutions = exact_solutions(design, Y, weights, spec)
-    with calm_blas(min(design.shape)):
+    with calm_blas(min(design.shape), SHARED_ROWS):
         outputs = Y[folds.tested] - found.out_of_fold(folds.folds)
     model = FittedModel(design, Y, weights, spec, exact_passes(design, solutions))
     return Crossfitted(model, outputs)

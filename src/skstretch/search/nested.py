@@ -13,13 +13,13 @@ these cells are fitted again (`Without`). Of many samples first order is enough.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from skstretch.core.crossfit import others
+from skstretch.core.lazy import cached_property
 from skstretch.core.types import Array, Index
 from skstretch.search.cells import Cell, Outcome, Problem
 from skstretch.search.mix import (

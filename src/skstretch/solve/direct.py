@@ -7,7 +7,6 @@ is accurate where LU loses digits. Dual and primal kinds answer the same questio
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from skstretch.core.dual import DualSolution, DualSystem, dual_system
 from skstretch.core.dual_gram import Frame
 from skstretch.core.features import Features, constant_part
 from skstretch.core.formulas import repeated_norm
+from skstretch.core.lazy import cached_property
 from skstretch.core.penalty_factors import FreeBasis, free_basis, log_penalties
 from skstretch.core.primal import PrimalSystem, primal_system
 from skstretch.core.primal_gram import PrimalGram

@@ -3,13 +3,13 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from skstretch.core.crossfit import RowSystem, jackknife_plus, pair_residuals
 from skstretch.core.dual import DualSystem, dual_system
 from skstretch.core.features import Features
+from skstretch.core.lazy import cached_property
 from skstretch.core.primal import PrimalSystem, left_rows, right_rows
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import Intercept

@@ -8,7 +8,6 @@ one right-hand side more, and one number that joins the two solutions.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
@@ -18,6 +17,7 @@ from skstretch.core.dual_gram import Frame
 from skstretch.core.factors import SingularMatrixError
 from skstretch.core.features import constant_part
 from skstretch.core.krylov import Iterated, Product, Report, gmres, sketch
+from skstretch.core.lazy import cached_property
 from skstretch.core.penalty_factors import FreeBasis, free_basis
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit

@@ -8,17 +8,17 @@ its path along k or c, its prediction intervals) follows below.
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.krylov import Report
+from skstretch.core.lazy import cached_property
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import FactoredDesign, kept_columns, n_choosable, with_one_sum
-from skstretch.designs.blocks import calm_blas
+from skstretch.designs.blocks import SHARED_ROWS, calm_blas
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import POOR_RCOND, choose_space, is_matrix_free, loses_digits
@@ -128,7 +128,7 @@ def exact_solutions(
     design: Design, Y: Array, weights: Array, spec: Spec
 ) -> tuple[Minimised, list[Solution]]:
     """The exact minimiser of every target Y (M, t), solved together; one solution for each."""
-    with calm_blas(min(design.shape)):
+    with calm_blas(min(design.shape), SHARED_ROWS):
         found = minimise(design, Y, weights, spec)
         fits = [found.fit(target) for target in range(Y.shape[1])]
         dofs = [found.dof(target) for target in range(Y.shape[1])]

@@ -8,7 +8,6 @@ target is a problem of its own, and all of them share each walk over the data.
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -21,6 +20,7 @@ from skstretch.core.bridge_path import Space as Where
 from skstretch.core.bridge_path import approximate_loo, derivative, finish, solve_all, space
 from skstretch.core.bridge_walks import DenseWalks
 from skstretch.core.crossfit import Fold
+from skstretch.core.lazy import cached_property
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design, FactoredDesign, dual_space, n_choosable

@@ -5,13 +5,13 @@ Parts are added up by an ordered tree: which are added to which never depends on
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from skstretch.core.lazy import cached_property
 from skstretch.core.types import Array, Index
 from skstretch.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, working_bytes
 from skstretch.designs.local import by_columns

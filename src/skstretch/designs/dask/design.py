@@ -7,7 +7,6 @@ blocks of rows, and what they return stands one below the other, or is pooled ab
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from skstretch.core.bridge_walks import Walks
 from skstretch.core.dual_gram import DualGram, Frame, joined
 from skstretch.core.features import ExpFeatures, Features, PlainFeatures, shifts_beside
+from skstretch.core.lazy import cached_property
 from skstretch.core.moments import pooled_sum
 from skstretch.core.primal_gram import (
     PrimalGram,
