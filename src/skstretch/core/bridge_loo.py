@@ -222,7 +222,7 @@ def without_each(
     states: bool = False,
 ) -> list[LeftOut]:
     """Exact leave-one-out of several points and their targets, whose samples threads share."""
-    share = share_of(s.walks)
+    share = share_of(s.walks, bulk=True)
     begun = share(lambda one: Begun.of(s, *one), solved)
     tasks = [(one, j) for one in begun for j in some_of(one.mu.size, len(one.chord.point.e))]
     found = iter(share(lambda task: task[0].solved(task[1], n_iter), tasks))

@@ -73,10 +73,13 @@ def in_turn(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Resul
     return [work(item) for item in items]
 
 
-def share_of(walks: Walks) -> Share:
-    """How tasks that walk are worked off: in threads where the design has said so."""
+def share_of(walks: Walks, bulk: bool = False) -> Share:
+    """How tasks that walk are worked off: in threads where the design has said so.
+
+    Those in `bulk`, many left-out samples in one task, are worth threads on smaller data.
+    """
     share: Share = getattr(walks, "share", in_turn)
-    return share
+    return getattr(walks, "bulk", share) if bulk else share
 
 
 class Walks(Protocol):
@@ -247,7 +250,7 @@ class DenseWalks:
     once; beyond it a walk needs two blocks of columns, and v where it is kept."""
 
     def __init__(self, Z: Array, block: int | None = None, share: Share = in_turn) -> None:
-        self.share = share
+        self.share, self.bulk = share, share
         self.T = np.asarray(Z, order="F").T
         self.block = block or max(256, 2**20 // max(1, Z.shape[0]))
         self.size = np.einsum("ij,ij->i", self.T, self.T)

@@ -17,6 +17,7 @@ from skstretch.core.moments import (
     is_constant,
     left_range,
     resolution,
+    side_by_side,
 )
 from skstretch.core.primal_gram import PrimalGram, primal_grams
 from skstretch.core.quadrant import Strip
@@ -44,7 +45,7 @@ from skstretch.designs.sparse_block import (
     sparse_primal_grams,
     weighted_rows,
 )
-from skstretch.designs.sparse_walks import SparseWalks
+from skstretch.designs.sparse_walks import SparseWalks, some_columns
 
 # a multiplication of the sparse product takes as long as this many of BLAS
 SPARSE_COST = 150
@@ -265,6 +266,16 @@ class SparseDesign(LocalDesign):
 
 def sparse_moments(X: Any, weights: Array) -> Moments:
     """Moments of all columns of X (CSC, no duplicate entries); zeros count and are not stored."""
+
+    def part(columns: slice) -> Moments:
+        return _moments(some_columns(X, columns.start, columns.stop), weights)
+
+    each = -(-X.nnz // max(1, X.shape[1]))
+    return side_by_side(in_threads(part, shares(X.shape[1], available_threads(), each)))
+
+
+def _moments(X: Any, weights: Array) -> Moments:
+    """Those of some columns."""
     eps = resolution(X.dtype)
     total, counts = weights.sum(), np.diff(X.indptr)
     share = weights[X.indices] / total

@@ -27,6 +27,7 @@ from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array
 from skstretch.designs.blocks import (
     BLOCK_BYTES,
+    SHARED_SIZE,
     copies_for,
     in_threads,
     shares,
@@ -326,4 +327,6 @@ def shared(walks: DenseWalks) -> DenseWalks:
     """Walks over an array in memory whose tasks are worked off in threads, where they are large."""
     if walks.T.shape[1] >= LEAST_SIDE:
         walks.share = spread
+    if walks.share is spread or walks.T.size >= SHARED_SIZE:
+        walks.bulk = spread
     return walks
