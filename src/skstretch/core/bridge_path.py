@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -246,12 +247,17 @@ class Fit:
     m: float
     e: Array
     residual: Array
-    dof: float
     gap: float
     rcond: float
     n_iter: int
     converged: bool
+    freedom: Callable[[], float]
     gamma: Array = field(default_factory=lambda: np.zeros(0))
+
+    @cached_property
+    def dof(self) -> float:
+        """Degrees of freedom; they take an inverse, so they are computed for those who ask."""
+        return self.freedom()
 
 
 def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
@@ -272,8 +278,8 @@ def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
     e, on = s.residual(point, y), u > 0
     residual = np.where(on, e / np.where(on, u, 1.0), y - predicted)
     return Fit(
-        p.k, p.c, alpha, m, e, residual, s.dof(point), point.gap, point.rcond, point.n_iter,
-        converged=point.gap <= tol.gap, gamma=gamma,
+        p.k, p.c, alpha, m, e, residual, point.gap, point.rcond, point.n_iter,
+        converged=point.gap <= tol.gap, freedom=partial(s.dof, point), gamma=gamma,
     )  # fmt: skip
 
 

@@ -1,26 +1,23 @@
 """From a fitted model to a file that a browser opens."""
 
 import base64
-import functools
 import hashlib
 import json
 import os
-import re
 from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
 
-import altair
 import jinja2
 import numpy as np
-import vl_convert
 from markupsafe import Markup
 
 from skstretch.estimators.summary import regression_quality
 from skstretch.io.files import replacing
 from skstretch.report import charts, quality
 from skstretch.report.cells import MOST_OUTPUTS, TOP, Fitted, Picture, starts
+from skstretch.report.library import library
 from skstretch.report.quality import Contents, calibration, class_quality, contents_of
 from skstretch.report.samples import Explained, explained_samples
 from skstretch.report.subject import checked_subject, distinct
@@ -36,10 +33,19 @@ MOST_BARS = 15
 
 def rounded(values: Any, digits: int = 4) -> list[Any]:
     """Numbers for a page: few digits, None for what is not finite."""
-    return [
-        float(f"{v:.{digits}g}") if np.isfinite(v) else None
-        for v in np.asarray(values, dtype=float).tolist()
-    ]
+    found = np.asarray(values, dtype=float)
+    size = np.abs(found)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        places = digits - 1 - np.floor(np.log10(size))
+        # a whole number over a power of ten that float64 holds is the nearest to the decimal number
+        plain, scale = np.abs(places) <= 15, 10.0 ** np.clip(np.abs(places), 0, 15)
+        few = np.where(places < 0, np.rint(found / scale) * scale, np.rint(found * scale) / scale)
+    pairs = zip(found.tolist(), few.tolist(), plain.tolist(), strict=True)
+    return [short if easy else _few_digits(v, digits) for v, short, easy in pairs]
+
+
+def _few_digits(value: float, digits: int) -> float | None:
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
 
 
 def chart_data(contents: Contents) -> Data:
@@ -282,10 +288,10 @@ def render(context: dict[str, Any], data: dict[str, Any]) -> str:
     nothing in it can end the element that holds it. The content security policy allows the two
     scripts and the style sheet by their hashes, and no request, no evaluation of strings, no form.
     """
-    style, library, script = _style(), _library(), _file("page.js")
+    style, drawing, script = _style(), library(), _file("page.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
-        f"script-src {_hash(library)} {_hash(script)}; style-src {_hash(style)}"
+        f"script-src {_hash(drawing)} {_hash(script)}; style-src {_hash(style)}"
     )
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_file),
@@ -299,7 +305,7 @@ def render(context: dict[str, Any], data: dict[str, Any]) -> str:
         policy=policy,
         thousands=thousands,
         style=Markup(style),
-        library=Markup(library),
+        library=Markup(drawing),
         script=Markup(script),
         data=Markup(script_json(data)),
     )
@@ -320,16 +326,6 @@ def _style() -> str:
     return Template(_file("page.css")).substitute(
         light=css(LIGHT), dark=css(DARK), font=FONT, monospace=MONOSPACE
     )
-
-
-@functools.cache
-def _library() -> str:
-    """Vega, Vega-Lite and Vega-Embed, in the version that altair writes for."""
-    version = "_".join(altair.SCHEMA_VERSION.split(".")[:2])
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
-    # in a function, so that its thousands of names stay out of the page's
-    closed = re.sub(r"<(?=/script|!--)", r"\\x3c", bundle, flags=re.IGNORECASE)
-    return "(()=>{" + closed + "\n})();"
 
 
 def _hash(text: str) -> str:
