@@ -57,6 +57,7 @@ class DualSystem:
     intercept: Intercept
     factor: Factor
     unit: float
+    sizes: Array  # sqrt(|K_ii|), (M,)
 
     @property
     def rcond(self) -> float:
@@ -161,8 +162,10 @@ def dual_system(gram: DualGram, lam: Array, intercept: Intercept) -> DualSystem:
         gram = _rescaled(gram, log_rows)
         lam = scaled_penalty(lam, (1.0 + gram.r) * log_rows)
         A, unit = _scaled_matrix(gram, lam, intercept)
+    sizes = np.sqrt(np.abs(gram.K.diagonal()))
     # K is in A now: a system that outlives the Gram matrix does not hold on to it
-    return DualSystem(replace(gram, K=gram.K[:, :0].copy()), lam, intercept, factorise(A), unit)
+    bare = replace(gram, K=gram.K[:, :0].copy())
+    return DualSystem(bare, lam, intercept, factorise(A), unit, sizes)
 
 
 def _rescaled(gram: DualGram, log_rows: Array) -> DualGram:

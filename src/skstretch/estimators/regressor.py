@@ -214,7 +214,8 @@ class StretchyRegressor(Regression):
         their mean, so that equal ones change nothing. See the guide, "Penalty factors".
     solver : {"auto", "dual", "primal", "qr", "krylov"}, default="auto"
         ``"auto"`` solves the smaller of the dual and primal systems by LU, and goes on to the
-        slower, accurate pivoted QR where LU would lose digits. ``"krylov"`` forms no matrix of
+        slower, accurate pivoted QR where LU would lose digits (of more than 256 samples and
+        features, where fewer than ten would be left). ``"krylov"`` forms no matrix of
         either side: GMRES on products with the features, down to a relative residual of 1e-10,
         for samples and features that are both many. ``"auto"`` turns to it where the smaller side
         exceeds 10,000, or where three matrices of that side would take more than half of the

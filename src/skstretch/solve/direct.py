@@ -20,6 +20,7 @@ from skstretch.core.penalty_factors import FreeBasis, free_basis, log_penalties
 from skstretch.core.primal import PrimalSystem, primal_system
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.qr import TallSystem, WideSystem, tall_system, wide_system
+from skstretch.core.rounding import drawn_products, largest_move
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs import FactoredDesign
@@ -182,6 +183,22 @@ class DualLU(Dual):
         end = DualEnd(self.design, frame, solution, self.weights, self.spec.intercept, self.rcond)
         return end()
 
+    def rounding(self, Y: Array) -> float:
+        """What rounding does to the coefficients, relative: an estimate for these targets.
+
+        Infinite where it is not known: of scaled rows, and where not all columns are penalised.
+        """
+        system = self.system
+        known = system.gram.log_rows is None and not system.gram.n_free
+        if not known or self.spec.intercept is not Intercept.FREE:
+            return np.inf
+        beta = system.solve(Y).beta
+        moved = system.solve(drawn_products(system.sizes, beta)).beta
+        both, zero = np.hstack([beta, moved]), np.zeros(beta.shape[1] + moved.shape[1])
+        blocks = self.design.coefficients(system.gram.frame, both, zero, self.weights)
+        coef, moves = np.split(np.vstack([A for _, A in blocks]), [beta.shape[1]], axis=1)
+        return largest_move(moves, coef)
+
     def _unit_coefficients(self, unit: Array) -> Iterator[Array]:
         frame, solution = self.system.gram.frame, self.system.solve(unit)
         blocks = self.design.coefficients(frame, solution.beta, solution.total, self.weights)
@@ -216,6 +233,18 @@ class PrimalLU(Primal):
         projected = self.design.project(gram, self.weights[:, None] * (Y - means))
         coef, constant = self.system.solve(projected, means)
         return primal_fit(gram, coef, constant, self.spec.intercept, self.rcond)
+
+    def rounding(self, Y: Array) -> float:
+        """See `DualLU.rounding`; the right-hand side is a sum over rows too."""
+        system, weights = self.system, self.weights
+        gram = system.gram
+        known = gram.log_columns is None and gram.log_factors is None
+        if not known or self.spec.intercept is not Intercept.FREE:
+            return np.inf
+        coef, sizes = self.fit(Y).coef, np.sqrt(np.abs(gram.C.diagonal()))
+        targets = np.sqrt(weights @ np.square(Y - weights @ Y / weights.sum()))
+        moved = drawn_products(sizes, coef, targets)
+        return largest_move(system.solve(moved, np.zeros(moved.shape[1]))[0], coef)
 
     @cached_property
     def _stretched_gram(self) -> Array:

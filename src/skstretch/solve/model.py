@@ -21,7 +21,14 @@ from skstretch.designs import FactoredDesign, kept_columns, n_choosable, with_on
 from skstretch.designs.blocks import SHARED_ROWS, calm_blas
 from skstretch.designs.protocol import Design
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
-from skstretch.solve.choose import POOR_RCOND, choose_space, is_matrix_free, loses_digits
+from skstretch.solve.choose import (
+    POOR_RCOND,
+    QUICK_SIDE,
+    choose_space,
+    is_matrix_free,
+    keeps_digits,
+    loses_digits,
+)
 from skstretch.solve.direct import DualLU, PrimalLU, accurate_system
 from skstretch.solve.jackknife import Jackknife, make_jackknife
 from skstretch.solve.krylov import check_invertible, gave_up, krylov_system
@@ -52,10 +59,17 @@ def build_system(
                 'solver="auto", or raise sklearn.set_config(working_memory=...).'
             )
         return accurate
-    plain = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
-    if spec.solver == "auto" and loses_digits(plain.rcond) and not _in_own_scales(design, spec.r):
-        return _better(plain, design, weights, spec, Y)
-    return plain
+    lu = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
+    if spec.solver == "auto" and loses_digits(lu.rcond) and not _in_own_scales(design, spec.r):
+        return lu if _keeps_digits(lu, Y) else _better(lu, design, weights, spec, Y)
+    return lu
+
+
+def _keeps_digits(lu: DualLU | PrimalLU, Y: Array | None) -> bool:
+    """Whether LU keeps the digits that its condition does not promise, where QR takes its time."""
+    if Y is None or lu.rcond == 0.0 or min(lu.design.shape) <= QUICK_SIDE:
+        return False
+    return keeps_digits(lu.rounding(Y))
 
 
 def _in_own_scales(design: Design, r: float) -> bool:
