@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skstretch import StretchyRegressor
-from skstretch.core.rounding import drawn_products, largest_move
+from skstretch.core.factors import drawn_products, largest_move
 from skstretch.core.stretch import Intercept
 from skstretch.datasets import make_spectra
 from skstretch.solve import choose

@@ -13,6 +13,7 @@ import numpy as np
 
 from skstretch.core.dual import DualSolution, DualSystem, dual_system
 from skstretch.core.dual_gram import Frame
+from skstretch.core.factors import drawn_products, largest_move
 from skstretch.core.features import Features, constant_part
 from skstretch.core.formulas import repeated_norm
 from skstretch.core.lazy import cached_property
@@ -20,7 +21,6 @@ from skstretch.core.penalty_factors import FreeBasis, free_basis, log_penalties
 from skstretch.core.primal import PrimalSystem, primal_system
 from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.qr import TallSystem, WideSystem, tall_system, wide_system
-from skstretch.core.rounding import drawn_products, largest_move
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs import FactoredDesign
