@@ -56,6 +56,28 @@ def loo_residuals(inverse: Inverse, solution: DualSolution) -> Array:
     return np.asarray(solution.beta[: len(diagonal)] / diagonal)
 
 
+# steps of the power method, which need not be exact
+NORM_STEPS = 6
+
+
+def stable_rank(R: Array) -> float:
+    """``|R|_F^2 / |R|_2^2``: of how many independent numbers ``R y`` is made, at least.
+
+    Leave-one-out residuals are ``R y`` with ones on the diagonal of R. Where nearly as many
+    coefficients are free as there are samples, all of them may be multiples of one number, and then
+    their mean square tells nothing of the error. With weights R is taken for ``sqrt(w) r`` and
+    ``sqrt(w) y``.
+    """
+    x, largest = np.asarray(np.random.default_rng(0).standard_normal(R.shape[1])), 0.0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for _ in range(NORM_STEPS):
+            image = R @ (x / np.linalg.norm(x))
+            largest = max(largest, float(image @ image))
+            x = np.asarray(R.T @ image)
+        found = float(np.divide(np.einsum("ij,ij->", R, R), largest))
+    return found if np.isfinite(found) else np.inf
+
+
 def changed_residuals(inverse: Inverse, solution: DualSolution, fold: Fold) -> tuple[Array, Array]:
     """``(r, A)``, ``A r = beta_S``, ``A = G_SS + diag(t / ((1 - t) lam))``, S trained t times.
 

@@ -56,6 +56,11 @@ class Inverse(Protocol):
         """``G[rows]`` and ``G[:, rows]'``, of samples alone."""
         ...
 
+    def residual_matrix(self, weights: Array) -> Array:
+        """``diag(sqrt(w) / G_ii) G diag(1 / sqrt(w))``, which takes ``sqrt(w) y`` to leave-one-out
+        residuals ``sqrt(w) r``."""
+        ...
+
 
 @dataclass(frozen=True)
 class LUInverse:
@@ -132,6 +137,14 @@ class LUInverse:
             return self._whole[rows, :M], self._whole[:M, rows].T
         units, factor = self._units(rows), self.system.factor
         return factor.solve_transposed(units)[:M].T, factor.solve(units)[:M].T
+
+    def residual_matrix(self, weights: Array) -> Array:
+        left = right = np.sqrt(weights)
+        if self.frame.log_rows is not None:
+            left, right = left * np.exp(self.frame.log_rows), right * np.exp(self.frame.log_rows)
+        M = self.system.gram.n_samples
+        G = self.system.factor.inverse[:M, :M]
+        return np.asarray(G * (left / G.diagonal())[:, None] / right)
 
     def _units(self, rows: Index) -> Array:
         """Columns of the identity of the system."""
@@ -282,6 +295,11 @@ class EighInverse:
     def cross(self, rows: Index) -> tuple[Array, Array]:
         found = self.columns(rows)[: self.spectrum.root.size].T
         return found, found
+
+    def residual_matrix(self, weights: Array) -> Array:
+        # V g V' and its diagonal: the roots of the weights are in G already, and cancel
+        V, gains = self.spectrum.V, self._gains
+        return np.asarray(((V * gains) @ V.T) / (self.spectrum.squares @ gains)[:, None])
 
 
 def lu_inverse(gram: DualGram, lam: Array, intercept: Intercept) -> LUInverse:

@@ -154,6 +154,10 @@ class NearInverse:
         _, ahead, behind = self.centre.terms
         return self._sum(ahead), self._sum(behind)
 
+    def residual_matrix(self, weights: Array) -> Array:
+        """That of the centre: they differ by less than q."""
+        return self.centre.inverse.residual_matrix(weights)
+
     def block(self, rows: Index) -> Array:
         raise NotImplementedError("folds have an LU of their own.")
 

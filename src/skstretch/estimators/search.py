@@ -199,7 +199,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             given = sample_weight is not None
             scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], weighted=given)
             groups = split_params.get("groups")
-            contest = self._contest(prepared, targets, folds[0], scorings, groups)
+            automatic = grids[0].c is None
+            contest = self._contest(prepared, targets, folds[0], scorings, groups, automatic)
             contest.leave_out(inner_parts(contest, grids, make))
             # cells are made exact and fitted after the search, by systems of the same size
             with calm_blas(min(prepared.rows.size, D), SHARED_ROWS):
@@ -211,7 +212,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 if self.nested:
                     own = Again(self, X, targets.y, prepared.rows, sample_weight, groups)
                     again = partial(own.search, contest, grids, make)
-                yield Explored(prepared, views, targets, contest, grids[0].c is None, again)
+                yield Explored(prepared, views, targets, contest, automatic, again)
 
     def _contest(
         self,
@@ -220,14 +221,16 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         folds: Folds,
         scorings: tuple[Scoring, Scoring],
         groups: Any,
+        automatic: bool,
     ) -> Contest:
-        """Where cells will be compared."""
+        """Where cells will be compared; `automatic` where their penalties follow from the data."""
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
         if isinstance(self.nested, str) and self.nested != "refit":
             raise ValueError(f'nested={self.nested!r} is not known: use True, False or "refit".')
         Y, classes = targets.Y[prepared.rows], targets.classes is not None
-        problem = Problem(Y, prepared.weights, prepared.intercept, folds, classes)
+        shared = Y, prepared.weights, prepared.intercept, folds, classes
+        problem = Problem(*shared, automatic=automatic)
         weights = targets.sample_weights[prepared.rows]
         units = None if groups is None else np.asarray(groups)[prepared.rows]
         X = prepared.X

@@ -8,7 +8,7 @@ import numpy as np
 
 from skstretch.core.bridge import Tolerance, newton, start
 from skstretch.core.bridge_path import BATCH, finish, split
-from skstretch.core.crossfit import Fold
+from skstretch.core.crossfit import Fold, stable_rank
 from skstretch.core.dual import DualSolution
 from skstretch.core.dual_gram import Frame
 from skstretch.core.stretch import Intercept
@@ -22,6 +22,10 @@ from skstretch.solve.spec import Spec
 SHOWN = Tolerance(gap=1e-10, step=1e-8, stale=np.inf)
 # roundings of size eps that a sum of products leaves
 ROUNDINGS = 4.0
+# independent numbers that the residuals of a cell must be made of, and samples up to which they are
+# counted. The best ridge cells of real sets have ten and more; where samples and features are equally
+# many, weak penalties have one
+FEWEST_NUMBERS, DOUBTED_SAMPLES = 2.0, 256
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,14 @@ class Problem:
     outer: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     # parts of the samples without which what is no closed form is chosen again
     parts: Sequence[Index] = ()
+    # whether penalties are made by the search, so that it must know which of them it can judge
+    automatic: bool = False
+
+    @property
+    def doubts(self) -> bool:
+        """Whether cells are asked of how many independent numbers their residuals are made."""
+        few = len(self.Y) <= DOUBTED_SAMPLES
+        return self.automatic and few and self.folds.folds is None
 
 
 @dataclass(frozen=True)
@@ -301,4 +313,16 @@ def judged(residuals: Array, rcond: float) -> str:
         return f"ill-conditioned: rcond {rcond:.0e} is below {POOR_RCOND:.0e}"
     if not np.isfinite(residuals).all():
         return "predictions are not finite"
+    return ""
+
+
+def tells_nothing(R: Array) -> str:
+    """Why leave-one-out residuals ``R y`` must not be believed; empty where they may.
+
+    Where nearly as many coefficients are free as there are samples, all residuals can be multiples
+    of one number, which is small in one draw of the noise out of a few: then it wins the search.
+    """
+    most = min(FEWEST_NUMBERS, (len(R) - 1) / 2)
+    if stable_rank(R) < most:
+        return f"all errors of left-out samples rest on fewer than {most:g} independent numbers"
     return ""

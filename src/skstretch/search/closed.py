@@ -41,6 +41,7 @@ from skstretch.search.cells import (
     judged,
     relative_error,
     target_size,
+    tells_nothing,
 )
 from skstretch.solve.direct import DualEnd, primal_fit
 from skstretch.solve.jackknife import PrimalRows, primal_pairs
@@ -49,6 +50,8 @@ from skstretch.solve.jackknife import PrimalRows, primal_pairs
 FOLDS_BYTES = 1 << 22
 # samples up to which penalties may share an inverse: three square matrices for each power
 NEAR_SIDE = 1536
+# by how many samples may exceed features where cells are doubted
+FEW_MORE = 8
 # penalties that differ by less than this share of the mean eigenvalue may all be near each other:
 # then an inverse takes less than the spectrum of a symmetric K
 WEAK = 1e-3
@@ -182,12 +185,15 @@ def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) 
         residuals, errors = residuals * scale, errors * scale
     alone = folds.folds is None
     first_pass = partial(_dual_first_pass, design, inverse, solution, weights, folds)
+    reason = judged(residuals, inverse.rcond)
+    if not reason and problem.doubts:
+        reason = tells_nothing(inverse.residual_matrix(weights))
     return Outcome(
         residuals,
         inverse.rcond,
         inverse.dof,
         n_features,
-        judged(residuals, inverse.rcond),
+        reason,
         DualEnd(design, frame, solution, weights, intercept, inverse.rcond),
         None if alone else first_pass,
         (Unknowns(solution, frame),),
@@ -246,6 +252,7 @@ class PrimalCell:
         self.slack = 1.0
         self.rest: list[Array] = []
         self.e: list[Array] = []
+        self.doubt = ""
         self.by_fold: list[Array] = []
 
     @property
@@ -331,6 +338,8 @@ def _held_out(
     if not cells:
         return residuals
     design, start = features[0].design, 0
+    # as many directions as samples exceed features tell of the noise, whatever the penalty
+    doubtful = problem.doubts and len(Y) - design.shape[1] <= FEW_MORE
     powers = {id(own): own for own in features}
     for rows, lost, positions in _row_sets(design, problem.weights, folds):
         read = design.row_features(rows)
@@ -343,6 +352,8 @@ def _held_out(
                     left, right = seen[id(own)]  # noqa: B023
                     r = _held(cell, left, right, Y[rows], lost, positions is None)  # noqa: B023
                     out[some] = r if positions is None else r[positions]  # noqa: B023
+                    if doubtful and rows.size == len(Y):  # noqa: B023
+                        cell.doubt = _doubt(cell, left, right, lost)  # noqa: B023
 
         in_threads(part, shares(len(cells), threads, rows.size * design.shape[1]))
         start = some.stop
@@ -368,7 +379,7 @@ def _primal_outcome(
         cell.rcond,
         cell.system.dof,
         n_features,
-        judged(out, cell.rcond),
+        judged(out, cell.rcond) or cell.doubt,
         partial(primal_fit, gram, cell.coef, cell.constant, problem.intercept, rcond),
         partial(_primal_first_pass, design, cell, Y, weights, folds),
         (Unknowns(cell.coef),),
@@ -407,6 +418,15 @@ def _row_sets(
         for fold in folds.folds:
             lost = weights - fold.weights(weights)
             yield fold.changed, lost[fold.changed], fold.positions
+
+
+def _doubt(cell: PrimalCell, left: Array, right: Array, weights: Array) -> str:
+    """See `tells_nothing`: ``r = diag(1 / (1 - H_ii)) (I - H) y``."""
+    root = np.sqrt(weights)
+    H = (left @ cell.rows.inverse) @ (right * weights[:, None]).T
+    rest = np.eye(len(H)) - H
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return tells_nothing(rest * (root / rest.diagonal())[:, None] / root)
 
 
 def _held(
