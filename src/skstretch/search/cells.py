@@ -23,8 +23,8 @@ SHOWN = Tolerance(gap=1e-10, step=1e-8, stale=np.inf)
 # roundings of size eps that a sum of products leaves
 ROUNDINGS = 4.0
 # independent numbers that the residuals of a cell must be made of, and samples up to which they are
-# counted. The best ridge cells of real sets have ten and more; where samples and features are equally
-# many, weak penalties have one
+# counted. The best ridge cells of real sets have ten and more; weak penalties have one where
+# samples and features are equally many
 FEWEST_NUMBERS, DOUBTED_SAMPLES = 2.0, 256
 
 
