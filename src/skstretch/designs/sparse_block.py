@@ -28,6 +28,10 @@ from skstretch.designs.blocks import (
     working_bytes,
 )
 
+# scipy's own routines, which add to what they are given and count nothing first; where they are not
+# there its public products serve
+tools: Any = getattr(sparse, "_sparsetools", None)
+
 # bytes of a sparse product that are held at a time, as a share of the working memory
 PRODUCT_SHARE = 8
 
@@ -150,21 +154,40 @@ def products_of(left: Any, right: Any, values: Array) -> list[Array]:
     Their `values` (entries, 1, n) travel side by side, as blocks of one row: which entries meet is
     found out once.
     """
-    n, (n_inner, n_columns) = values.shape[-1], right.shape
+    n, n_columns = values.shape[-1], right.shape[1]
     outs = [np.empty((left.shape[0], n_columns)) for _ in range(n)]
-    joint = sparse.bsr_array((values, right.indices, right.indptr), shape=(n_inner, n * n_columns))
 
     def fill(rows: slice) -> None:
-        some = left[rows]
-        blocks = (some.data[:, None, None], some.indices, some.indptr)
-        found = sparse.bsr_array(blocks, shape=some.shape) @ joint
-        pattern, size = (found.indices, found.indptr), (some.shape[0], n_columns)
+        data, *pattern = _joint_product(left[rows], right, values)
+        size = rows.stop - rows.start, n_columns
         for i, out in enumerate(outs):
-            part = np.ascontiguousarray(found.data[:, 0, i])
+            part = np.ascontiguousarray(data[:, i])
             sparse.csr_array((part, *pattern), shape=size).toarray(out=out[rows])
 
     _by_rows(fill, left.shape[0], n * n_columns)
     return outs
+
+
+def _joint_product(left: Any, right: Any, values: Array) -> tuple[Array, Any, Any]:
+    """``(data, indices, indptr)`` of the products, data (entries, n).
+
+    They are nearly full as a rule: so room is made for all of them, and nobody counts them first.
+    """
+    n, (n_rows, n_columns) = values.shape[-1], (left.shape[0], right.shape[1])
+    kinds = {array.dtype for array in (left.indptr, left.indices, right.indptr, right.indices)}
+    if tools is None or len(kinds) > 1 or n_rows * n_columns > np.iinfo(np.int32).max:
+        blocks = (left.data[:, None, None], left.indices, left.indptr)
+        joint = (values, right.indices, right.indptr), (right.shape[0], n * n_columns)
+        found = sparse.bsr_array(blocks, shape=left.shape) @ sparse.bsr_array(*joint)
+        return found.data[:, 0], found.indices, found.indptr
+    indptr, most = np.empty_like(left.indptr), n_rows * n_columns
+    indices, data = np.empty(most, dtype=indptr.dtype), np.empty(n * most)
+    tools.bsr_matmat(
+        most, n_rows, n_columns, 1, n, 1, left.indptr, left.indices, left.data,
+        right.indptr, right.indices, values.ravel(), indptr, indices, data,
+    )  # fmt: skip
+    last = int(indptr[-1])
+    return data.reshape(most, n)[:last], indices[:last], indptr
 
 
 def _by_rows(add: Callable[[slice], None], n_rows: int, n_columns: int) -> None:

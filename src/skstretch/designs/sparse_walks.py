@@ -34,7 +34,7 @@ from skstretch.designs.blocks import (
     spread,
     working_bytes,
 )
-from skstretch.designs.sparse_block import SparseBlock, add_product
+from skstretch.designs.sparse_block import SparseBlock, add_product, tools
 from skstretch.designs.walks import (
     LEAST_SIDE,
     GramSum,
@@ -57,9 +57,6 @@ FEW = 0.3
 LEAST_SHARED = 1 << 20
 # what rounding leaves of a sum that is zero, relative to the sum of sizes
 ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
-
-# scipy's own routines add to what they are given; where they are not there its products serve
-_tools: Any = getattr(sparse, "_sparsetools", None)
 
 # some columns: where they are among those in use, S (CSC) and t
 Part = tuple[slice, Any, Array]
@@ -375,21 +372,17 @@ def rest_of_sums(X: Array) -> Array | None:
 
 def add_backward(S: Any, X: Array, out: Array) -> None:
     """``out += S'X`` (b x n) for a CSC S (M x b) and X (M x n), all of them in row order."""
-    if _tools is None:
+    if tools is None:
         out += S.T @ X
         return
     M, b = S.shape
-    _tools.csr_matvecs(
-        b, M, X.shape[1], S.indptr, S.indices, S.data, X.reshape(-1), out.reshape(-1)
-    )
+    tools.csr_matvecs(b, M, X.shape[1], S.indptr, S.indices, S.data, X.reshape(-1), out.reshape(-1))
 
 
 def add_forward(S: Any, X: Array, out: Array) -> None:
     """``out += S X`` (M x n) for a CSC S (M x b) and X (b x n), all of them in row order."""
-    if _tools is None:
+    if tools is None:
         out += S @ X
         return
     M, b = S.shape
-    _tools.csc_matvecs(
-        M, b, X.shape[1], S.indptr, S.indices, S.data, X.reshape(-1), out.reshape(-1)
-    )
+    tools.csc_matvecs(M, b, X.shape[1], S.indptr, S.indices, S.data, X.reshape(-1), out.reshape(-1))
