@@ -115,9 +115,9 @@ def cell_row(name: str, model: StretchyRegressorCV, X: Any, y: np.ndarray) -> st
     all_features = np.array([p["density"] == 1 for p in table["params"]])
     family = ((table["param_a"] != 0) | (table["param_k"] == 2)) & all_features
     short = family & (table["within_1se"] | (table["weight"] > 0))
-    # cells that are no eigendecomposition stand in the order of the table
+    # cells that are no eigendecomposition stand in the order of the table; at k = 2 all are or none
     cells = [cell for cell in found if not isinstance(cell.inverse, EighInverse)]
-    listed = short[family & (table["param_k"] != 2)]
+    listed = short[family if len(cells) == family.sum() else family & (table["param_k"] != 2)]
     rough = [c for c, on in zip(cells, listed, strict=True) if c.is_rough and not on]
     spent, saved = sum(cell.seconds for cell in found), sum(cell.seconds for cell in rough) / 2
     n_own = len({id(cell.inverse) for cell in cells if cell.is_own})
