@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
-.PHONY: penalty exact approximation compression sparse-truth performance cells
+.PHONY: penalty exact approximation compression sparse-truth performance candidates
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -81,12 +81,13 @@ test-clients: $(CLIENTS)/.created ## run the tests beside aeon, sktime, chemotoo
 	@$(CLIENTS)/bin/python -m pip list --format=freeze | grep -iE \
 	  '^(scikit-learn|numpy|pandas|polars|pyarrow|aeon|sktime|chemotools|mapie|shap|mlflow|optuna|skops|tslearn)'
 
-check: $(VENV)/.dev ## lint, format, types, docstrings and the import rule
+check: $(VENV)/.dev ## lint, format, types, docstrings, the import rule and the budget of the house
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(PY) tools/docstrings.py
 	$(PY) -m pytest -q tests/test_architecture.py
+	$(PY) tools/house.py --check
 
 format: $(VENV)/.dev ## apply ruff's fixes and format
 	$(PY) -m ruff check --fix .
@@ -130,13 +131,13 @@ penalty: $(VENV)/.dev ## how strong an automatic penalty should be, a table of d
 performance: $(VENV)/.dev ## how time grows with samples, features and grids (docs/performance.md)
 	$(PY) -m benchmarks.performance
 
-cells: $(VENV)/.dev ## what the cells of closed forms cost in a search (docs/performance.md)
-	$(PY) -m benchmarks.cells
+candidates: $(VENV)/.dev ## what the candidates of closed forms cost in a search (docs/performance.md)
+	$(PY) -m benchmarks.candidates
 
 accuracy: $(VENV)/.dev ## measure correct digits, write docs/accuracy.md
 	$(PY) -m benchmarks.accuracy
 
-house: $(VENV)/.dev ## measure how the package is cut, rewrite the table of CONTRIBUTING.md
+house: $(VENV)/.dev ## count the package against its budget, rewrite tables and drawings of CONTRIBUTING.md
 	$(PY) tools/house.py --write
 
 # The site: pages, reference and gallery; every example of the gallery is run. pip needs the network

@@ -1,7 +1,8 @@
 """``make approximation``: how far approximate leave one out is from the exact values.
 
-Writes its part of docs/exact.md. At a = 0 and k < 2 a search scores its cells by one Newton step of
-every left-out problem; here those residuals stand beside the exact ones, at each k's best c.
+Writes its part of docs/exact.md. At a = 0 and k < 2 a search scores its candidates by one Newton
+step of every left-out problem; here those residuals stand beside the exact ones, at each k's best
+c.
 """
 
 import sys
@@ -14,7 +15,7 @@ import numpy as np
 
 from benchmarks.compression import read
 from benchmarks.page import keep, write_part
-from skstretch.core.bridge_loo import leave_one_out
+from skstretch.core.bridge_left_out import leave_one_out
 from skstretch.core.bridge_path import paths, solve, space, split
 
 PAGE, RESULTS = Path("docs/exact.md"), Path("out/approximation.json")
@@ -65,8 +66,8 @@ def measure(name: str) -> dict[str, Any]:
 def line(found: dict[str, Any]) -> str:
     """One set as a line of the table."""
     M, D = found["shape"]
-    cells = [f"{100 * off:.0f} % / {ratio:.2f}" for off, ratio in found["powers"].values()]
-    return f"| {found['data']} ({M} × {D:,}) | " + " | ".join(cells) + " |"
+    entries = [f"{100 * off:.0f} % / {ratio:.2f}" for off, ratio in found["powers"].values()]
+    return f"| {found['data']} ({M} × {D:,}) | " + " | ".join(entries) + " |"
 
 
 def part(rows: list[dict[str, Any]]) -> list[str]:

@@ -72,7 +72,7 @@ SECTIONS = {
     "minimiser": Section(
         "The exact minimiser (a = 0, k below 2)",
         "The whole search: six k from 1.05 to 2, up to 20 c each, approximate leave one out for "
-        "all cells and exact for what is reported, the closed form at k = 2. Against "
+        "all candidates and exact for what is reported, the closed form at k = 2. Against "
         "python-glmnet's five mixing values on its own path with ten folds (two processes). One "
         "fit of `StretchyRegressor(k=1.25, a=0)`, moments and z-scores included, from a cold "
         "start at the search's c, against the bare symmetric product (dsyrk) of that shape.",
@@ -160,7 +160,7 @@ def page(parts: dict[str, str]) -> list[str]:
         "Written by `make bench`. Every ratio is between two things measured in one run; seconds "
         "are the best of a few runs unless they are long. *Limit* is the least time that the "
         "flops (at the rate of a large BLAS product) and the bytes (at the rate of a memory map) "
-        "of the row need on the same machine. Words such as *cell* are in the "
+        "of the row need on the same machine. Words such as *candidate* are in the "
         "[glossary](glossary.md).",
     ]
     for section in SECTIONS.values():

@@ -99,8 +99,8 @@ def line(found: dict[str, Any]) -> str:
     """One set as a line of the table."""
     M, D = found["shape"]
     models = found["models"].values()
-    cells = [f"{one['carriers']:,} ({style.number(one['error'])})" for one in models]
-    return f"| {found['data']} ({M} × {D:,}) | " + " | ".join(cells) + " |"
+    entries = [f"{one['carriers']:,} ({style.number(one['error'])})" for one in models]
+    return f"| {found['data']} ({M} × {D:,}) | " + " | ".join(entries) + " |"
 
 
 def part(rows: list[dict[str, Any]]) -> list[str]:

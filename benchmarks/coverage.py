@@ -151,7 +151,7 @@ def real(
 
 
 def of(found: list[Trial], data: str, estimator: str, method: str) -> list[Trial]:
-    """The trials of one cell of the table."""
+    """The trials of one entry of the table."""
     wanted = (data, estimator, method)
     return [trial for trial in found if (trial.data, trial.estimator, trial.method) == wanted]
 
@@ -163,14 +163,14 @@ def table(found: list[Trial]) -> list[str]:
     head = ["data", *(f"{e}, {m}" for e, m in columns), *(f"width: {e}" for e in estimators)]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     for data in dict.fromkeys(trial.data for trial in found):
-        cells = []
+        entries = []
         for estimator, method in columns:
             shares = 100 * np.array([t.share for t in of(found, data, estimator, method)])
             low, high = np.quantile(shares, [0.05, 0.95])
             error = shares.std(ddof=1) / np.sqrt(shares.size) if shares.size > 1 else np.nan
-            cells.append(f"{shares.mean():.1f} ± {error:.1f} ({low:.0f} to {high:.0f})")
+            entries.append(f"{shares.mean():.1f} ± {error:.1f} ({low:.0f} to {high:.0f})")
         widths = [np.median([t.width for t in of(found, data, e, "plus")]) for e in estimators]
-        lines.append([data, *cells, *(f"{width:.2f}" for width in widths)])
+        lines.append([data, *entries, *(f"{width:.2f}" for width in widths)])
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 

@@ -31,12 +31,12 @@ from distributed import Client, LocalCluster
 
 from benchmarks.page import write_page
 from skstretch import StretchyRegressorCV
-from skstretch.core.dual_gram import DualSums
-from skstretch.core.moments import column_moments
+from skstretch.core.features import column_moments
+from skstretch.core.gram import DualSums
 from skstretch.core.quadrant import Quadrant
 from skstretch.designs import dask_plan, tidy
-from skstretch.designs.dask.survey import Survey, merged
-from skstretch.designs.dask.walk import walk_graph
+from skstretch.designs.dask.design import MomentsAndGrams, merged
+from skstretch.designs.dask.passes import pass_graph
 from skstretch.exceptions import GridEdgeWarning
 
 PAGE = Path("docs/scaling.md")
@@ -124,13 +124,15 @@ def growth(n_rows: int, n_columns: int, repeats: int) -> list[Timed]:
 
 
 def graph_times(counts: Sequence[int]) -> list[tuple[int, int, float]]:
-    """Blocks, tasks and seconds to build the graph of the walk for K."""
+    """Blocks, tasks and seconds to build the graph of the pass for K."""
     rows = []
     for count in counts:
         X = da.zeros((100, 10 * count), chunks=(100, 10))
         start = time.perf_counter()
         array = tidy(X)
-        walk_graph(array, Survey([], np.ones(100), False), [None] * count, range(count), merged)
+        pass_graph(
+            array, MomentsAndGrams([], np.ones(100), False), [None] * count, range(count), merged
+        )
         rows.append((count, dask_plan(array).n_tasks, time.perf_counter() - start))
     return rows
 
@@ -169,7 +171,7 @@ def worked_plan(rate: float) -> list[str]:
         f"| data | {8 * n_rows * n_columns / 1e12:.0f} TB as float64 | 8 M D |",
         f"| blocks | {plan.n_blocks:,} of {8 * n_rows * width / 1e9:.1f} GB "
         f"({width:,} columns each) | `X.rechunk({{0: -1, 1: {width}}})` |",
-        f"| tasks of the walk for K | {plan.n_tasks:,} (and one a block to read it) | plan |",
+        f"| tasks of the pass for K | {plan.n_tasks:,} (and one a block to read it) | plan |",
         f"| K of five k | {8 * n_rows**2 * len(POWERS) / 1e9:.0f} GB a block, in the worker "
         "that has the block | 8 M² k |",
         f"| traffic between workers | at most {plan.bytes_moved / 1e12:.1f} TB, "
@@ -179,12 +181,12 @@ def worked_plan(rate: float) -> list[str]:
         f"{threads} BLAS threads a worker, taken as {threads} times one: "
         f"**{compute / 3600:.1f} h** | measured rate |",
         f"| traffic at 10 Gbit/s | {traffic / 60:.0f} min, while others compute | 1.25 GB/s |",
-        f"| reading at 10 Gbit/s | {reading / 60:.0f} min a walk, while others compute | 8 M D |",
-        f"| coefficients | one more walk: {max(reading, again) / 60:.0f} min; "
+        f"| reading at 10 Gbit/s | {reading / 60:.0f} min a pass, while others compute | 8 M D |",
+        f"| coefficients | one more pass: {max(reading, again) / 60:.0f} min; "
         f"{8 * n_columns / 1e9:.1f} GB for the model, {6 * 8 * n_columns / 1e9:.1f} GB for its "
         "moments | M D |",
         f"| the system | LU of {n_rows:,} x {n_rows:,} on the client: "
-        f"{(2 / 3 + 4 / 3) * n_rows**3 / rate:.0f} s a cell of a search with one thread | M³ |",
+        f"{(2 / 3 + 4 / 3) * n_rows**3 / rate:.0f} s a candidate with one thread | M³ |",
     ]
 
 
@@ -210,7 +212,7 @@ def tables(rows: Sequence[Timed], graphs: Sequence[Any], rate: float, load: floa
         "",
         f"Two workers over one: **{ratio:.2f}** times as fast (target 1.7: {verdict}).",
         "",
-        "| blocks | tasks of the walk for K | seconds to build its graph |",
+        "| blocks | tasks of the pass for K | seconds to build its graph |",
         "|---|---|---|",
     ]
     lines += [f"| {blocks:,} | {tasks:,} | {seconds:.3f} |" for blocks, tasks, seconds in graphs]

@@ -28,7 +28,7 @@ K_GRID = (1.05, 1.1, 1.25, 1.5, 1.75, 2.0)
 # how many times faster than glmnet the whole search is to be
 FASTER = {"arcene": 2.0, "riboflavin": 3.0, "dexter": 2.0}
 FIT_K = 1.25
-MOST_PRODUCTS, MOST_WALKS, MOST_BYTES, MOST_EXPONENT = 6.0, 10, 1e9, 1.05
+MOST_PRODUCTS, MOST_PASSES, MOST_BYTES, MOST_EXPONENT = 6.0, 10, 1e9, 1.05
 SMALL = (300, 100_000)
 GROWTH_ROWS, GROWTH_COLUMNS = 300, (25_000, 50_000, 100_000, 200_000, 400_000)
 # MiB: less than twice the z-scores of the smallest shape, so that all are read at every step
@@ -62,8 +62,8 @@ def measure_search(name: str) -> dict[str, Any]:
     n_columns = int(np.count_nonzero(one.slope_))
     return {
         "data": name, "shape": list(X.shape), "sparse": bool(sparse.issparse(X)), "ours": ours,
-        "cells": len(scores), "exact": int(refined.sum()), "glmnet": glmnet,
-        "fit": fit, "walks": int(one.n_iter_), "bare": bare_product(len(y), n_columns),
+        "candidates": len(scores), "exact": int(refined.sum()), "glmnet": glmnet,
+        "fit": fit, "products": int(one.n_iter_), "bare": bare_product(len(y), n_columns),
     }  # fmt: skip
 
 
@@ -75,14 +75,14 @@ def bare_product(n_rows: int, n_columns: int) -> float:
 
 
 def fit(path: str, n_rows: int, n_columns: int, working_memory: float = 1024) -> dict[str, Any]:
-    """One fit on a map of pixels, from a cold start; its walks, the one for moments included."""
+    """One fit on a map of pixels, from a cold start; its passes, the one for moments included."""
     X, y = open_pixels(path, n_rows, n_columns)
     model = StretchyRegressor(FIT_K, 1.0, a=0.0)
     start = time.perf_counter()
     with sklearn.config_context(working_memory=working_memory):
         model.fit(X, y)
     seconds = time.perf_counter() - start
-    return {"seconds": seconds, "walks": int(model.n_iter_) + 1, "gap": float(model.dual_gap_)}
+    return {"seconds": seconds, "products": int(model.n_iter_) + 1, "gap": float(model.dual_gap_)}
 
 
 def measure_pixels(n_rows: int, n_columns: int, working_memory: float = 1024) -> dict[str, Any]:
@@ -118,13 +118,13 @@ def pixel_line(t: dict[str, Any]) -> str:
     """One fit from a map."""
     M, D = t["shape"]
     return (
-        f"| {M} x {D:,} | {t['walks']} | {t['seconds']:.2f} | {t['bare']:.2f} | "
+        f"| {M} x {D:,} | {t['products']} | {t['seconds']:.2f} | {t['bare']:.2f} | "
         f"**{t['seconds'] / t['bare']:.1f}** | {t['peak'] / 1e6:.0f} | {t['gap']:.0e} |"
     )
 
 
 PIXELS = [
-    "| samples x pixels | walks | one fit, s | bare product, s | ratio "
+    "| samples x pixels | passes | one fit, s | bare product, s | ratio "
     "| peak anonymous memory, MB | relative gap |",
     "|---|---|---|---|---|---|---|",
 ]
@@ -133,17 +133,17 @@ PIXELS = [
 def table(t: dict[str, Any]) -> list[str]:
     """Markdown."""
     lines = [
-        "| data | rows x features | cells (made exact, of k below 2) | whole search, s "
-        "| glmnet, own path, s | glmnet / ours | one fit at k = 1.25, s (walks) "
+        "| data | rows x features | candidates (made exact, of k below 2) | whole search, s "
+        "| glmnet, own path, s | glmnet / ours | one fit at k = 1.25, s (passes) "
         "| bare product, s | fit / product |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for s in t["search"]:
         kind = ", sparse" if s["sparse"] else ""
         lines.append(
-            f"| {s['data']} | {s['shape'][0]} x {s['shape'][1]:,}{kind} | {s['cells']} "
+            f"| {s['data']} | {s['shape'][0]} x {s['shape'][1]:,}{kind} | {s['candidates']} "
             f"({s['exact']}) | {s['ours']:.2f} | {s['glmnet']:.2f} | "
-            f"**{s['glmnet'] / s['ours']:.1f}** | {s['fit']:.3f} ({s['walks']}) | "
+            f"**{s['glmnet'] / s['ours']:.1f}** | {s['fit']:.3f} ({s['products']}) | "
             f"{s['bare']:.4f} | **{s['fit'] / s['bare']:.1f}** |"
         )
     lines += ["", "From memory maps, one byte a pixel, never in memory at once:", "", *PIXELS]
@@ -166,7 +166,7 @@ def said_goals(t: dict[str, Any]) -> str:
         said.append((what, f"{ratio:.1f}", ratio <= MOST_PRODUCTS))
     return goals(
         *said,
-        (f"at most {MOST_WALKS} walks", f"{gaze['walks']}", gaze["walks"] <= MOST_WALKS),
+        (f"at most {MOST_PASSES} passes", f"{gaze['products']}", gaze["products"] <= MOST_PASSES),
         ("at most 1 GB", f"{gaze['peak'] / 1e9:.2f} GB", gaze["peak"] <= MOST_BYTES),
         (f"an exponent of at most {MOST_EXPONENT}", f"{exponent:.2f}", exponent <= MOST_EXPONENT),
     )

@@ -1,10 +1,10 @@
-"""How strong an automatic penalty should be: classifiers of one cell at several strengths.
+"""How strong an automatic penalty should be: classifiers of one candidate at several strengths.
 
 ``python -m benchmarks.penalty`` (``make penalty``) fits `StretchyClassifier` on halves of the sets
 of classes of the arena, folds of its development seed, and writes the table of
 ``docs/guide/letters.md``: the share of right labels on the other halves at c = 100 and at
 penalties of a few shares s of the mean diagonal of K. ``c="auto"`` has the share
-``skstretch.solve.penalty.STRENGTH``; other shares only divide its c.
+``skstretch.solve.choose.AUTOMATIC_STRENGTH``; other shares only divide its c.
 """
 
 import sys
@@ -17,7 +17,7 @@ from benchmarks.arena.data import CLASSIFICATION, available_tasks, load_task
 from benchmarks.arena.run import DEVELOPMENT, splits
 from benchmarks.page import write_part
 from skstretch import StretchyClassifier
-from skstretch.solve.penalty import STRENGTH
+from skstretch.solve.choose import AUTOMATIC_STRENGTH
 
 SHARES = (0.01, 0.03, 0.1, 0.3)
 FIXED = 100.0
@@ -31,7 +31,7 @@ def right_labels(name: str) -> np.ndarray:
         X, y = task.rows(split.target)
         train, test = (X[split.train], y[split.train]), (X[split.test], y[split.test])
         automatic = StretchyClassifier(threshold="zero").fit(*train).c_
-        strengths = [FIXED, *(automatic * STRENGTH / s for s in SHARES)]
+        strengths = [FIXED, *(automatic * AUTOMATIC_STRENGTH / s for s in SHARES)]
         found.append([StretchyClassifier(c=c).fit(*train).score(*test) for c in strengths])
     return np.mean(found, axis=0)
 
@@ -49,7 +49,7 @@ def table(names: list[str], found: np.ndarray) -> list[str]:
         change = found[:, i] - found[:, 0]
         least = int(np.argmin(change))
         loss = f"{-change[least]:.2f} ({names[least]})" if change[least] < -0.01 else "-"
-        title = f"**{title}**" if i and SHARES[i - 1] == STRENGTH else title
+        title = f"**{title}**" if i and SHARES[i - 1] == AUTOMATIC_STRENGTH else title
         gains, losses = int((change > 0.01).sum()), int((change < -0.01).sum())
         lines.append(f"| {title} | {found[:, i].mean():.3f} | {gains} | {losses} | {loss} |")
     return lines

@@ -1,8 +1,9 @@
-"""``make rules``: how should the best cells of a search be chosen or mixed? Writes docs/rules.md.
+"""``make rules``: how should the best candidates of a search be chosen or mixed? Writes
+docs/rules.md.
 
-For every training fold all cells are cross-validated once, and all are tried on the test fold; both
-are kept in a file, so that any rule can be judged afterwards. The folds are drawn with a seed of
-their own, which is neither of the arena's. At most 400 rows and two targets of a set.
+For every training fold all candidates are cross-validated once, and all are tried on the test fold;
+both are kept in a file, so that any rule can be judged afterwards. The folds are drawn with a seed
+of their own, which is neither of the arena's. At most 400 rows and two targets of a set.
 """
 
 import argparse
@@ -19,12 +20,12 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from benchmarks.arena.data import KINDS, available_tasks, family_of, load_task
 from benchmarks.page import write_page
 from skstretch import StretchyRegressorCV
+from skstretch.core.classes import log_losses
 from skstretch.designs import as_design
 from skstretch.estimators.classifier import read_labels
 from skstretch.estimators.inputs import prepare
-from skstretch.search import Grid, Outcome, Problem, folds_from_splits, leave_one_out, outcomes
-from skstretch.search.mix import simplex_minimum
-from skstretch.search.nested import log_losses
+from skstretch.search import Grid, Outcome, Problem, evaluate_grid, folds_from_splits, leave_one_out
+from skstretch.search.choice import simplex_minimum
 
 SEED, MAX_ROWS, MAX_TARGETS = 4711, 400, 2
 LINEAR_K = (2.0, 1.75, 1.5, 1.25, 1.1, 1.05)
@@ -33,7 +34,7 @@ COUNTS = (10, 30, 100)
 Families = Callable[[tuple[float, float, float]], bool]
 
 
-# Cells of every training fold, with their outputs out of fold and on the test fold.
+# Candidates of every training fold, with their outputs out of fold and on the test fold.
 
 
 def folds_of(name: str, repeats: int) -> Iterator[tuple[str, np.ndarray, np.ndarray, tuple]]:
@@ -72,15 +73,15 @@ def _halves(X, y, classes, groups, seed):
 
 @dataclass
 class Tried:
-    """Cells of one training fold: (a, k, c, density, dof), and their outputs."""
+    """Candidates of one training fold: (a, k, c, density, dof), and their outputs."""
 
-    cells: list
+    candidates: list
     held_out: list
     tested: list
 
 
-def try_cells(X, Y, weights, new, codes) -> Tried:
-    """Every cell, cross-validated on X and applied to new rows."""
+def try_candidates(X, Y, weights, new, codes) -> Tried:
+    """Every candidate, cross-validated on X and applied to new rows."""
     prepared, n, D = prepare(StretchyRegressorCV(), X, weights), len(Y), X.shape[1]
     views = {a: prepared.at(a) for a in (0.0, -0.2)}
     seen = {
@@ -89,14 +90,16 @@ def try_cells(X, Y, weights, new, codes) -> Tried:
     tried = Tried([], [], [])
 
     def add(grid: Grid, problem: Problem) -> None:
-        for cell, outcome in outcomes(grid, lambda a: views[a].design, problem):
+        for candidate, outcome in evaluate_grid(grid, lambda a: views[a].design, problem):
             if outcome.usable:
-                coef, level = _fitted(outcome, views[cell.a].design, Y, weights)
+                coef, level = _fitted(outcome, views[candidate.a].design, Y, weights)
                 held_out = np.empty_like(Y)
                 held_out[problem.folds.tested] = Y[problem.folds.tested] - outcome.residuals
-                tried.cells.append((cell.a, cell.k, cell.c, float(cell.density), outcome.dof))
+                tried.candidates.append(
+                    (candidate.a, candidate.k, candidate.c, float(candidate.density), outcome.dof)
+                )
                 tried.held_out.append(held_out)
-                tried.tested.append(seen[cell.a].dot(coef) + level)
+                tried.tested.append(seen[candidate.a].dot(coef) + level)
 
     alone = Problem(Y, weights, prepared.intercept, leave_one_out(n))
     add(Grid((0.0,), LINEAR_K, None, (1.0,), (D,), linear_k=LINEAR_K), alone)
@@ -115,7 +118,7 @@ def try_cells(X, Y, weights, new, codes) -> Tried:
 
 
 def _fitted(outcome: Outcome, design, Y, weights):
-    """Coefficients (D, t) and level of a cell."""
+    """Coefficients (D, t) and level of a candidate."""
     if outcome.finish is not None and not any(u.columns is not None for u in outcome.unknowns):
         fit = outcome.finish()
         return fit.coef, fit.level
@@ -140,11 +143,11 @@ def collect(folder: Path, names: list[str], repeats: int) -> None:
             if classes:
                 targets = read_labels(y[train], weights, "balanced")
                 codes, Y, weights = targets.codes, targets.Y, targets.weights
-            found = try_cells(np.ascontiguousarray(X[train]), Y, weights, X[test], codes)
+            found = try_candidates(np.ascontiguousarray(X[train]), Y, weights, X[test], codes)
             temporary = path.with_suffix(".tmp.npz")
             np.savez(
                 temporary,
-                rows=np.array(found.cells),
+                rows=np.array(found.candidates),
                 oof=np.array(found.held_out),
                 test=np.array(found.tested),
                 Y=Y,
@@ -157,12 +160,12 @@ def collect(folder: Path, names: list[str], repeats: int) -> None:
             print(file, file=sys.stderr)
 
 
-# Rules over the best cells of families.
+# Rules over the best candidates of families.
 
 
 @dataclass(frozen=True)
 class Fold:
-    """One training fold: families, and of the best cell of each the outputs."""
+    """One training fold: families, and of the best candidate of each the outputs."""
 
     families: list
     held_out: np.ndarray
@@ -174,7 +177,7 @@ class Fold:
 
 
 def read(path: Path, by: str) -> Fold:
-    """The best cells of all families, by squared error or log loss; k = 1.75 is left out."""
+    """The best candidates of all families, by squared error or log loss; k = 1.75 is left out."""
     with np.load(path) as file:
         rows, held_out, tested, Y = file["rows"], file["oof"], file["test"], file["Y"]
         train, test = file["ytr"], file["yte"]
@@ -249,7 +252,7 @@ SETS: dict[str, Families] = {
     "a = 0 and -0.2, 10, 30 and 100 features": lambda f: True,
 }
 RULES = {
-    "best cell": best,
+    "best candidate": best,
     "equal weights": equal,
     "least squares, pull 0.1 to equal": pulled(0.1, 0.0, 0.0),
     "least squares, pull 1 to equal": pulled(1.0, 0.0, 0.0),
@@ -259,7 +262,7 @@ RULES = {
     "**least squares, pull 3 to tau 0.1, handicap 16**": pulled(3.0, 0.1, 16.0),
     "least squares, pull 10 to tau 0.1, handicap 16": pulled(10.0, 0.1, 16.0),
 }
-TAUS = {"best cell": np.inf, "equal": 0.0, "tau 0.1": 0.1, "**tau 0.3**": 0.3, "tau 1": 1.0}
+TAUS = {"best candidate": np.inf, "equal": 0.0, "tau 0.1": 0.1, "**tau 0.3**": 0.3, "tau 1": 1.0}
 
 
 def by_family(folds: dict[str, Fold], error: Callable[[Fold], float]) -> np.ndarray:
@@ -318,9 +321,9 @@ seed of their own: what follows was settled on these folds before the arena's we
 Each rule sees the out-of-fold outputs of the best c of every family (a, k, density), with
 approximate leave-one-out for exact minimisers, and is judged on the other half of the samples. Sets
 that share samples count once. The data sets are those of the arena: only data of neither study is
-a test of all choices. Words such as *cell* and *family* are in the [glossary](glossary.md).
+a test of all choices. Words such as *candidate* and *family* are in the [glossary](glossary.md).
 
-The cells behind the tables below were collected by a forerunner of this command: with the same
+The candidates behind the tables below were collected by a forerunner of this command: with the same
 folds but for sets of more than 600 rows and for breast_tumors, and before the paths of exact
 minimisers got steps on a lattice. Running it anew gives figures that are near, not equal.
 
@@ -333,14 +336,16 @@ are faster. Nothing was chosen by the earlier runs.
 
 Tried and left alone: k = 1.75 (as a sixth power it changed nothing), 10 features (no better than 30
 and 100 alone), every strength of the penalty for selected features instead of every other one, a
-handicap for selected features, choosing the best cells of classes by squared error or by the 0/1
-loss (a little worse than by log loss), and fitted weights for classes."""
+handicap for selected features, choosing the best candidates of classes by squared error or by the
+0/1 loss (a little worse than by log loss), and fitted weights for classes."""
 
 
 def main() -> None:
     """Collect what is missing, and write the page."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--cells", type=Path, default=Path("out/rules"), help="folder of results")
+    options.add_argument(
+        "--candidates", type=Path, default=Path("out/rules"), help="folder of results"
+    )
     options.add_argument("--repeats", type=int, default=2, help="of 2-fold (classes: half of it)")
     options.add_argument("--summary", action="store_true", help="only write the page")
     given = options.parse_args()
@@ -348,7 +353,7 @@ def main() -> None:
     if not given.summary:
         for name in available_tasks():
             classes = KINDS[name] == "classification"
-            collect(given.cells, [name], max(1, given.repeats // (2 if classes else 1)))
+            collect(given.candidates, [name], max(1, given.repeats // (2 if classes else 1)))
     write_page(
         "docs/rules.md",
         [
@@ -356,7 +361,7 @@ def main() -> None:
             "",
             "## Regression: error relative to ridge regression (a = 0, k = 2, best c)",
             "",
-            *regression_rows(_folds(given.cells, "regression")),
+            *regression_rows(_folds(given.candidates, "regression")),
             "",
             'In bold what `rule="mix"` does. The handicap counts squared errors of a != 0 '
             "`1 + 16/n` times: on few samples they flatter that form, whose z-scores have seen the "
@@ -364,7 +369,7 @@ def main() -> None:
             "",
             "## Classes: mean balanced error rate of weights `exp(-tau n loss)`",
             "",
-            *class_rows(_folds(given.cells, "classification")),
+            *class_rows(_folds(given.candidates, "classification")),
         ],
     )
 

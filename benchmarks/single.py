@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from skstretch.core.dual import dual_system
-from skstretch.core.dual_gram import DualGram, DualSums
-from skstretch.core.moments import column_moments
+from skstretch.core.features import column_moments
+from skstretch.core.gram import DualGram, DualSums
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 

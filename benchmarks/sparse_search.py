@@ -41,8 +41,8 @@ def measure(name: str) -> dict[str, Any]:
         found["dense"] = best_time(lambda: model.fit(dense, y), 1)
     M = X.shape[0]
     found["lapack"] = bare_lapack_time(M, len(K_GRID), len(C_GRID))
-    cells = (len(K_GRID) - 1) * len(C_GRID)
-    found["limit"] = rates().seconds(cells * 4 / 3 * M**3 + 9.0 * M**3)
+    candidates = (len(K_GRID) - 1) * len(C_GRID)
+    found["limit"] = rates().seconds(candidates * 4 / 3 * M**3 + 9.0 * M**3)
     return found
 
 

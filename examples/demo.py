@@ -67,13 +67,15 @@ def show_table_1():
     print("Table 1 of the paper: y = 1 + 0.6 x - 1.5 x^3 + 0.8 x^4 at x = 0.1, ..., 0.5, fitted by")
     print("a polynomial of degree 10. Paper beside ours, no noise.\n")
     exact, source = exact_coefficients(1.2, 1e15)
-    paper = {cell: [float(word) for word in text.split()] for cell, text in PAPER.items()}
-    ours = {cell: fitted_coefficients(*cell) for cell in PAPER}
+    paper = {candidate: [float(word) for word in text.split()] for candidate, text in PAPER.items()}
+    ours = {candidate: fitted_coefficients(*candidate) for candidate in PAPER}
     heads = [f"k={k:g} c={c:.0e}".replace("e+", "e").replace("e0", "e") for k, c in PAPER]
     print(" " * 12 + "".join(f"{head:>18}" for head in heads))
     print(" " * 12 + f"{'paper':>9}{'ours':>9}" * 4 + f"{'exact':>12}   truth")
     for j in range(11):
-        pairs = "".join(f"{paper[cell][j]:9.3f}{ours[cell][j]:9.3f}" for cell in PAPER)
+        pairs = "".join(
+            f"{paper[candidate][j]:9.3f}{ours[candidate][j]:9.3f}" for candidate in PAPER
+        )
         truth = TRUTH[j] if j < len(TRUTH) else 0.0
         pairs = pairs.replace("-0.000", " 0.000")
         print(f"  alpha_{j:<4}{pairs}{exact[j]:12.6f}   {truth:g}")

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,16 +20,6 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 # The same examples on every run, and no verdict from the clock of a busy machine.
 settings.register_profile("skstretch", derandomize=True, deadline=None)
 settings.load_profile("skstretch")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def searched_once() -> Iterator[None]:
-    """Searches are not repeated for their nested score unless a test asks: most look elsewhere."""
-    from skstretch.estimators import outer
-
-    usual, outer.MOST = outer.MOST, 0.0
-    yield
-    outer.MOST = usual
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,11 @@ the platform has a longer float than float64, about three digits more than float
 """
 
 import math
+import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lars_path
 
 LONG = np.longdouble
 
@@ -89,18 +92,48 @@ def two_pass(P, Y, k, c, intercept=True, weights=None, count=None):
     return final, level
 
 
-def out_of_fold(P, Y, splits, k, c, intercept=True, weights=None, count=None):
+def lasso_support(Z, Y, count, weights=None):
+    """The last active columns of the lasso path of Z (of all targets, step by step) that are at
+    most `count`; where already the first are more, those that correlate most with any target.
+    """
+    w = np.ones(len(Z)) if weights is None else np.asarray(weights, dtype=float)
+    Z, Y, root = np.asarray(Z, dtype=float), np.asarray(Y, dtype=float), np.sqrt(w)[:, None]
+    Z, Y = (root * (each - w @ each / w.sum()) for each in (Z, Y))
+    Z, Y = Z / (np.abs(Z).max() or 1.0), Y[:, np.abs(Y).max(axis=0) > 0]
+    paths = []
+    for y in Y.T:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            coefs = lars_path(Z, y / abs(y).max(), method="lasso", max_iter=5_000)[2]
+        paths.append([set(np.flatnonzero(coef)) for coef in coefs.T[1:]])
+    found = set()
+    for step in range(max(map(len, paths), default=0)):
+        active = set().union(*(path[min(step, len(path) - 1)] for path in paths if path))
+        if len(active) > count:
+            break
+        found = active
+    if found:
+        return sorted(found)
+    sums = np.abs(Z.T @ (Y / np.sqrt((Y**2).sum(axis=0)))).max(axis=1, initial=0.0)
+    return kept(sums, count)
+
+
+def out_of_fold(P, Y, splits, k, c, intercept=True, weights=None, count=None, Z=None):
     """Predictions of every test part by a model of its training part, fold after fold.
 
-    Samples of weight zero are neither trained on nor among the predictions.
+    Samples of weight zero are neither trained on nor among the predictions. A model of `count`
+    features has its strongest, or (in searches) those of the lasso path of the training part of Z.
     """
     w = np.ones(len(P)) if weights is None else np.asarray(weights, dtype=float)
     parts = []
     for train, test in splits:
         train, test = np.asarray(train), np.asarray(test)
         train, test = train[w[train] > 0], test[w[test] > 0]
-        coef, constant = two_pass(P[train], Y[train], k, c, intercept, w[train], count)
-        parts.append(P[test] @ coef + constant)
+        some, number = P, count
+        if Z is not None and count is not None and count < P.shape[1]:
+            some, number = P[:, lasso_support(Z[train], Y[train], count, w[train])], None
+        coef, constant = two_pass(some[train], Y[train], k, c, intercept, w[train], number)
+        parts.append(some[test] @ coef + constant)
     return np.vstack(parts).astype(float)
 
 

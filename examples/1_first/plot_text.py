@@ -50,7 +50,7 @@ print(f"{X.shape[0]} texts, {X.shape[1]:,} words, {X.nnz / np.prod(X.shape):.1%}
 # does better.
 
 train, test = train_test_split(np.arange(y.size), test_size=0.5, stratify=y, random_state=0)
-model = StretchyClassifierCV(nested=False).fit(X[train], y[train])
+model = StretchyClassifierCV().fit(X[train], y[train])
 ridge = RidgeClassifierCV(np.logspace(-3, 3, 50), class_weight="balanced").fit(X[train], y[train])
 for rival in (model, ridge):
     score = balanced_accuracy_score(y[test], rival.predict(X[test]))

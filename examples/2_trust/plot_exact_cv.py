@@ -38,10 +38,10 @@ for i in range(40):
     literal[i] = one.predict(X[[i]])[0]
 refitted = perf_counter() - start
 
-cells = len(model.cv_results_["param_k"])
+candidates = len(model.cv_results_["param_k"])
 difference = np.abs(model.cv_predictions_ - literal).max()
-print(f"the whole grid of {cells} cells, exact leave one out: {searched:.3f} s")
-print(f"40 literal refits of one cell:                      {refitted:.3f} s")
+print(f"the whole grid of {candidates} candidates, exact leave one out: {searched:.3f} s")
+print(f"40 literal refits of one candidate:                      {refitted:.3f} s")
 print(f"largest difference of the predictions: {difference:.1e}")
 assert difference < 1e-9
 

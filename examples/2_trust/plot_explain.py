@@ -25,7 +25,7 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X, y = X[:200], y[:200].to_numpy().copy()
 wrong = np.array([10, 60, 150])
 y[wrong] = 1 - y[wrong]
-model = StretchyClassifierCV(nested=False).fit(X, y)
+model = StretchyClassifierCV().fit(X, y)
 
 # %%
 # `influence` sorts the samples by the probability of the label that they were given, by models that

@@ -31,7 +31,7 @@ noise = np.random.default_rng(1).normal(size=50)
 
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 3), layout="constrained")
 for panel, target, title in zip(axes, (y, noise), ("disease", "pure noise"), strict=True):
-    model = StretchyRegressorCV(a_grid=(-0.2,), nested=False).fit(X, target)
+    model = StretchyRegressorCV(a_grid=(-0.2,)).fit(X, target)
     start = perf_counter()
     test = model.permutation_test(1_000, random_state=0)
     print(f"{title:11} {test} ({perf_counter() - start:.1f} s)")

@@ -28,7 +28,7 @@ y = (X @ effects + da.random.default_rng(1).standard_normal(150, chunks=-1)).com
 print(f"{X.shape[0]} x {X.shape[1]:,} in {X.npartitions} blocks, {X.nbytes / 2**20:.0f} MiB")
 
 # %%
-# The whole search reads the blocks twice, however many cells its grid has.
+# The whole search reads the blocks twice, however many candidates its grid has.
 
 grid = {"a_grid": (-0.2,), "k_grid": (1.25, 1.5, 2.0), "c_grid": np.logspace(-4, 4, 9)}
 model = StretchyRegressorCV(**grid, rule="best").fit(X[:100], y[:100])

@@ -46,11 +46,11 @@ def fitted(k, c):
     return np.append(model.intercept_, model.coef_)
 
 
-ours = {cell: fitted(*cell) for cell in printed}
+ours = {candidate: fitted(*candidate) for candidate in printed}
 print("          " + "".join(f"k={k:g} c={c:.0e}".rjust(18) for k, c in printed) + "   truth")
 print("          " + "    paper     ours" * 4)
 for j in range(11):
-    row = "".join(f"{printed[cell][j]:9.3f}{ours[cell][j]:9.3f}" for cell in printed)
+    row = "".join(f"{printed[candidate][j]:9.3f}{ours[candidate][j]:9.3f}" for candidate in printed)
     print(f"alpha_{j:<4}{row}{truth[j]:8g}")
 
 # %%

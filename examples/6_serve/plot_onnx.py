@@ -6,7 +6,7 @@ A web service, a C++ program or a phone need not have Python to use a model.
 :func:`skstretch.to_onnx` writes a fitted model as an ONNX graph, which many runtimes read. Here
 onnxruntime answers, and its answers are compared with those of the model.
 
-The data, measurements of cell nuclei, come with scikit-learn.
+The data, measurements of candidate nuclei, come with scikit-learn.
 """
 
 from time import perf_counter

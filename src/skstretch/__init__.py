@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from skstretch.features import GaussianBasis as GaussianBasis
     from skstretch.features import RandomNetwork as RandomNetwork
     from skstretch.features import SpectralFilter as SpectralFilter
-    from skstretch.io.read import load as load
-    from skstretch.io.write import save as save
+    from skstretch.io.model import load as load
+    from skstretch.io.model import save as save
 
 
 # Public name -> the room that it lives in. A name is imported when it is first asked for, so that

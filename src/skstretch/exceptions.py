@@ -12,11 +12,11 @@ class IllConditionedWarning(UserWarning):
 
 
 class GridEdgeWarning(UserWarning):
-    """The chosen cell lies on the edge of its grid: a better one may lie beyond."""
+    """The chosen candidate lies on the edge of its grid: a better one may lie beyond."""
 
 
 class LongSearchWarning(UserWarning):
-    """The search that was asked for takes hours: its cells need systems of very many rows."""
+    """The search that was asked for takes hours: its candidates need systems of very many rows."""
 
 
 class OtherVersionWarning(UserWarning):
@@ -58,8 +58,8 @@ class BlockError(RuntimeError):
     """A block of X could not be made, or the worker that had it died."""
 
 
-class InterruptedWalkError(RuntimeError):
-    """The cluster went away in the middle of a walk."""
+class InterruptedPassError(RuntimeError):
+    """The cluster went away in the middle of a pass."""
 
 
 class LostDataError(RuntimeError):

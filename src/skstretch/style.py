@@ -2,6 +2,8 @@
 
 Plain constants and small functions, without any import beyond the standard library. A colour, a
 dash or a way to write a number that two drawings share is defined here and nowhere else.
+
+Where displays draw.
 """
 
 import math
@@ -184,7 +186,21 @@ def plain(value: Any) -> str:
 def count(n: int, noun: str, plural: str | None = None) -> str:
     """A number of things.
 
-    >>> count(3, "cell"), count(1, "cell"), count(0, "class", "classes")
-    ('3 cells', '1 cell', '0 classes')
+    >>> count(3, "candidate"), count(1, "candidate"), count(0, "class", "classes")
+    ('3 candidates', '1 candidate', '0 classes')
     """
     return f"{thousands(n)} {noun if n == 1 else plural or noun + 's'}"
+
+
+def axes(ax: Any, figsize: tuple[float, float]) -> Any:
+    """The axes that were passed, or new ones; names the extra where matplotlib is missing."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "drawing needs matplotlib: pip install 'skstretch[plot]', or 'pip install matplotlib'."
+        ) from error
+    _, ax = pyplot.subplots(figsize=figsize, layout="constrained")
+    return ax

@@ -54,7 +54,23 @@ def test_page(call):
     assert len(listed) == 3
 
 
-def test_cells_of_a_mixture(call):
+def test_errors_of_repeated_searches_and_of_other_scorings(call):
+    X, y = diabetes(60)
+    grid = {"k_grid": (2.0,), "a_grid": (0.0,), "c_grid": (0.01, 1.0)}
+    model = skstretch.StretchyRegressorCV(**grid, nested_cv=3).fit(X, y)
+    skstretch.save(model, "m.stretchy")
+    found = json.loads(call("inspect", "m.stretchy", "--json").out)
+    assert found["nested_error"] == -model.nested_score_
+    assert found["nested_standard_error"] == model.nested_score_se_
+    words = " ".join(call("inspect", "m.stretchy").out.split())
+    assert f"searched again without parts of the rows: {-model.nested_score_:,.0f} ± " in words
+    model = skstretch.StretchyRegressorCV(**grid, scoring="r2", cv=5).fit(X, y)
+    skstretch.save(model, "m.stretchy")
+    words = " ".join(call("inspect", "m.stretchy").out.split())
+    assert f"cross-validated score (r2) {model.best_score_:.4f}" in words
+
+
+def test_candidates_of_a_mixture(call):
     X, y = diabetes()
     grid = {"k_grid": (1.5, 2.0), "c_grid": (0.01, 1.0)}
     model = skstretch.StretchyRegressorCV(**grid).fit(pd.DataFrame(X, columns=NAMES), y)
@@ -62,7 +78,7 @@ def test_cells_of_a_mixture(call):
     done = call("inspect", "m.stretchy")
     words = " ".join(done.out.split())
     weights = model.weights_["weight"]
-    assert f"mixed {len(weights)} cells on 10 features {100 * weights[0]:.1f} % " in words
+    assert f"mixed {len(weights)} candidates on 10 features {100 * weights[0]:.1f} % " in words
     found = json.loads(call("inspect", "m.stretchy", "--json").out)
     np.testing.assert_allclose([one["weight"] for one in found["mixture"]], weights)
 

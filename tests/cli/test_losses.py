@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from skstretch.cli.learning import error_rates, estimate, left_out_means, squared_error
+from skstretch.cli.learning import error_rates, estimate, squared_error
+from skstretch.estimators.quality import left_out_means
 
 rng = np.random.default_rng(3)
 

@@ -16,7 +16,7 @@ def regressor(folder):
     import pandas as pd
 
     X, y = diabetes()
-    model = skstretch.StretchyRegressorCV(rule="guarded").fit(pd.DataFrame(X, columns=NAMES), y)
+    model = skstretch.StretchyRegressorCV(rule="best").fit(pd.DataFrame(X, columns=NAMES), y)
     skstretch.save(model, "m.stretchy")
     skstretch.save(model, "plus.stretchy", intervals=True)
     return model
@@ -195,7 +195,7 @@ def test_tab_separated_output(call, folder, regressor, new):
     assert (folder / "p.tsv").read_text().splitlines()[0] == "prediction\tlower\tupper"
 
 
-def test_cells_that_a_spreadsheet_would_run(call, folder, regressor, frame):
+def test_candidates_that_a_spreadsheet_would_run(call, folder, regressor, frame):
     who = ["=1+1", "+1", "-2", "@sum", "a=b", "", "-x", "\tx", "plain", "1e5"]
     write_csv(folder / "who.csv", frame.to_numpy()[:10], {"=id": who}, names=NAMES)
     words = ("predict", "m.stretchy", "who.csv", "--id", "=id")

@@ -186,10 +186,10 @@ def test_recipes(call, classes):
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert "snv, first derivative" in found["steps"]
-    own = {k: v for k, v in GRID.items() if k != "rule"} | {"nested": False}
+    own = {k: v for k, v in GRID.items() if k != "rule"} | {}
     if classes:
         expected = RecipeClassifierCV(StretchyClassifierCV(**own)).fit(X, y)
-        assert any("(" in cell["name"] for cell in found["mixture"])
+        assert any("(" in candidate["name"] for candidate in found["mixture"])
     else:
         expected = RecipeRegressorCV(StretchyRegressorCV(**own)).fit(X, y)
     done = call("predict", "m.stretchy", "nir.csv", *(() if classes else ("--interval", "0.9")))

@@ -58,7 +58,7 @@ def test_folds_of_the_fit_are_used_again(call, folder):
     for name in ("fit.html", "later.html"):
         page = page_of(folder, name)
         assert "exact 5 folds" in page
-        assert "Only the chosen cell is shown in full" not in page
+        assert "Only the chosen candidate is shown in full" not in page
     assert call("report", "m.stretchy", "-o", "bare.html").code == 0
     assert "exact 5 folds" in page_of(folder, "bare.html")
     assert "skstretch report MODEL --data FILE" in page_of(folder, "bare.html")

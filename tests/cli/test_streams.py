@@ -91,7 +91,7 @@ def test_an_interrupt_that_a_package_turned_into_an_error(call, monkeypatch):
         except KeyboardInterrupt:
             raise ImportError("numpy could not be imported") from None
 
-    monkeypatch.setattr(models, "load_model", broken)
+    monkeypatch.setattr(models, "read_model", broken)
     done = call("inspect", "m.stretchy")
     assert (done.code, done.err) == (130, "error: interrupted.\n")
 

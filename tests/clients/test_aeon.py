@@ -39,7 +39,7 @@ SETS = (
 def head():
     """The search that answers soonest: closed forms alone, without the nested score."""
     return StretchyClassifierCV(
-        a_grid=(0.0,), k_grid=(2.0,), density_grid=(1.0,), nested=False, class_weight=None
+        a_grid=(0.0,), k_grid=(2.0,), density_grid=(1.0,), class_weight=None
     )
 
 
@@ -103,9 +103,7 @@ def test_probabilities_tell_more(outcomes):
 def test_a_head_for_numbers():
     X, _ = load_gunpoint(split="train")
     levels = X[:, 0].max(axis=1)
-    model = RocketRegressor(
-        n_kernels=200, estimator=StretchyRegressorCV(nested=False), random_state=0
-    )
+    model = RocketRegressor(n_kernels=200, estimator=StretchyRegressorCV(), random_state=0)
     predicted = model.fit(X[::2], levels[::2]).predict(X[1::2])
     errors = np.mean((predicted - levels[1::2]) ** 2), np.var(levels[1::2])
     assert errors[0] < 0.7 * errors[1]

@@ -48,7 +48,7 @@ def test_halving():
 
 def test_stacking():
     X, y = data()
-    parts = [("ours", StretchyRegressorCV(nested=False, a_grid=(-0.2,))), ("ridge", Ridge())]
+    parts = [("ours", StretchyRegressorCV(a_grid=(-0.2,))), ("ridge", Ridge())]
     model = StackingRegressor(parts, cv=3).fit(X.iloc[:200], y[:200])
     assert model.score(X.iloc[200:], y[200:]) > 0.3
 

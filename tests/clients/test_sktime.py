@@ -28,7 +28,7 @@ SETS = (load_unit_test, load_gunpoint, load_italy_power_demand, load_arrow_head)
 def head():
     """The search that answers soonest: closed forms alone, without the nested score."""
     return StretchyClassifierCV(
-        a_grid=(0.0,), k_grid=(2.0,), density_grid=(1.0,), nested=False, class_weight=None
+        a_grid=(0.0,), k_grid=(2.0,), density_grid=(1.0,), class_weight=None
     )
 
 
@@ -83,7 +83,7 @@ def test_a_forecaster():
     past, true = series[:-12], series[-12:]
     errors = {}
     for name, regressor in (
-        ("ours", StretchyRegressorCV(nested=False)),
+        ("ours", StretchyRegressorCV()),
         ("ridge", RidgeCV(np.logspace(-3, 3, 10))),
     ):
         forecaster = make_reduction(regressor, window_length=24, strategy="recursive")

@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-SEARCH = {"a_grid": (-0.2, 0.0), "k_grid": (1.5, 2.0), "nested": False}
+SEARCH = {"a_grid": (-0.2, 0.0), "k_grid": (1.5, 2.0)}
 
 
 def models():

@@ -1,10 +1,17 @@
 """The exact minimiser against 60 digits, independent solvers, literal refits and invariances."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skstretch.core.bridge import newton, rescale, start
-from skstretch.core.bridge_loo import Start, chord, leave_one_out, refits, solved_without_each
+from skstretch.core.bridge_left_out import (
+    Start,
+    leave_one_out,
+    refits,
+    solved_without_each,
+)
 from skstretch.core.bridge_path import (
     approximate_loo,
     derivative,
@@ -14,7 +21,7 @@ from skstretch.core.bridge_path import (
     space,
     split,
 )  # fmt: skip
-from skstretch.core.bridge_walks import DenseWalks, Trial, Walk, phi, power
+from skstretch.core.bridge_products import DenseProducts, Trial, TrialResult, phi, power
 from tests.references import minimiser_in_60_digits
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -230,7 +237,7 @@ def test_gap_is_primal_minus_dual(kind):
     """Away from the optimum the certificate equals the difference of the two objectives."""
     Z, y, w = make(10, 25, seed=8, weighted=True)
     s = space(Z, np.sqrt(w), kind)
-    point = start(s.walks, [s.problem(1.4, 0.3, y)])[0]
+    point = start(s.products, [s.problem(1.4, 0.3, y)])[0]
     p = point.problem
     rest = p.target - point.f
     primal = 0.5 * rest @ rest + p.lam * point.energy
@@ -240,35 +247,34 @@ def test_gap_is_primal_minus_dual(kind):
 def test_rescaled_start_is_the_walk_at_the_new_point():
     Z, y, w = make(10, 25, seed=9)
     s = space(Z, np.sqrt(w))
-    a = start(s.walks, [s.problem(1.2, 0.3, y)])[0]
+    a = start(s.products, [s.problem(1.2, 0.3, y)])[0]
     b = rescale(a, 0.9)
     p = b.problem
-    walk = s.walks.step([Trial(p.k, p.lam, b.e, "fine")])[0]
-    np.testing.assert_allclose(walk.fitted, b.fitted, rtol=1e-9)
-    np.testing.assert_allclose(walk.energy, b.energy, rtol=1e-9)
-    np.testing.assert_allclose(walk.v, b.v, rtol=1e-9)
-    np.testing.assert_allclose(
-        p.project(p.project(walk.gram).T), b.A, rtol=1e-3, atol=1e-4 * b.A.max()
-    )
+    result = s.products.step([Trial(p.k, p.lam, b.e, gram=True)])[0]
+    np.testing.assert_allclose(result.fitted, b.fitted, rtol=1e-9)
+    np.testing.assert_allclose(result.energy, b.energy, rtol=1e-9)
+    np.testing.assert_allclose(result.v, b.v, rtol=1e-9)
+    A = p.project(p.project(result.gram).T)
+    np.testing.assert_allclose(A, b.A, rtol=1e-9, atol=1e-9 * b.A.max())
     assert abs(b.F @ b.e) <= 1e-10 * (b.e @ b.e)
 
 
 class Counted:
-    """Walks that count themselves, and may refuse to keep v, as a design from disk would."""
+    """Passes that count themselves, and may refuse to keep v, as a design from disk would."""
 
-    def __init__(self, walks, keep=True):
-        self.walks, self.keep, self.steps = walks, keep, 0
+    def __init__(self, products, keep=True):
+        self.products, self.keep, self.steps = products, keep, 0
 
     def step(self, trials):
         self.steps += 1
-        got = self.walks.step(trials)
-        return got if self.keep else [Walk(g.fitted, g.energy, None, g.gram) for g in got]
+        got = self.products.step(trials)
+        return got if self.keep else [TrialResult(g.fitted, g.energy, None, g.gram) for g in got]
 
     def coef(self, trial, v):
-        return self.walks.coef(trial, v)
+        return self.products.coef(trial, v)
 
     def transposed(self, X):
-        return self.walks.transposed(X)
+        return self.products.transposed(X)
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -276,11 +282,11 @@ def test_one_walk_a_step_serves_all_problems(keep):
     Z, y, w = make(20, 50, seed=10)
     s = space(Z, np.sqrt(w))
     problems = [s.problem(k, 0.2, t) for k in (1.05, 1.3, 2.0) for t in (y, y**2)]
-    walks = Counted(DenseWalks(Z, block=64), keep)
-    points = newton(walks, start(walks, problems))
-    assert walks.steps == max(p.n_iter for p in points)
+    products = Counted(DenseProducts(Z, block=64), keep)
+    points = newton(products, start(products, problems))
+    assert products.steps == max(p.n_iter for p in points)
     for point, problem in zip(points, problems, strict=True):
-        alone = newton(s.walks, start(s.walks, [problem]))[0]
+        alone = newton(s.products, start(s.products, [problem]))[0]
         assert point.gap <= 1e-10
         np.testing.assert_allclose(point.e, alone.e, atol=1e-11 * np.abs(alone.e).max())
 
@@ -344,7 +350,7 @@ def test_exact_leave_one_out(shape, kind, k):
 @pytest.mark.parametrize("shape", [(15, 40), (30, 6)], ids=["wide", "tall"])
 @pytest.mark.parametrize("room", [2**28, 1], ids=["together", "one at a time"])
 def test_several_problems_left_out_together(shape, room, monkeypatch):
-    """Cells of several k, c and targets: each as if it were alone, whatever fits in memory."""
+    """Candidates of several k, c and targets: each as if it were alone, whatever fits in memory."""
     monkeypatch.setattr("skstretch.core.bridge_path.BATCH", room)
     Z, y, w = make(*shape, seed=21, weighted=True)
     w[2], other = 0.0, np.random.default_rng(5).standard_normal(len(y))
@@ -359,18 +365,27 @@ def test_several_problems_left_out_together(shape, room, monkeypatch):
         assert got.rcond == pytest.approx(fit.rcond, rel=0.1)
 
 
-def test_steps_in_single_precision_lead_to_the_same_residuals(monkeypatch):
-    """Steps need few digits, the equations all: near interpolation steps have theirs, too."""
-    Z, y, w = make(20, 60, seed=22)
-    for k, c, single in ((1.25, 0.05, True), (1.25, 1e5, False)):
-        s, point, _ = fitted(Z, y, w, k, c)
-        assert (chord(s, point, y).B is not None) == single
-        found = leave_one_out(s, point, y).residual
-        with monkeypatch.context() as patched:
-            patched.setattr("skstretch.core.bridge_loo.SINGLE", np.inf)
-            assert chord(s, point, y).B is None
-            want = leave_one_out(s, point, y).residual
-        assert np.abs(found - want).max() <= 1e-9 * np.abs(want).max()
+@pytest.mark.parametrize("n_rows", [2, 20, 150])
+def test_a_newton_matrix_is_solved_and_inverted(n_rows):
+    Z, y, w = make(n_rows, 40, seed=4)
+    s = space(Z, np.sqrt(w), "none")
+    point = start(s.products, [s.problem(1.5, 0.3, y)])[0]
+    H, X = np.eye(len(point.A)) + point.A, np.random.default_rng(0).random((len(point.A), 3))
+    np.testing.assert_allclose(H @ point.B, np.eye(len(H)), rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(point.B, point.B.T)
+    for x in (X, X[:, 1]):
+        np.testing.assert_allclose(H @ point.solve(x), x, rtol=0, atol=1e-11)
+    true = 1.0 / (np.linalg.norm(H, 1) * np.linalg.norm(np.linalg.inv(H), 1))
+    assert true * (1.0 - 1e-9) <= point.rcond <= 10.0 * true
+
+
+def test_a_matrix_that_rounding_made_indefinite_still_leads_down():
+    Z, y, w = make(10, 30, seed=5)
+    s = space(Z, np.sqrt(w))
+    point = start(s.products, [s.problem(1.5, 0.3, y)])[0]
+    bad = replace(point, A=point.A - 3.0 * np.eye(10), cache={})
+    assert np.isfinite(bad.step).all()
+    assert bad.step @ bad.F < 0.0
 
 
 @pytest.mark.parametrize("shape", [(15, 40), (30, 6)], ids=["wide", "tall"])
@@ -383,6 +398,22 @@ def test_exact_folds(shape, kind):
         for S, got in zip(folds, refits(s, point, y, folds), strict=True):
             want = literal(Z, y, w, k, c, kind, S)
             assert np.abs(got - want).max() <= 1e-8 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("n_free", [0, 2])
+def test_tall_folds_beside_free_columns_and_samples_without_weight(n_free):
+    """A sample of weight zero is predicted like any other sample of its fold."""
+    Z, y, w = make(40, 6, seed=3)
+    w[[1, 7]] = 0.0
+    U = np.random.default_rng(2).standard_normal((40, n_free)) if n_free else None
+    s, point = solve(space(Z, np.sqrt(w), "free", U), 1.3, 0.2, y)
+    folds = [np.arange(i, 40, 5) for i in range(5)]
+    for S, found in zip(folds, refits(s, point, y, folds), strict=True):
+        rest = np.setdiff1d(np.arange(40), S)
+        part = space(Z[rest], np.sqrt(w[rest]), "free", None if U is None else U[rest])
+        fit = finish(*solve(part, 1.3, 0.2, y[rest]), y[rest])
+        want = y[S] - Z[S] @ fit.alpha - fit.m - (0.0 if U is None else U[S] @ fit.gamma)
+        np.testing.assert_allclose(found, want, rtol=0, atol=1e-8 * np.abs(y).max())
 
 
 def test_folds_that_take_a_feature_with_them():
@@ -440,34 +471,34 @@ def test_automatic_path(shape):
     y = y + Z[:, 0]
     got = paths(space(Z, np.sqrt(w)), KS[1:], np.column_stack([y, y[::-1]]))
     assert len(got) == len(KS) - 1
-    for k, cells in zip(KS[1:], got, strict=True):
-        assert {x.k for x in cells} == {k}
-        assert {x.target for x in cells} == {0, 1}
-        first, last = cells[0], cells[-1]
+    for k, candidates in zip(KS[1:], got, strict=True):
+        assert {x.k for x in candidates} == {k}
+        assert {x.target for x in candidates} == {0, 1}
+        first, last = candidates[0], candidates[-1]
         assert first.dof < 3.0
-        assert max(last.dof, cells[-2].dof) > 0.9 * min(shape)
-        assert len(cells) <= 40
-        assert all(x.gap <= 1e-6 for x in cells)
-        c = [x.c for x in cells[::2]]
+        assert max(last.dof, candidates[-2].dof) > 0.9 * min(shape)
+        assert len(candidates) <= 40
+        assert all(x.gap <= 1e-6 for x in candidates)
+        c = [x.c for x in candidates[::2]]
         assert c == sorted(c)
 
 
-def test_path_cells_are_the_fits():
+def test_path_candidates_are_the_fits():
     Z, y, w = make(20, 60, seed=18)
     s = split(space(Z, np.sqrt(w)))
-    for cells in paths(s, (1.1, 1.5), y[:, None], cs=[[0.01, 0.1, 1.0], [0.02, 0.3]]):
-        for x in cells:
+    for candidates in paths(s, (1.1, 1.5), y[:, None], cs=[[0.01, 0.1, 1.0], [0.02, 0.3]]):
+        for x in candidates:
             _, point = solve(s, x.k, x.c, y)
             want = approximate_loo(s, point, y)
             assert np.abs(x.loo - want).max() <= 0.03 * np.abs(want).max()
             assert abs(x.dof - s.dof(point)) <= 0.02 * x.dof
 
 
-def test_interpolating_cells_are_not_usable():
+def test_interpolating_candidates_are_not_usable():
     Z, y, w = make(12, 60, seed=19)
-    cells = paths(space(Z, np.sqrt(w)), (1.5,), y[:, None], cs=[[0.1, 1e3, 1e9]])[0]
-    assert cells[0].usable
-    assert not cells[-1].usable
+    candidates = paths(space(Z, np.sqrt(w)), (1.5,), y[:, None], cs=[[0.1, 1e3, 1e9]])[0]
+    assert candidates[0].usable
+    assert not candidates[-1].usable
 
 
 def test_warm_start_along_k():

@@ -134,8 +134,8 @@ def test_bad_power(k):
 def test_lemma_1_convexity(ends, k, eps, share):
     u, v = ends
     between = k_measure_power(share * u + (1 - share) * v, k, eps)
-    chord = share * k_measure_power(u, k, eps) + (1 - share) * k_measure_power(v, k, eps)
-    assert between <= chord * (1 + 50 * EPS)
+    shared_newton = share * k_measure_power(u, k, eps) + (1 - share) * k_measure_power(v, k, eps)
+    assert between <= shared_newton * (1 + 50 * EPS)
 
 
 def test_convexity_fails_below_one():

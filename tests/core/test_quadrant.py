@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skstretch.core.moments import column_moments
+from skstretch.core.features import column_moments
 from skstretch.core.quadrant import Quadrant
 from tests.references import literal_repeat
 

@@ -6,10 +6,9 @@ import pytest
 from skstretch import FirstQuadrant, StretchyRegressor
 from skstretch.core import solve_dual, solve_primal, solve_qr
 from skstretch.core.dual import dual_system
-from skstretch.core.dual_gram import dual_grams
 from skstretch.core.features import ExpFeatures, PlainFeatures
+from skstretch.core.gram import dual_grams, primal_grams
 from skstretch.core.primal import primal_system
-from skstretch.core.primal_gram import primal_grams
 from skstretch.core.stretch import Intercept, is_safe, scaled_penalty
 from skstretch.exceptions import IllConditionedWarning
 from tests.references import (
@@ -189,8 +188,8 @@ def test_primal_system_with_column_scales_is_the_plain_one(r, intercept):
     features, means = ExpFeatures(L), Y.mean(axis=0)
     found = []
     for log_columns in (None, np.array([-1.0, 0.0, 2.0, 3.0])):
-        walk = [(slice(None), features)]
-        gram = primal_grams(lambda walk=walk: iter(walk), [r], weights, [log_columns])[0]
+        result = [(slice(None), features)]
+        gram = primal_grams(result, [r], weights, [log_columns])[0]
         system = primal_system(gram, 0.1, intercept)
         alpha, constant = system.solve(gram.stretched(features).T @ (Y - means), means)
         found.append((alpha, constant, system.dof))
@@ -199,12 +198,12 @@ def test_primal_system_with_column_scales_is_the_plain_one(r, intercept):
 
 
 def test_safety_covers_the_power_and_the_feature_itself():
-    assert is_safe(-300.0, 300.0, 1.0)
-    assert is_safe(-30.0, 30.0, 10.0)
-    assert not is_safe(-31.0, 0.0, 10.0)
-    assert not is_safe(0.0, 31.0, 10.0)
+    assert is_safe(np.array([-300.0, 300.0]), 1.0)
+    assert is_safe(np.array([-30.0, 30.0]), 10.0)
+    assert not is_safe(np.array([-31.0, 0.0]), 10.0)
+    assert not is_safe(np.array([0.0, 31.0]), 10.0)
     # an exponent below one does not make huge features safe
-    assert not is_safe(0.0, 301.0, 0.5)
+    assert not is_safe(np.array([0.0, 301.0]), 0.5)
 
 
 def test_scaled_penalty_is_its_formula_up_to_a_cap():

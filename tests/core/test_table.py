@@ -27,7 +27,9 @@ PAPER = {
     (1.2, 1e15): [1.000, 0.602, -0.014, -1.457, 0.738, 0.033, 0.001, 0, 0, 0, 0],
 }
 LAST = (1.2, 1e15)
-agreeing = pytest.mark.parametrize(("k", "c"), [cell for cell in PAPER if cell != LAST])
+agreeing = pytest.mark.parametrize(
+    ("k", "c"), [candidate for candidate in PAPER if candidate != LAST]
+)
 
 
 def by_estimator(k, c):

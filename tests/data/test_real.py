@@ -117,6 +117,6 @@ def test_moisture_of_corn_needs_few_wavelengths(data_dir):
     X, Y = load(data_dir, "corn_m5")
     y, squares, (first, second) = Y[:, 0], [], halves(len(Y))
     for train, test in ((first, second), (second, first)):
-        model = StretchyRegressorCV(nested=False).fit(X[train], y[train])
+        model = StretchyRegressorCV().fit(X[train], y[train])
         squares.append(np.square(y[test] - model.predict(X[test])))
     assert np.sqrt(np.concatenate(squares).mean()) <= 0.001

@@ -8,7 +8,7 @@ import pytest
 from scipy.io import savemat
 from sklearn.datasets import dump_svmlight_file
 
-from skstretch.datasets import readers
+from skstretch.datasets import find as readers
 
 
 @pytest.fixture

@@ -20,14 +20,14 @@ from skstretch import datasets
 from skstretch.datasets import (
     ChecksumError,
     DatasetNotFoundError,
-    download,
     fetch_diabetes,
     fetch_gisette,
     fetch_prostate,
     fetch_tfidf,
     list_datasets,
     loaders,
-)  # fmt: skip
+)
+from skstretch.datasets import find as download
 from skstretch.datasets.find import content_digest, data_home, load
 from skstretch.datasets.registry import DATASETS, PARTS, Dataset, File, Form
 from tests.datasets.server import serving

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skstretch.core.dual_gram import Frame
+from skstretch.core.gram import Frame
 from skstretch.core.quadrant import Quadrant
 from skstretch.designs import as_design, measure
 

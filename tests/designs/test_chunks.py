@@ -37,8 +37,8 @@ def test_a_walk_loads_every_chunk_once(X, chunks):
     data = Chunked(X, chunks)
     model = StretchyRegressor().fit(data, X[:, 0])
     number = -(-300 // chunks[0]) * -(-20_000 // chunks[1])
-    # two walks at most, in each of which two threads may both need the chunks between their
-    # shares; a single thread may still hold all chunks of the first walk in the second
+    # two passes at most, in each of which two threads may both need the chunks between their
+    # shares; a single thread may still hold all chunks of the first pass in the second
     assert number <= data.loads <= 2 * (number + -(-300 // chunks[0]))
     plain = StretchyRegressor().fit(X, X[:, 0])
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-10, atol=1e-14)

@@ -1,5 +1,6 @@
-"""Which Dask arrays are taken, how they are cut, and what a walk over them costs."""
+"""Which Dask arrays are taken, how they are cut, and what a pass over them costs."""
 
+import math
 import pickle
 import re
 import subprocess
@@ -15,12 +16,11 @@ from skstretch.designs.dask.array import (
     FAN_IN,
     cut,
     tree,
-    tree_depth,
-    tree_size,
     worker_bytes,
 )
-from skstretch.designs.dask.survey import Survey, merged
-from skstretch.designs.dask.walk import walk_graph
+from skstretch.designs.dask.design import MomentsAndGrams
+from skstretch.designs.dask.passes import pass_graph
+from skstretch.designs.local import merged
 from tests.dask_arrays import as_dask, tall, wide
 
 
@@ -78,8 +78,7 @@ def test_other_collections_are_refused():
 def test_the_tree_merges_neighbours_in_order():
     for count in (1, 2, 7, 8, 9, 64, 65, 200, 513):
         tasks, root = tree("sum", [("block", i) for i in range(count)], list)
-        assert len(tasks) == tree_size(count)
-        assert len({name for name, _ in tasks}) == tree_depth(count)
+        assert len({name for name, _ in tasks}) == math.ceil(round(math.log(count, FAN_IN), 9))
         assert all(len(parts) <= FAN_IN for _, parts in tasks.values())
 
         def leaves(key, tasks=tasks):
@@ -90,10 +89,10 @@ def test_the_tree_merges_neighbours_in_order():
 
 def graph_of(n_blocks, width=5):
     X = as_dask(np.zeros((10, n_blocks * width)), (-1, width))
-    work = Survey([], np.ones(10), False)
+    work = MomentsAndGrams([], np.ones(10), False)
     array = cut(X)
     numbers = range(n_blocks)
-    return array, walk_graph(array, work, [None] * n_blocks, numbers, merged)
+    return array, pass_graph(array, work, [None] * n_blocks, numbers, merged)
 
 
 def test_tasks_grow_linearly_with_the_blocks_and_the_plan_knows_them():
@@ -119,8 +118,8 @@ def test_the_graph_holds_no_data():
         chunks=((200,), (500,) * 6), dtype=float, meta=np.empty((0, 0)),
     )  # fmt: skip
     array = cut(make)
-    work = Survey([], np.ones(200), False)
-    outputs = walk_graph(array, work, [None] * 6, range(6), merged)
+    work = MomentsAndGrams([], np.ones(200), False)
+    outputs = pass_graph(array, work, [None] * 6, range(6), merged)
     import cloudpickle
 
     assert len(cloudpickle.dumps(outputs[0].dask.to_dict())) < 0.01 * X.nbytes
@@ -135,7 +134,7 @@ def test_the_plan_counts_tasks_traffic_and_memory():
     chunk, sub = 8 * 100 * 500, (4 + 6) * 8 * 100 * 500
     expected = (250 * 2**20 + 2 * chunk + sub + each + 9 * each) / 0.8
     assert plan.worker_bytes == worker_bytes(array, each, 1) == int(expected)
-    assert str(plan).startswith("25 tasks and at most 12 MB between workers in a walk, workers of ")
+    assert str(plan).startswith("25 tasks and at most 12 MB between workers in a pass, workers of ")
 
 
 def test_a_pickled_array_leaves_the_optimised_graph_behind():

@@ -7,14 +7,14 @@ import pytest
 import sklearn
 from scipy import sparse
 
-from skstretch.core.dual_gram import Frame
+from skstretch.core.gram import Frame
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 from skstretch.designs import as_design, measure, rows_in_memory, tidy
-from skstretch.designs.blocks import BLOCK_BYTES
 from skstretch.designs.dask.array import SUB_BLOCK_COPIES, Block
-from skstretch.designs.dask.survey import Survey
-from skstretch.designs.dask.walk import Own, Shared, work_on
+from skstretch.designs.dask.design import MomentsAndGrams
+from skstretch.designs.dask.passes import Own, Shared, work_on
+from skstretch.designs.threads import BLOCK_BYTES
 from skstretch.estimators.inputs import Transform
 from tests.dask_arrays import as_dask, tall, wide
 
@@ -155,12 +155,14 @@ def test_selections_come_into_memory_where_they_are_small(case, memory):
 
 def test_only_new_columns_of_a_selection_are_read(monkeypatch):
     _, there, _ = pair("dense", "wide", all_columns=True)
-    from skstretch.designs.dask import walk as dask_gather
+    from skstretch.designs.dask import passes as dask_gather
 
     asked = []
-    walk = dask_gather.walked
+    result = dask_gather.iterated
     monkeypatch.setattr(
-        dask_gather, "walked", lambda *a, **k: asked.append(sum(map(len, a[2]))) or walk(*a, **k)
+        dask_gather,
+        "iterated",
+        lambda *a, **k: asked.append(sum(map(len, a[2]))) or result(*a, **k),
     )
     there.take(np.arange(0, 20))
     there.take(np.arange(5, 25))
@@ -199,7 +201,7 @@ def test_a_task_needs_no_more_than_the_formula_beside_its_chunk():
     chunk = np.random.default_rng(0).standard_normal((n_rows, n_columns))
     block = Block(0, 1, slice(0, n_rows), slice(0, n_columns), "feature")
     transform = Transform("exp", -0.2, np.zeros(()), Intercept.FREE, None, exponents)
-    shared = Shared(Survey([transform], np.ones(n_rows), False), 1024)
+    shared = Shared(MomentsAndGrams([transform], np.ones(n_rows), False), 1024)
     tracemalloc.start()
     try:
         work_on(chunk, shared, Own(block, None))

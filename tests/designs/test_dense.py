@@ -6,7 +6,8 @@ from sklearn import config_context
 
 from skstretch.core import features
 from skstretch.core.quadrant import Quadrant
-from skstretch.designs import as_design, blocks, measure
+from skstretch.designs import as_design, measure
+from skstretch.designs import threads as blocks
 from skstretch.designs.dense import chosen
 
 M, D, A = 9, 7, -0.6
@@ -122,7 +123,7 @@ def test_shape_and_dot(X, kind, subset):
 @subsets
 @kinds
 def test_gram(X, kind, subset):
-    """One walk for every exponent; K in parts that add up to ``P Q'``."""
+    """One pass for every exponent; K in parts that add up to ``P Q'``."""
     case = Case(X, kind, subset)
     P, p = case.P, case.mean(case.P)
     grams = case.design.gram(EXPONENTS[kind], case.weights, None)
@@ -376,7 +377,7 @@ def test_coefficients_tile_by_tile(kind, total, monkeypatch):
 @kinds
 @pytest.mark.parametrize("tile", [8, 8 * 3 * D, 1 << 19], ids=["row", "rows", "all"])
 def test_back_is_about_the_weighted_means(kind, subset, tile, monkeypatch):
-    """``Qc' V`` of Krylov's walks, for any V and however large a block is."""
+    """``Qc' V`` of Krylov's passes, for any V and however large a block is."""
     monkeypatch.setattr(features, "CACHED_BYTES", tile)
     monkeypatch.setattr(features, "TILE_BYTES", tile)
     case = Case(numbers(np.float64), kind, subset)

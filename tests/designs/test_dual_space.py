@@ -7,13 +7,13 @@ import pytest
 import sklearn
 from scipy import sparse
 
-from skstretch.core.bridge_loo import leave_one_out, refits
+from skstretch.core.bridge_left_out import leave_one_out, refits
 from skstretch.core.bridge_path import approximate_loo, finish, solve, space
 from skstretch.core.quadrant import Quadrant
 from skstretch.designs import as_design, dual_space, measure, tidy
-from skstretch.designs.dual_space import WalkedSpace
+from skstretch.designs.dual_space import StreamedSpace
 from tests.dask_arrays import as_dask
-from tests.designs.test_walks import Counted, refuse_dense, stored
+from tests.designs.test_minimiser_products import Counted, refuse_dense, stored
 
 STORAGES = ["C", "float32", "map", "zarr", "sparse", "sparse frequent", "dask", "dask sparse"]
 INTERCEPTS = ["free", "column", "none"]
@@ -81,8 +81,8 @@ def test_tall_minimum_of_every_storage(storage, memory, intercept, tmp_path):
     true = fits(space(Z, u, intercept), y)
     with sklearn.config_context(working_memory=memory):
         where = dual_space(design, u, intercept)
-        assert isinstance(where, WalkedSpace) == (memory == 0.008)
-        assert where.walks.T.shape[1] <= Z.shape[1] + 1
+        assert isinstance(where, StreamedSpace) == (memory == 0.008)
+        assert where.products.T.shape[1] <= Z.shape[1] + 1
         assert_same(fits(where, y), true)
 
 
@@ -130,7 +130,7 @@ def test_tall_sparse_is_dense_by_blocks_of_rows_only(monkeypatch):
         where = dual_space(design, np.ones(5000))
         y = np.random.default_rng(1).standard_normal(5000)
         assert finish(*solve(where, 1.25, 1.0, y), y).converged
-    assert isinstance(where, WalkedSpace)
+    assert isinstance(where, StreamedSpace)
     assert largest
     assert max(largest) <= 2000
 
@@ -169,7 +169,7 @@ def test_left_out_samples_and_folds_of_tall_data_beyond_memory(storage, intercep
     true = left_out(space(Z, u, intercept))
     with sklearn.config_context(working_memory=0.008):
         where = dual_space(design, u, intercept)
-        assert isinstance(where, WalkedSpace)
+        assert isinstance(where, StreamedSpace)
         found = left_out(where)
     for a, b in zip(found, true, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * np.abs(b).max())

@@ -5,10 +5,11 @@ import pytest
 import sklearn
 from scipy import sparse
 
-from skstretch.core.bridge_walks import DenseWalks, Trial, images, phi, signed_power
+from skstretch.core.bridge_products import DenseProducts, Trial, images, phi, signed_power
 from skstretch.core.quadrant import Quadrant
-from skstretch.designs import as_design, measure, sparse_walks
-from tests.designs.test_walks import SHAPES, WIDE, pair
+from skstretch.designs import as_design, measure
+from skstretch.designs import sparse_products as sparse_walks
+from tests.designs.test_minimiser_products import SHAPES, WIDE, pair
 
 
 @pytest.mark.parametrize("n", [1.0, 4 / 3, 1.7, 2.0, 3.0, 4.0, 10.0, 20.0, 50.0])
@@ -29,7 +30,7 @@ def test_images_are_those_of_single_vectors(storage, shape, k, tmp_path):
     want = Z @ phi(Z.T @ X, k, lam)[0]
     tolerance = 1e-6 if storage == "float32" else 1e-12
     np.testing.assert_allclose(
-        images(design.walks(), k, lam, X),
+        images(design.minimiser_products(), k, lam, X),
         want,
         rtol=0,
         atol=tolerance * np.abs(want).max(initial=1),
@@ -56,9 +57,9 @@ def test_columns_of_one_entry_stand_for_each_other(weights, memory):
     design, Z = rare(weights)
     X = np.random.default_rng(0).standard_normal((25, 9))
     with sklearn.config_context(working_memory=memory):
-        walks = design.walks()
-        found = walks.images(1.25, 20.0, X)
-        some = list(sparse_walks.unlike(walks._parts(0)))
+        products = design.minimiser_products()
+        found = products.images(1.25, 20.0, X)
+        some = list(sparse_walks.unlike(products._parts(0)))
     want = Z @ phi(Z.T @ X, 1.25, 20.0)[0]
     np.testing.assert_allclose(found, want, rtol=0, atol=1e-12 * np.abs(want).max())
     assert sum(t.size for _, t, _ in some) < (200 if memory > 1 else 300)
@@ -71,9 +72,9 @@ def test_products_that_are_kept_give_the_same_matrix(k, share, monkeypatch):
     monkeypatch.setattr(sparse_walks, "FEW", share)
     design, Z = rare(np.ones(25))
     x = np.random.default_rng(0).standard_normal(25)
-    trials = [Trial(k, 15.0, x, "fine"), Trial(k, 15.0, x, "coarse")]
-    walks, true = design.walks(), DenseWalks(Z).step(trials)
-    assert walks._rare is not None
-    assert walks._frequent.shape[0] >= 5
-    for found, want, room in zip(walks.step(trials), true, (1e-12, 1e-3), strict=True):
-        np.testing.assert_allclose(found.gram, want.gram, rtol=0, atol=room * np.trace(want.gram))
+    trial = Trial(k, 15.0, x, gram=True)
+    products, want = design.minimiser_products(), DenseProducts(Z).step([trial])[0].gram
+    assert products._rare is not None
+    assert products._frequent.shape[0] >= 5
+    found = products.step([trial])[0].gram
+    np.testing.assert_allclose(found, want, rtol=0, atol=1e-12 * np.trace(want))

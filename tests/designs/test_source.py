@@ -115,8 +115,8 @@ def long_source(n_columns=4096):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_number_that_is_none_is_named_by_column_and_row(value, monkeypatch):
-    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_BYTES", 8 * 8 * 64)
-    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_LENGTH", 64)
+    monkeypatch.setattr("skstretch.designs.threads.BLOCK_BYTES", 8 * 8 * 64)
+    monkeypatch.setattr("skstretch.designs.threads.BLOCK_LENGTH", 64)
     X, y = long_source()
     column = 37 * 64 + 11  # in block 37
     X[5, column] = value
@@ -126,8 +126,8 @@ def test_a_number_that_is_none_is_named_by_column_and_row(value, monkeypatch):
 
 
 def test_a_bad_number_among_tall_rows_and_new_rows(monkeypatch):
-    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_BYTES", 8 * 8 * 16)
-    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_LENGTH", 16)
+    monkeypatch.setattr("skstretch.designs.threads.BLOCK_BYTES", 8 * 8 * 16)
+    monkeypatch.setattr("skstretch.designs.threads.BLOCK_LENGTH", 16)
     X, _ = long_source(900)
     X = np.ascontiguousarray(X.T)
     y = X[:, 0]
@@ -182,8 +182,8 @@ CHANGES = {
 @pytest.mark.parametrize("after", [0, 5])
 @pytest.mark.parametrize("tall", [False, True])
 def test_an_array_that_changes_while_it_is_read(change, after, tall, monkeypatch):
-    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_BYTES", 8 * 8 * 64)
-    monkeypatch.setattr("skstretch.designs.blocks.BLOCK_LENGTH", 64)
+    monkeypatch.setattr("skstretch.designs.threads.BLOCK_BYTES", 8 * 8 * 64)
+    monkeypatch.setattr("skstretch.designs.threads.BLOCK_LENGTH", 64)
     X, y = long_source(640)
     if tall:
         X, y = np.ascontiguousarray(X.T), X[0]

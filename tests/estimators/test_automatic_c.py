@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
-from skstretch.solve.penalty import STRENGTH
+from skstretch.solve.choose import AUTOMATIC_STRENGTH
 from tests.dask_arrays import as_dask
 from tests.references import INTERCEPTS
 
@@ -25,7 +25,7 @@ def formula(X, weights, a, k):
     Z = (X - mean) / scale
     P, r = (Z if a == 0 else np.exp(a * Z)), 1.0 / (k - 1.0)
     K, total = P @ (P**r).T, weights.sum()
-    lam = STRENGTH * abs(weights @ K.diagonal() - weights @ K @ weights / total) / total
+    lam = AUTOMATIC_STRENGTH * abs(weights @ K.diagonal() - weights @ K @ weights / total) / total
     return 1.0 / (lam * k)
 
 
@@ -87,8 +87,8 @@ def test_penalty_factors_have_the_scale_of_penalised_columns():
     model = StretchyClassifier(penalty_factor=factors).fit(X, y)
     given = StretchyClassifier(c=model.c_, penalty_factor=factors).fit(X, y)
     np.testing.assert_allclose(model.coef_, given.coef_, rtol=1e-10, atol=1e-12)
-    walked = StretchyClassifier(penalty_factor=factors, solver="krylov").fit(X, y)
-    assert walked.c_ == pytest.approx(model.c_, rel=1e-11)
+    iterated = StretchyClassifier(penalty_factor=factors, solver="krylov").fit(X, y)
+    assert iterated.c_ == pytest.approx(model.c_, rel=1e-11)
     left_out = StretchyClassifier(penalty_factor=np.r_[np.full(40, np.inf), np.ones(40)])
     assert left_out.fit(X, y).c_ == pytest.approx(StretchyClassifier().fit(X[:, 40:], y).c_)
 

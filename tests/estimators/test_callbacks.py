@@ -1,4 +1,4 @@
-"""Scikit-learn's callbacks: one task a cell, and a teardown whatever happens."""
+"""Scikit-learn's callbacks: one task a candidate, and a teardown whatever happens."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tests.estimators.samples import problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 GRIDS = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0), "cv": 3}
-N_CELLS = 2 * (2 + 2)
+N_CANDIDATES = 2 * (2 + 2)
 searches = pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
 
 
@@ -38,14 +38,14 @@ class Recorder:
 
     def on_fit_task_end(self, estimator, context):
         self.log.append(("end", context.task_name, context.task_id))
-        if context.task_name == "cell" and context.task_id == self.stop_at:
+        if context.task_name == "candidate" and context.task_id == self.stop_at:
             raise KeyboardInterrupt
 
     def teardown(self, estimator, context):
         self.log.append(("teardown", context.task_name, None))
 
-    def cells(self, event):
-        return [task_id for name, task, task_id in self.log if (name, task) == (event, "cell")]
+    def candidates(self, event):
+        return [task_id for name, task, task_id in self.log if (name, task) == (event, "candidate")]
 
 
 def data(search):
@@ -54,15 +54,15 @@ def data(search):
 
 
 @searches
-def test_one_task_a_cell(search):
+def test_one_task_a_candidate(search):
     recorder = Recorder()
     model = search(**GRIDS).set_callbacks(recorder).fit(*data(search))
-    assert len(model.cv_results_["params"]) == N_CELLS
-    assert recorder.log[0] == ("setup", "search", N_CELLS)
+    assert len(model.cv_results_["params"]) == N_CANDIDATES
+    assert recorder.log[0] == ("setup", "search", N_CANDIDATES)
     assert recorder.log[1][:2] == ("begin", "search")
     assert recorder.log[-2][:2] == ("end", "search")
     assert recorder.log[-1][:2] == ("teardown", "search")
-    assert recorder.cells("begin") == recorder.cells("end") == list(range(N_CELLS))
+    assert recorder.candidates("begin") == recorder.candidates("end") == list(range(N_CANDIDATES))
 
 
 @searches
@@ -80,7 +80,7 @@ def test_teardown_after_an_interrupt(search):
     model = search(**GRIDS).set_callbacks(recorder)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*data(search))
-    assert recorder.cells("end") == [0, 1, 2]
+    assert recorder.candidates("end") == [0, 1, 2]
     assert recorder.log[-1] == ("teardown", "search", None)
     assert not model.__sklearn_is_fitted__()
 

@@ -30,7 +30,6 @@ GRID = {
     "k_grid": (1.5, 2.0),
     "c_grid": (0.05, 1.0),
     "density_grid": (1.0,),  # "auto" tries more of what is in memory
-    "nested": False,
 }
 MODELS = {
     "exp": StretchyRegressor(1.5, 2.0),
@@ -41,7 +40,7 @@ MODELS = {
     "few features": StretchyRegressor(1.5, 2.0, density=2),
     "mixture": StretchyRegressorCV(**GRID),
     "curved mixture": StretchyRegressorCV(**{**GRID, "a_grid": (-0.3, 0.4)}),
-    "one cell": StretchyRegressorCV(**GRID, rule="best"),
+    "one candidate": StretchyRegressorCV(**GRID, rule="best"),
     "classifier": StretchyClassifier(1.5, 2.0, threshold="balanced"),
     "mixed classes": StretchyClassifierCV(**GRID, threshold="balanced"),
 }
@@ -152,7 +151,7 @@ def test_a_background_takes_the_place_of_the_training_data(name):
 
 @pytest.mark.parametrize("name", [name for name, one in MODELS.items() if not hasattr(one, "rule")])
 def test_repetitions_are_weights(name):
-    """Of given cells: leaving one of several repetitions out is another search."""
+    """Of given candidates: leaving one of several repetitions out is another search."""
     X, y = problem((20, 6))
     y, times = answers(name, y), np.arange(20) % 3
     one = fitted(name, X, y, sample_weight=times.astype(float))

@@ -109,24 +109,24 @@ def test_search(case, cv):
     same(here, there, X, blocks)
 
 
-WALKS = [
+PASSES = [
     # moments, C of all k, right-hand sides of all k, held-out rows
-    (None, (1.0,), 4),
-    (KFold(5), (1.0,), 4),
+    (None, (1.0,), 0.2, 4),
+    (KFold(5), (1.0,), 0.2, 4),
     # every block has rows of every fold, of which one at a time is in memory
-    (KFold(5, shuffle=True, random_state=0), (1.0,), 8),
-    # and for each of 6 cells three walks for all folds together; then the fit that was chosen
-    (KFold(5), (0.5, 1.0), 4 + 6 * 3 + 4),
-    (KFold(5, shuffle=True, random_state=0), (0.5, 1.0), 8 + 6 * 3 + 4),
+    (KFold(5, shuffle=True, random_state=0), (1.0,), 0.2, 8),
+    # moments, C, right-hand sides; columns in memory, for the lasso path and for held-out rows
+    (KFold(5), (0.5, 1.0), 3.0, 5),
+    (KFold(5, shuffle=True, random_state=0), (0.5, 1.0), 3.0, 5),
 ]
 
 
-@pytest.mark.parametrize(("cv", "densities", "walks"), WALKS)
-def test_how_often_a_tall_search_reads_the_data(cv, densities, walks, monkeypatch):
-    from skstretch.designs.dask import walk as dask_walk
+@pytest.mark.parametrize(("cv", "densities", "memory", "n_passes"), PASSES)
+def test_how_often_a_tall_search_reads_the_data(cv, densities, memory, n_passes, monkeypatch):
+    from skstretch.designs.dask import passes
 
-    read, opened = [], dask_walk.opened
-    monkeypatch.setattr(dask_walk, "opened", lambda *args: read.append(args) or opened(*args))
+    read, opened = [], passes.opened
+    monkeypatch.setattr(passes, "opened", lambda *args: read.append(args) or opened(*args))
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2000, 20))
     y = X[:, :3].sum(axis=1) + rng.standard_normal(2000)
@@ -135,18 +135,17 @@ def test_how_often_a_tall_search_reads_the_data(cv, densities, walks, monkeypatc
     here = search.fit(X, y)
     scores, support = here.cv_results_["mean_test_score"], here.support_.copy()
     assert not read
-    # neither X nor ten of its columns are taken into memory
-    with sklearn.config_context(working_memory=0.2), dask.config.set(scheduler="synchronous"):
+    with sklearn.config_context(working_memory=memory), dask.config.set(scheduler="synchronous"):
         there = search.fit(da.from_array(X, chunks=(200, -1)), y)
     np.testing.assert_allclose(there.cv_results_["mean_test_score"], scores, rtol=1e-12)
     assert np.array_equal(there.support_, support)
-    assert len(read) == 10 * walks
+    assert len(read) == 10 * n_passes
 
 
 @pytest.mark.parametrize("intercept", [True, False, "column"])
 @pytest.mark.parametrize("targets", [1, 2])
-def test_folds_that_are_summed_together(intercept, targets):
-    """Repeated and left-out rows, several targets, each kind of intercept."""
+def test_densities_of_repeated_and_left_out_rows(intercept, targets):
+    """Bootstrap samples as folds, several targets, each kind of intercept."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((600, 12))
     Y = X[:, :targets] + 0.5 * rng.standard_normal((600, targets))
@@ -158,7 +157,7 @@ def test_folds_that_are_summed_together(intercept, targets):
         **grid, density_grid=(0.25, 0.5), cv=splits, rule="best", fit_intercept=intercept
     )
     scores = search.fit(X, Y, sample_weight=weights).cv_results_["mean_test_score"]
-    with sklearn.config_context(working_memory=0.04):
+    with sklearn.config_context(working_memory=0.5):
         blocks = da.from_array(X, chunks=(83, -1))
         found = search.fit(blocks, Y, sample_weight=weights).cv_results_["mean_test_score"]
     np.testing.assert_allclose(found, scores, rtol=1e-10)
@@ -386,7 +385,7 @@ def test_a_fitted_model_pickles_and_saves(tmp_path):
 def test_sparse_chunks_stay_sparse(monkeypatch):
     _, blocks, y, _ = data("sparse", "wide")
     assert sparse.issparse(blocks.blocks[0, 0].compute())
-    from skstretch.designs.dask import walk as dask_walk
+    from skstretch.designs.dask import passes as dask_walk
 
     seen = []
     opened = dask_walk.opened

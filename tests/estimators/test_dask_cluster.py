@@ -17,10 +17,10 @@ from sklearn.exceptions import NotFittedError
 
 from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.designs import Meter
+from skstretch.designs.dask import passes as dask_walk
 from skstretch.designs.dask import run as dask_run
-from skstretch.designs.dask import walk as dask_walk
 from skstretch.designs.dask.array import cut, gram_bytes, worker_bytes
-from skstretch.exceptions import BlockError, InterruptedWalkError, LostDataError
+from skstretch.exceptions import BlockError, InterruptedPassError, LostDataError
 from tests.dask_arrays import tall
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
@@ -215,7 +215,7 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(cluster, client, here, y):
 
 
 def test_the_exact_minimiser_has_the_same_bits_after_a_worker_was_killed(cluster, client, y):
-    """Killed in the Newton steps: twelve blocks a walk, about ten walks."""
+    """Killed in the Newton steps: twelve blocks a pass, about ten passes."""
     model = StretchyRegressor(a=0, k=1.25, c=0.1)
     with dask.config.set(scheduler="threads"):
         true = clone(model).fit(make(), y)
@@ -231,33 +231,33 @@ def test_the_exact_minimiser_has_the_same_bits_after_a_worker_was_killed(cluster
 
 
 def at_walk(monkeypatch, number, action):
-    """Do something when this walk over the data begins, counted from one."""
-    own, walks = dask_walk.run, []
+    """Do something when this pass over the data begins, counted from one."""
+    own, products = dask_walk.run, []
 
     def counted(*args, **keywords):
-        walks.append(number)
-        if len(walks) == number:
+        products.append(number)
+        if len(products) == number:
             action()
         return own(*args, **keywords)
 
     monkeypatch.setattr(dask_walk, "run", counted)
-    return walks
+    return products
 
 
 def test_a_block_that_raises_in_a_newton_step_is_named(client, y, monkeypatch, tmp_path):
-    """Moments come first, then a walk for every step."""
+    """Moments come first, then a pass for every step."""
     flag, model = tmp_path / "broken", StretchyRegressor(a=0, k=1.25, c=0.1)
-    walks = at_walk(monkeypatch, 4, flag.touch)
+    products = at_walk(monkeypatch, 4, flag.touch)
     expected = r"feature block 5 of 12 \(columns 500 to 599 of X\).*part-5.npy is damaged"
     with pytest.raises(BlockError, match=expected):
         model.fit(make(broken=5, once=str(flag)), y)
-    assert len(walks) == 4
+    assert len(products) == 4
     with pytest.raises(NotFittedError):
         model.predict(np.zeros(SHAPE))
 
 
 def test_an_interrupt_in_a_newton_step_frees_the_workers(client, y, monkeypatch, tmp_path):
-    """The walk would keep two workers busy for six seconds; what has not begun is given up."""
+    """The pass would keep two workers busy for six seconds; what has not begun is given up."""
     flag, model = tmp_path / "slow", StretchyRegressor(a=0, k=1.25, c=0.1)
     before = dict(vars(model))
     sent = []
@@ -270,13 +270,13 @@ def test_an_interrupt_in_a_newton_step_frees_the_workers(client, y, monkeypatch,
         flag.touch()
         after(0.3, interrupt)
 
-    walks = at_walk(monkeypatch, 4, begin)
+    products = at_walk(monkeypatch, 4, begin)
     # kept, as a debugger or a notebook keeps it: what it holds must not hold the cluster
     with pytest.raises(KeyboardInterrupt) as caught:
         model.fit(make(pause=1.0, once=str(flag)), y)
     assert time.monotonic() - sent[0] < 2.0
     assert caught.value.__traceback__ is not None
-    assert len(walks) == 4
+    assert len(products) == 4
     assert vars(model) == before
     deadline = sent[0] + 3.0
     while any(client.processing().values()) and time.monotonic() < deadline:
@@ -293,7 +293,7 @@ def test_a_client_closed_in_the_middle_is_said_and_leaves_no_model(cluster, y):
     start = time.monotonic()
     with (
         dask.config.set(scheduler=other),
-        pytest.raises(InterruptedWalkError, match="client was closed"),
+        pytest.raises(InterruptedPassError, match="client was closed"),
     ):
         model.fit(make(pause=0.3), y)
     timer.join()
@@ -312,7 +312,7 @@ def test_a_block_that_kills_its_workers_is_named_within_bounded_time(client, y):
 
 
 def tight():
-    """An array whose walk over K needs far more than an idle worker has."""
+    """An array whose pass over K needs far more than an idle worker has."""
     X = make(shape=(700, 8400), width=700)
     array = cut(X)
     return X, worker_bytes(array, gram_bytes(array, 6), 1)
@@ -364,7 +364,7 @@ def test_a_cluster_that_never_had_a_worker_is_no_hang(tmp_path, monkeypatch, y):
         cluster_of(tmp_path, n_workers=0) as empty,
         distributed.Client(empty, set_as_default=False) as client,
         dask.config.set(scheduler=client),
-        pytest.raises(InterruptedWalkError, match=r"no worker has joined.*wait_for_workers\(1\)"),
+        pytest.raises(InterruptedPassError, match=r"no worker has joined.*wait_for_workers\(1\)"),
     ):
         StretchyRegressor().fit(make(), y)
     assert time.monotonic() - start < 20
@@ -376,7 +376,7 @@ def test_a_cluster_without_workers_left_is_no_hang(tight_client, monkeypatch, y)
     timer = after(0.7, lambda: tight_client.cluster.scale(0))
     with (
         dask.config.set(scheduler=tight_client),
-        pytest.raises(InterruptedWalkError, match="no worker left"),
+        pytest.raises(InterruptedPassError, match="no worker left"),
     ):
         StretchyRegressor().fit(make(pause=0.3), y)
     timer.join()

@@ -1,5 +1,8 @@
 """At a = 0 and k < 2 the estimators are the exact minimiser, and keep every promise."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skstretch
 from skstretch import StretchyClassifier, StretchyRegressor
+from skstretch.core import bridge, bridge_path
 from tests.references import minimiser_in_60_digits
 
 KINDS = {True: "free", "column": "column", False: "none"}
@@ -263,11 +267,95 @@ def test_what_is_refused_says_why():
         exact().partial_fit(X, y)
 
 
-def test_a_gap_that_rounding_leaves_open_is_told():
+def test_a_gap_that_rounding_leaves_open_is_reported():
     X, y = problem("wide")
-    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+    with pytest.warns(ConvergenceWarning, match=r"relative duality gap .* smaller c"):
         model = exact(k=1.5, c=1e100).fit(X, 1e6 * y)
     assert model.dual_gap_ > 1e-10
+
+
+def test_too_few_steps_are_reported_without_advice_about_c(monkeypatch):
+    """A fit that is far from interpolating has no need of a smaller c."""
+    few = replace(bridge.REPORTED, products=3)
+    monkeypatch.setattr(bridge_path.solve_all, "__defaults__", (None, few))
+    X, y = problem("wide")
+    with pytest.warns(ConvergenceWarning, match="relative duality gap") as caught:
+        exact(k=1.05, c=0.1).fit(X, y)
+    assert "smaller c" not in str(caught[0].message)
+
+
+def uneven(seed, shape=(40, 150), factors=0.0):
+    """Binary features, weights of 1 and of a ratio from 1 to 1e8, penalty factors 10^(±factors);
+    and an estimator with k and c from their ranges."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random(shape) < 0.2).astype(float)
+    y = X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(shape[0])
+    weights = np.where(rng.random(shape[0]) < 0.5, 1.0, 10.0 ** rng.uniform(0.0, 8.0))
+    k, c = (1.02, 1.05, 1.1, 1.25, 1.5)[seed % 5], 10.0 ** rng.uniform(-5.0, 5.0)
+    penalty = 10.0 ** rng.uniform(-factors, factors, shape[1]) if factors else None
+    return exact(k=k, c=c, penalty_factor=penalty), X, y, weights
+
+
+DRAWS = [range(40), pytest.param(range(40, 440), marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("seeds", DRAWS, ids=["some", "all"])
+@pytest.mark.filterwarnings("error")
+def test_uneven_weights_converge(seeds):
+    for seed in seeds:
+        model, X, y, weights = uneven(seed)
+        assert model.fit(X, y, sample_weight=weights).dual_gap_ <= 1e-10, seed
+
+
+@pytest.mark.parametrize("seeds", DRAWS, ids=["some", "all"])
+@pytest.mark.parametrize("factors", [2.0, 4.0, 6.0])
+def test_uneven_penalty_factors_converge_or_warn(seeds, factors):
+    """A gap is left open only where residuals are rounding of the targets, and never silently."""
+    left_open = 0
+    for seed in seeds:
+        model, X, y, weights = uneven(seed, factors=factors)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y, sample_weight=weights)
+        assert (model.dual_gap_ > 1e-10) == any("duality gap" in str(w.message) for w in caught)
+        if model.dual_gap_ > 1e-10:
+            left_open += 1
+            rest, root = y - model.predict(X), np.sqrt(weights)
+            assert np.linalg.norm(root * rest) <= 1e-12 * np.linalg.norm(root * y), seed
+            assert model.dual_gap_ <= 1e-2, seed
+    assert left_open <= (0.1 * len(seeds) if factors > 4.0 else 0)
+
+
+@pytest.mark.parametrize("seed", [1, 4, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("factors", [0.0, 4.0])
+def test_uneven_problems_in_sixty_digits(seed, factors):
+    """``sum f |alpha|^k`` is ``sum |gamma|^k`` for ``gamma = f^(1/k) alpha``."""
+    model, X, y, weights = uneven(seed, (12, 30), factors)
+    varies, unit = X.std(axis=0) > 0, np.ones(30)
+    if factors:
+        unit = (model.penalty_factor / model.penalty_factor.mean()) ** (1.0 / model.k)
+    model.set_params(c=0.1).fit(X, y, sample_weight=weights)
+    mean = np.average(X, axis=0, weights=weights)
+    scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
+    Z = ((X - mean)[:, varies] / scale[varies]) / unit[varies]
+    e = model.dual_coef_ * model.k / (4 * model.c) / np.sqrt(weights)
+    gamma, _, predicted = minimiser_in_60_digits(Z, y, weights, model.k, model.c, "free", e)
+    alpha = gamma / unit[varies]
+    assert np.abs((model.slope_ * scale)[varies] - alpha).max() <= 1e-7 * np.abs(alpha).max()
+    assert np.abs(model.predict(X) - predicted).max() <= 1e-9 * np.abs(y).max()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("k", [1.02, 1.25, 1.5, 2.0])
+@pytest.mark.filterwarnings("error")
+def test_weights_times_a_constant_change_nothing_but_c(shape, k):
+    X, y = problem(shape)
+    weights = np.random.default_rng(3).uniform(0.5, 2.0, len(y))
+    for c in (1e-4, 0.1, 1e3):
+        want = exact(k=k, c=c).fit(X, y, sample_weight=weights).coef_
+        for times in 10.0 ** np.arange(-12, 13, 3):
+            found = exact(k=k, c=c / times).fit(X, y, sample_weight=times * weights).coef_
+            assert np.abs(found - want).max() <= 1e-9 * np.abs(want).max(), (c, times)
 
 
 def test_a_model_file_keeps_it(tmp_path):

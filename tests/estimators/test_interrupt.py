@@ -17,7 +17,8 @@ import sys, threading, time
 import numpy as np
 from skstretch import StretchyRegressor, StretchyRegressorCV
 import sklearn
-from skstretch.designs import blocks, dense
+from skstretch.designs import dense
+from skstretch.designs import threads as blocks
 
 work, rows, columns, n_threads = sys.argv[1], *(int(word) for word in sys.argv[2:])
 blocks.available_threads = dense.available_threads = lambda: n_threads
@@ -58,9 +59,9 @@ import threading, time
 import dask.array as da
 import numpy as np
 from skstretch import StretchyRegressor
-from skstretch.designs.dask import walk
+from skstretch.designs.dask import passes as products
 
-made, walks, own = [], [], walk.run
+made, passes, own = [], [], products.run
 
 
 def block(block_info=None):
@@ -70,14 +71,14 @@ def block(block_info=None):
 
 
 def counted(*args, **keywords):
-    # moments come first, then a walk for every Newton step
-    walks.append(len(walks))
-    if len(walks) == 4:
+    # moments come first, then a pass for every Newton step
+    passes.append(len(passes))
+    if len(passes) == 4:
         threading.Timer(0.2, lambda: print("reading", flush=True)).start()
     return own(*args, **keywords)
 
 
-walk.run = counted
+products.run = counted
 X = da.map_blocks(block, chunks=((40,), (50,) * 24), dtype=float, meta=np.empty((0, 0)))
 model = StretchyRegressor(a=0, k=1.25, c=0.1)
 before = dict(vars(model))
@@ -88,7 +89,7 @@ except KeyboardInterrupt:
     stopped = time.monotonic()
     print("stopped", vars(model) == before, flush=True)
     time.sleep(1.0)
-    print("quiet" if max(made) < stopped + 0.2 else "still reading", len(walks), flush=True)
+    print("quiet" if max(made) < stopped + 0.2 else "still reading", len(passes), flush=True)
 """
 CASES = [
     ("fit", 100, 2_000_000, 1),
@@ -133,5 +134,5 @@ def test_interrupt(case, tmp_path):
 
 
 def test_interrupt_of_a_minimiser_on_dask(tmp_path):
-    """In the walk of a Newton step; the threads of Dask make no further block."""
+    """In the pass of a Newton step; the threads of Dask make no further block."""
     assert interrupted(DASK, (), tmp_path) == ["stopped True\n", "quiet 4\n"]

@@ -128,7 +128,7 @@ def test_several_targets(shape):
 def test_after_a_search(shape):
     X, y = problem(SHAPES[shape])
     grid = {"a_grid": (-0.2, 0.1), "k_grid": (1.25, 2.0), "c_grid": (1.0, 10.0)}
-    model = StretchyRegressorCV(**grid, rule="guarded").fit(X, y)
+    model = StretchyRegressorCV(**grid, rule="best").fit(X, y)
     new = new_rows(X)
     settings = {"a": model.a_, "k": model.k_, "c": model.c_}
     lower, upper = literal_bounds(X, y[:, None], new, **settings)

@@ -148,7 +148,7 @@ def test_dask_search(shape):
     X, y = problem(shape)
     p = factors_of("mixed", X.shape[1])
     grids = {"a_grid": (-0.2, 0.0), "k_grid": (1.3, 2.0), "c_grid": (0.1, 3.0)}
-    for more in ({}, {"cv": 5, "density_grid": (0.3, 1.0)}):
+    for more in ({"density_grid": (1.0,)}, {"cv": 5, "density_grid": (0.3, 1.0)}):
         model, blocks = (
             StretchyRegressorCV(**grids, penalty_factor=p, **more).fit(data, y)
             for data in (X, cut(X, shape))
@@ -162,7 +162,7 @@ def test_dask_search(shape):
         assert_close(blocks.predict(X), model.predict(X), 1e-7)
     labels = y > np.median(y)
     model, blocks = (
-        StretchyClassifierCV(**grids, penalty_factor=p).fit(data, labels)
+        StretchyClassifierCV(**grids, density_grid=(1.0,), penalty_factor=p).fit(data, labels)
         for data in (X, cut(X, shape))
     )
     assert_close(blocks.predict_proba(X), model.predict_proba(X), 1e-6)

@@ -14,7 +14,8 @@ from skstretch import (
     StretchyRegressorCV,
 )
 from skstretch.designs import dask_plan, tidy
-from skstretch.solve import choose
+from skstretch.solve.choose import SEARCHES
+from tests.budgets import quick_up_to
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
@@ -22,17 +23,19 @@ rng = np.random.default_rng(0)
 SHAPES = {"wide": (24, 70), "tall": (70, 9), "square": (30, 30), "one more": (31, 30)}
 DATA = {name: rng.standard_normal(shape) for name, shape in SHAPES.items()}
 # closed forms: Newton's method has no part in what the plan of a search says
-GRID = {"rule": "guarded", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
+GRID = {"rule": "best", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
 LINE = re.compile(
-    r"skstretch: (?P<shape>[\d,]+ x [\d,]+) float64(?: \((?P<used>\d+) of positive weight\))?, "
-    r"(?P<kind>[^;]*), (?P<walk>[\d.]+ [kMG]B) a walk(?:, (?P<traffic>[^;]+))?; "
-    r"(?P<space>dual|primal) form by (?P<solver>LU or QR|LU|QR|Krylov)"
-    r"(?P<first> in the first pass)?, a (?P<side>\d+) x \d+ system \((?P<need>[^)]+)\), "
-    r"(?P<cells>\d+) cells?"
+    r"skstretch: (?P<shape>[\d,]+ samples x [\d,]+ features)"
+    r"(?: \((?P<used>\d+) of positive weight\))?"
+    r"(?:, (?P<candidates>[\d,]+) models to try)?(?:, about (?P<seconds>\d+ (?:s|min|h)))?; "
+    r"float64 (?P<kind>[^;,]*), (?P<pass>[\d.]+ [kMG]B)(?:, (?P<traffic>[^;]+))?; "
+    r"(?P<solver>LU or QR|LU|QR|Krylov|Newton) on a (?P<space>dual|primal) system of "
+    r"(?P<side>\d+) x \d+(?: of (?P<need>[^;,]+))?(?P<first>, then again on selected features)?"
+    r"(?:; tries (?P<tries>.+?))?(?:; left out: (?P<left_out>.+))?"
 )
 NAMES = {
     "LU": {"dual", "primal"}, "QR": {"qr"}, "LU or QR": {"dual", "primal", "qr"},
-    "Krylov": {"krylov"},
+    "Krylov": {"krylov"}, "Newton": {"newton"},
 }  # fmt: skip
 MODELS = {
     "fit": lambda: StretchyRegressor(c=1.0),
@@ -42,6 +45,7 @@ MODELS = {
     "primal": lambda: StretchyRegressor(c=1.0, solver="primal"),
     "qr": lambda: StretchyRegressor(c=1.0, solver="qr"),
     "krylov": lambda: StretchyRegressor(c=1.0, solver="krylov"),
+    "newton": lambda: StretchyRegressor(c=1.0, a=0.0, k=1.3),
     "classifier": lambda: StretchyClassifier(c=1.0),
     "search": lambda: StretchyRegressorCV(**GRID),
     "classes": lambda: StretchyClassifierCV(**GRID),
@@ -61,26 +65,32 @@ def fitted(model, X, capfd, weights=None):
     return model, found
 
 
-def assert_true(model, plan):
-    """The choices in the plan are those of the fitted model."""
-    design = model._state.model.design
-    assert plan["space"] == model.space_
-    assert model.solver_ in NAMES[plan["solver"]]
-    assert int(plan["side"]) == design.shape[0 if model.space_ == "dual" else 1]
-    assert plan["first"] is None
-    assert (plan["need"] == "never formed") == (model.solver_ == "krylov")
+def assert_true(model, line):
+    """What was printed is `plan_`, and the choices in it are those of the fitted model."""
+    design, plan = model._state.model.design, model.plan_
+    assert line[0].startswith("skstretch: ")
+    assert line["space"] == plan.space == model.space_
+    assert int(line["side"]) == plan.side == design.shape[0 if model.space_ == "dual" else 1]
+    assert line["solver"] == plan.method
+    assert model.solver_ in NAMES[plan.method]
+    assert (line["need"] is None) == plan.matrix_free == (model.solver_ == "krylov")
+    assert line["first"] is None
+    assert not plan.selects
     results = getattr(model, "cv_results_", {"params": [None]})
-    assert int(plan["cells"]) == len(results["params"])
+    assert int(line["candidates"] or 1) == plan.n_candidates == len(results["params"])
+    assert line["left_out"] is None
+    assert plan.left_out == ()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_plan_is_what_is_done(shape, name, capfd):
-    model, plan = fitted(MODELS[name](), DATA[shape], capfd)
-    assert_true(model, plan)
-    assert plan["shape"] == "{} x {}".format(*SHAPES[shape])
-    assert (plan["kind"], plan["used"], plan["traffic"]) == ("in memory", None, None)
-    assert plan["walk"] == f"{DATA[shape].nbytes / 1e3:.0f} kB"
+    model, line = fitted(MODELS[name](), DATA[shape], capfd)
+    assert_true(model, line)
+    assert line["shape"] == "{} samples x {} features".format(*SHAPES[shape])
+    assert (line["kind"], line["used"], line["traffic"]) == ("in memory", None, None)
+    assert line["pass"] == f"{DATA[shape].nbytes / 1e3:.0f} kB"
+    assert line[0] == f"skstretch: {model.plan_}"
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -89,7 +99,7 @@ def test_a_second_pass_is_not_foretold(shape, capfd):
     _, whole = fitted(StretchyRegressor(c=1.0), DATA[shape], capfd)
     _, plan = fitted(StretchyRegressor(c=1.0, density=0.3), DATA[shape], capfd)
     assert plan["first"]
-    assert plan[0].replace(" in the first pass", "") == whole[0]
+    assert plan[0].replace(", then again on selected features", "") == whole[0]
     _, plan = fitted(StretchyRegressorCV(cv=3, density_grid=(0.3, 1.0), **GRID), DATA[shape], capfd)
     assert plan["first"]
 
@@ -123,13 +133,13 @@ def test_sparse_data_is_what_is_stored(capfd):
     model, plan = fitted(StretchyRegressor(c=1.0), X, capfd)
     assert_true(model, plan)
     nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    assert (plan["kind"], plan["walk"]) == ("sparse", f"{nbytes / 1e3:.0f} kB")
+    assert (plan["kind"], plan["pass"]) == ("sparse", f"{nbytes / 1e3:.0f} kB")
 
 
 @pytest.mark.parametrize("shape", ["wide", "tall"])
 @pytest.mark.parametrize("make", [StretchyRegressor, StretchyClassifier])
 def test_a_system_that_is_too_large_is_never_formed(shape, make, capfd, monkeypatch):
-    monkeypatch.setattr(choose, "COSTLY_SIDE", 5)
+    quick_up_to(monkeypatch, 5)
     model, plan = fitted(make(c=1.0), DATA[shape], capfd)
     assert model.solver_ == "krylov"
     assert_true(model, plan)
@@ -139,19 +149,75 @@ def test_memory_of_the_system(capfd):
     X = np.random.default_rng(3).standard_normal((300, 800))
     model, plan = fitted(StretchyRegressor(), X, capfd)
     assert_true(model, plan)
-    assert (plan["walk"], plan["need"]) == ("1.9 MB", "2.2 MB")
+    assert (plan["pass"], plan["need"]) == ("1.9 MB", "2.2 MB")
 
 
 def test_a_search_says_what_it_tries(capfd):
-    """Every a and k of the table of results stands in the second line, and the features kept."""
+    """Every a and k of the table of results stands in the line, and the features kept."""
     X = DATA["wide"]
     grid = {"a_grid": (0.0, -0.2), "k_grid": (1.25, 2.0), "density_grid": (1.0, 7)}
-    search = StretchyRegressorCV(verbose=1, nested=False, **grid).fit(X, X[:, 0])
-    line = capfd.readouterr().err.split("\n")[1]
-    assert line == (
-        "searches a = 0: exact minimisers of k = 1.25 and closed forms of k = 2; a = -0.2: closed "
-        "forms of k = 1.25, 2, whole and on the 7 strongest features"
+    search = StretchyRegressorCV(verbose=1, **grid).fit(X, X[:, 0])
+    line = capfd.readouterr().err.split("\n")[0]
+    assert search.plan_.searched == (
+        "a = 0: exact minimisers of k = 1.25 and closed forms of k = 2; a = -0.2: closed forms of "
+        "k = 1.25, 2, whole and on the 7 strongest features"
     )
+    assert line.endswith(f", then again on selected features; tries {search.plan_.searched}")
     table = search.cv_results_
     tried = set(zip(table["param_a"].tolist(), table["param_k"].tolist(), strict=True))
     assert tried == {(0.0, 1.25), (0.0, 2.0), (-0.2, 1.25), (-0.2, 2.0)}
+
+
+def searched(X, **params):
+    """A default search and what it tried: powers at a = 0 and elsewhere, numbers of features."""
+    rng = np.random.default_rng(1)
+    model = StretchyRegressorCV(**params).fit(X, rng.standard_normal(X.shape[0]))
+    table = model.cv_results_
+    linear, whole = table["param_a"] == 0, table["param_density"] == 1.0
+    found = (table["param_k"][linear & whole], table["param_k"][~linear])
+    counts = np.unique(table["param_density"][~whole].astype(int))
+    return model.plan_, *(tuple(np.unique(each).tolist()) for each in found), tuple(counts.tolist())
+
+
+def test_a_whole_search_leaves_nothing_out():
+    plan, linear, k, counts = searched(DATA["wide"])
+    whole = SEARCHES[0]
+    assert (linear, k) == (whole.linear_k, whole.k)
+    assert counts == tuple(count for count in whole.counts if 2 * count <= 70)
+    assert plan.left_out == ()
+    assert "left out" not in str(plan)
+    assert 0 < plan.seconds < 60
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.LongSearchWarning")
+def test_a_costly_search_names_what_it_leaves_out(monkeypatch):
+    quick_up_to(monkeypatch, 20)
+    plan, linear, k, counts = searched(DATA["wide"])
+    least = SEARCHES[-1]
+    assert (linear, k, counts) == (least.linear_k, least.k, ())
+    assert plan.left_out == (least.left_out,)
+    assert str(plan).endswith(f"; left out: {least.left_out}")
+    assert (plan.method, plan.matrix_free) == ("Krylov", True)
+    given, linear, _, _ = searched(DATA["wide"], a_grid=(0.0,), k_grid=(1.5,), c_grid=(0.1,))
+    assert linear == (1.5,)
+    assert given.left_out == ()  # what is asked for is searched
+
+
+@pytest.mark.parametrize("chunks", [(10, -1), (-1, 10)])
+def test_blocks_of_dask_leave_selections_out(chunks):
+    X = DATA["tall" if chunks[1] == -1 else "wide"]
+    plan, linear, k, counts = searched(da.from_array(X, chunks=chunks))
+    # every Newton step would read column blocks again
+    expected = SEARCHES[0] if chunks[1] == -1 else SEARCHES[2]
+    assert (linear, k, counts) == (expected.linear_k, expected.k, ())
+    assert len(plan.left_out) == 1
+    assert "selected features" in plan.left_out[0]
+    assert ("exact minimisers" in plan.left_out[0]) == (linear == (2.0,))
+
+
+def test_files_leave_selections_out(tmp_path):
+    np.save(tmp_path / "X.npy", DATA["wide"])
+    plan, linear, k, counts = searched(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    assert plan.storage.kind == "read in blocks"
+    assert (linear, k, counts) == (SEARCHES[0].linear_k, SEARCHES[0].k, ())
+    assert plan.left_out == ("selected features",)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWa
 rng = np.random.default_rng(0)
 DATA = {"wide": rng.standard_normal((24, 70)), "tall": rng.standard_normal((70, 9))}
 # four pairs of a and k, all closed forms
-GRID = {"rule": "guarded", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
+GRID = {"rule": "best", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
 EXACT = {"rule": "best", "a_grid": (0.0,), "c_grid": (0.1, 1.0), "k_grid": (1.25, 1.5)}
 SMALL = 0.002  # MiB of working memory: the tall data does not fit a quarter of it
 
@@ -78,7 +78,7 @@ def regressor(**params):
     return StretchyRegressor(c=1.0, **params)
 
 
-# a model, and the walks of wide data, tall data, and tall data of Dask
+# a model, and the passes of wide data, tall data, and tall data of Dask
 WALKS = {
     "fit": (regressor, 2, 3, 3),
     "linear": (lambda: regressor(k=2.0, a=0.0), 2, 3, 3),
@@ -116,10 +116,10 @@ def test_a_search_predicts_samples_of_weight_zero_at_its_end(shape, store):
     X = DATA[shape]
     weights = np.where(np.arange(len(X)) % 4 == 1, 0.0, 1.5)
     make, wide, tall, tall_dask = WALKS["search"]
-    walks = wide if shape == "wide" else tall if store == "file" else tall_dask
+    products = wide if shape == "wide" else tall if store == "file" else tall_dask
     reads = reads_of(make(), X, store, weights=weights)
-    # rows of weight zero are in no walk but those over whole blocks and the last
-    assert reads.max() == walks + 1
+    # rows of weight zero are in no pass but those over whole blocks and the last
+    assert reads.max() == products + 1
 
 
 @pytest.mark.parametrize("store", ["file", "dask"])
@@ -131,14 +131,14 @@ def test_powers_that_need_scaled_rows_take_two_more(store):
 @pytest.mark.parametrize("shape", DATA)
 @pytest.mark.parametrize("store", ["file", "dask"])
 def test_a_second_pass_takes_two_more_at_most(shape, store):
-    walks = {"wide": 2, "tall": 3}[shape]
+    products = {"wide": 2, "tall": 3}[shape]
     reads = reads_of(regressor(density=0.3), DATA[shape], store)
-    assert walks < reads.max() <= walks + 2
+    assert products < reads.max() <= products + 2
 
 
 @pytest.mark.parametrize(("shape", "most"), [("wide", 2 + 8 * (4 + 2 * 4) + 2), ("tall", 9 + 2)])
 def test_densities_of_dask(shape, most):
-    """At most 4 + 2 a fold more for every cell; 2 more in all where X fits."""
+    """At most 4 + 2 a fold more for every candidate; 2 more in all where X fits."""
     model = StretchyRegressorCV(cv=4, density_grid=(1.0, 0.3), **GRID)
     reads = reads_of(model, DATA[shape], "dask")
     assert reads.max() <= most
@@ -159,29 +159,31 @@ def test_exact_minimisers_of_a_file_that_fits(cv):
 
 @pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
 @pytest.mark.parametrize(
-    ("store", "memory", "walks"), [("dask", 1024, 2), ("file", SMALL, 2), ("file", 1024, 3)]
+    ("store", "memory", "products"), [("dask", 1024, 2), ("file", SMALL, 2), ("file", 1024, 3)]
 )
-def test_automatic_powers_at_a_0_are_those_that_cost_no_walk_a_step(search, store, memory, walks):
-    model = search(rule="guarded")
-    assert reads_of(model, DATA["wide"], store, memory).max() <= walks
+def test_automatic_powers_at_a_0_are_those_that_cost_no_walk_a_step(
+    search, store, memory, products
+):
+    model = search(rule="best")
+    assert reads_of(model, DATA["wide"], store, memory).max() <= products
     linear = model.cv_results_["param_a"] == 0
-    least = 1.02 if walks == 3 else 2.0
+    least = 1.02 if products == 3 else 2.0
     assert model.cv_results_["param_k"][linear].min() == least
 
 
 def test_exact_minimisers_of_dask_share_their_walks():
-    """A walk a step, in which all powers take theirs."""
+    """A pass a step, in which all powers take theirs."""
 
-    def walks(ks):
+    def passes(ks):
         return reads_of(StretchyRegressorCV(**EXACT | {"k_grid": ks}), DATA["wide"], "dask").max()
 
-    both, *each = walks((1.25, 1.5)), walks((1.25,)), walks((1.5,))
+    both, *each = passes((1.25, 1.5)), passes((1.25,)), passes((1.5,))
     assert max(each) < both < sum(each)
 
 
 @pytest.mark.parametrize("store", ["file", "dask"])
-def test_cells_of_a_mixture_share_the_walk_for_their_coefficients(store):
-    grid = {"a_grid": (-0.2,), "k_grid": (1.25, 1.5, 2.0), "c_grid": (0.1, 1.0), "nested": False}
+def test_candidates_of_a_mixture_share_the_walk_for_their_coefficients(store):
+    grid = {"a_grid": (-0.2,), "k_grid": (1.25, 1.5, 2.0), "c_grid": (0.1, 1.0)}
     model = StretchyRegressorCV(**grid)
     reads = reads_of(model, DATA["wide"], store)
     assert model.weights_["weight"].size == 3

@@ -22,7 +22,7 @@ from skstretch import (
 from skstretch.estimators.recipes import spectral_recipes
 
 GRID = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1e-3, 1e-1), "density_grid": (1.0,)}
-RIDGE = StretchyRegressorCV(**GRID, rule="best", nested=False)
+RIDGE = StretchyRegressorCV(**GRID, rule="best")
 FILTERS = {
     "raw": SpectralFilter(),
     "snv": SpectralFilter(snv=True),
@@ -191,11 +191,11 @@ def test_refused():
         RecipeRegressorCV(clone(RIDGE).set_params(cv=folds), FILTERS).fit(X, y)
 
 
-MIXING = StretchyRegressorCV((-0.2, 0.0), (1.5, 2.0), (0.01, 1.0), (1.0, 5), nested=False, cv=5)
+MIXING = StretchyRegressorCV((-0.2, 0.0), (1.5, 2.0), (0.01, 1.0), (1.0, 5), cv=5)
 SEARCHES = {
     "ridge": RIDGE,
     "mixture": MIXING,
-    "guarded": clone(MIXING).set_params(rule="guarded", cv=None, density_grid=(1.0,)),
+    "best": clone(MIXING).set_params(rule="best", cv=None, density_grid=(1.0,)),
 }
 
 
@@ -267,7 +267,7 @@ def test_classes(count, tmp_path):
     X, y = data(45)
     labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))]
     labels = np.where(labels == "mid", "low", labels) if count == 2 else labels
-    own = StretchyClassifierCV((-0.2, 0.0), (2.0,), (0.01, 1.0), (1.0,), nested=False)
+    own = StretchyClassifierCV((-0.2, 0.0), (2.0,), (0.01, 1.0), (1.0,))
     model = RecipeClassifierCV(own, FILTERS).fit(X, labels)
     losses = np.array(list(model.errors_.values()))
     shares = np.exp(-0.3 * len(y) * (losses - losses.min()))
@@ -303,7 +303,7 @@ def test_graph_and_page(tmp_path):
 
 
 def test_what_is_left_of_a_search():
-    """Questions that need one design of all cells are refused, not answered wrongly."""
+    """Questions that need one design of all candidates are refused, not answered wrongly."""
     own = fitted().pipeline_[-1]
     with pytest.raises(ValueError, match="permutation_test needs what the search kept"):
         own.permutation_test(10)

@@ -66,7 +66,7 @@ def test_weights_and_groups(search, enabled):
 
 @searches
 def test_groups_are_the_units_of_the_standard_error(search):
-    """With the same splits, groups change which cells are within one standard error."""
+    """With the same splits, groups change which candidates are within one standard error."""
     X, y, groups = grouped(search)
     params = {"rule": "1se", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 1.5, 2.0), "c_grid": "auto"}
     known = search(cv=LeaveOneGroupOut(), **params).fit(X, y, groups=groups)

@@ -37,12 +37,12 @@ MODELS = {
     "identity": {"c": 1e-2, "quadrant": "identity"},
     "linear": {"c": 1.0, "a": 0.0},
 }
-CELLS = [
+CANDIDATES = [
     {"k": k, "density": density, "weighted": weighted}
     for k, density, weighted in product((1.1, 1.5, 2.0), (1.0, 0.4), (False, True))
 ]
-# float64 through the default transform sees every cell, the others half of them
-HALF = [number for number in range(len(CELLS)) if number.bit_count() % 2]
+# float64 through the default transform sees every candidate, the others half of them
+HALF = [number for number in range(len(CANDIDATES)) if number.bit_count() % 2]
 # how a number is stored and how it is transformed have little to do with each other
 PAIRS = [("float64", model) for model in MODELS]
 PAIRS += [("float32", "exp"), ("uint8", "exp"), ("uint8", "identity")]
@@ -52,13 +52,13 @@ MEMORY = 0.02
 
 containers = pytest.mark.parametrize("container", CONTAINERS)
 shapes = pytest.mark.parametrize("shape", SHAPES)
-# searches walk over columns and over rows of sparse data as fits do: one of the two is enough
+# searches pass over columns and over rows of sparse data as fits do: one of the two is enough
 RARE = [pytest.param(c, marks=pytest.mark.slow if c == "csc" else ()) for c in CONTAINERS]
 searched_containers = pytest.mark.parametrize("container", RARE)
 
 
-def regressor(model, cell):
-    return StretchyRegressor(k=cell["k"], density=cell["density"], **MODELS[model])
+def regressor(model, candidate):
+    return StretchyRegressor(k=candidate["k"], density=candidate["density"], **MODELS[model])
 
 
 def sample_weight(X, weighted):
@@ -88,13 +88,14 @@ def answers(fitted, new):
 @cache
 def expected(shape, dtype, model, number):
     """The answers of float64 numbers in an ordinary array, with all the memory there is."""
-    X, cell = numbers(shape, dtype).astype(np.float64), CELLS[number]
-    fitted = regressor(model, cell).fit(X, targets(X), sample_weight(X, cell["weighted"]))
+    X, candidate = numbers(shape, dtype).astype(np.float64), CANDIDATES[number]
+    fitted = regressor(model, candidate).fit(X, targets(X), sample_weight(X, candidate["weighted"]))
     assert np.min(fitted.rcond_) > 1e-5, "too ill-conditioned to compare to ten digits"
     return answers(fitted, new_numbers(shape, dtype).astype(np.float64))
 
 
-# Newton's method ends at steps of 1e-2 in cells with approximate residuals: it squares what is left
+# Newton's method ends at steps of 1e-2 in candidates with approximate residuals: it squares what is
+# left
 NEAR = SCORING.step**2
 
 
@@ -119,10 +120,12 @@ def test_regressor(container, shape, dtype, model, tmp_path):
     held = contained(container, X, tmp_path)
     held_new = contained(container, new, tmp_path)
     y = targets(X.astype(np.float64))
-    cells = range(len(CELLS)) if (dtype, model) == PAIRS[0] else HALF
-    for number, cell in ((number, CELLS[number]) for number in cells):
+    candidates = range(len(CANDIDATES)) if (dtype, model) == PAIRS[0] else HALF
+    for number, candidate in ((number, CANDIDATES[number]) for number in candidates):
         with config_context(working_memory=MEMORY):
-            fitted = regressor(model, cell).fit(held, y, sample_weight(X, cell["weighted"]))
+            fitted = regressor(model, candidate).fit(
+                held, y, sample_weight(X, candidate["weighted"])
+            )
             found = answers(fitted, held_new)
         assert fitted.coef_.dtype == (np.float32 if dtype == "float32" else np.float64)
         assert_alike(found, expected(shape, dtype, model, number), TOLERANCE[dtype])
@@ -133,7 +136,7 @@ def test_regressor(container, shape, dtype, model, tmp_path):
 def test_new_data_in_another_container(container, shape, tmp_path):
     """Training and new data need not be stored alike."""
     X, new = numbers(shape), new_numbers(shape, "float64")
-    fitted = regressor("exp", CELLS[0]).fit(contained(container, X, tmp_path), targets(X))
+    fitted = regressor("exp", CANDIDATES[0]).fit(contained(container, X, tmp_path), targets(X))
     true = expected(shape, "float64", "exp", 0)
     for other in CONTAINERS:
         assert_alike(answers(fitted, contained(other, new, tmp_path)), true, 1e-10)

@@ -16,6 +16,8 @@ from sklearn.preprocessing import (
 
 import skstretch
 from skstretch import SpectralFilter
+from skstretch.export.steps import NODES
+from skstretch.io.steps import JOINING, KINDS
 from tests.export.test_onnx import run
 from tests.io.test_pipelines import FRAME, GAPS, NEW_GAPS, STEPS, X, Y, pipe
 
@@ -131,3 +133,7 @@ def test_refused():
     words = make_pipeline(OneHotEncoder(), skstretch.StretchyRegressor()).fit(FRAME[["g"]], Y)
     with pytest.raises(TypeError, match=r"a OneHotEncoder of text \('high'\)"):
         skstretch.to_onnx(words)
+
+
+def test_graphs_and_files_know_the_same_steps():
+    assert {*NODES} == {*KINDS, *JOINING}

@@ -142,7 +142,7 @@ def arrays(good):
     yield "wrong type", with_array(good, "coef", np.ones((1, D), "i8")), "'coef' is int64"
     yield "narrow", with_array(good, "coef", np.ones((1, D), "f4")), "'coef' is float32"
     yield "no samples", with_array(good, "used", np.zeros(36, bool)), "on 0 samples"
-    yield "no targets", with_array(good, "level", np.ones(0)), "0 targets"
+    yield "no targets", with_array(good, "level", np.ones(0)), "not fit the others"
     yield "targets", with_array(good, "level", np.ones(3)), None
     yield "more names", with_array(good, "unheard", line), "'unheard' of no known use"
     yield "objects", with_array(good, "mean", line, objects), "its array 'mean' holds pickled"

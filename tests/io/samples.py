@@ -50,7 +50,7 @@ REGRESSORS = {
         NEW,
     ),
 }
-# curves of the first features, beside straight lines: cells of several a have a share in it
+# curves of the first features, beside straight lines: candidates of several a have a share in it
 Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
 BENT = np.exp(-0.5 * Z[:, :2]) + 0.6 * np.exp(0.4 * Z[:, 2:3]) + Z[:, 5:7]
 BENT += 0.15 * RNG.standard_normal((36, 2))
@@ -80,7 +80,14 @@ MIXTURES = {
     ),
     "ones": ("StretchyRegressorCV", {**CURVES, "fit_intercept": "column"}, X, BENT, None, NEW),
     "folds": ("StretchyRegressorCV", {**CURVES, "cv": 4}, X, BENT, None, NEW),
-    "wide": ("StretchyRegressorCV", CURVES, WIDE, BENT, None, WIDE_NEW),
+    "wide": (
+        "StretchyRegressorCV",
+        {**CURVES, "density_grid": (1.0,)},
+        WIDE,
+        BENT,
+        None,
+        WIDE_NEW,
+    ),
     "selected": ("StretchyRegressorCV", {**CURVES, "density_grid": (3,)}, X, BENT, None, NEW),
     "some selected": (
         "StretchyRegressorCV",

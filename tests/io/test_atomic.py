@@ -10,8 +10,8 @@ import threading
 import pytest
 
 import skstretch
+from skstretch.io import archive as atomic
 from skstretch.io import archive as npy
-from skstretch.io import files as atomic
 from tests.io.samples import NEW, REGRESSORS, fitted
 
 MODEL, _ = fitted(REGRESSORS["tall"])
@@ -123,7 +123,7 @@ def test_a_full_disk_leaves_nothing(tmp_path):
 
 STOPPED = """
 import sys, time
-from skstretch.io.files import replacing
+from skstretch.io.archive import replacing
 with replacing(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
@@ -222,7 +222,7 @@ def test_a_full_device_is_an_error(tmp_path):
 
 THROUGH = """
 import sys
-from skstretch.io.files import replacing
+from skstretch.io.archive import replacing
 print("before", flush=True)
 for word in (b"one ", b"two\\n"):
     with replacing(sys.argv[1]) as file:

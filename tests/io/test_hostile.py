@@ -61,7 +61,7 @@ def test_refused(case, tmp_path):
 MEASURE = """
 import resource, sys, time, zipfile
 from skstretch.exceptions import ModelFileError
-from skstretch.io.read import load
+from skstretch.io.model import load
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = peak()
 # a bomb that goes off shall not take the machine with it
@@ -140,6 +140,15 @@ def test_every_field_and_array_forged(name, tmp_path):
     assert sum(refused for _, refused, _, _ in found) > 0.6 * len(files)
 
 
+@pytest.mark.parametrize("value", [["x" * 40_000, *[""] * 10_000], "ones", 2.0, [[1.0]]])
+def test_penalty_factors_that_are_no_array(value, tmp_path):
+    """Of one long text among many short ones numpy would make 1.6 GB."""
+    path = tmp_path / "hostile.stretchy"
+    path.write_bytes(with_header(good(), parameters={"penalty_factor": value}))
+    with pytest.raises(ModelFileError, match="its penalty factors are not numbers"):
+        skstretch.load(path)
+
+
 def test_memory_is_in_proportion_to_the_file(tmp_path):
     """A sound file of 12 MB takes a few times its size."""
     path = tmp_path / "large.stretchy"
@@ -164,15 +173,23 @@ def classifier_cases():
     yield "words", lambda g: with_header(g, single=True), "says that there is one"
     yield "words", lambda g: with_header(g, classes=["O", [1]]), "1 classes and 3 scores"
     yield "isotonic", lambda g: with_array(g, "isotonic_x", np.array([2.0, 1.0])), None
-    yield "search", lambda g: with_header(g, chosen={}), "which cell was chosen"
+    yield "search", lambda g: with_header(g, chosen={}), "which candidate was chosen"
     yield "search", lambda g: with_header(g, best_score_se="1"), "field 'best_score_se'"
     yield "search", lambda g: with_header(g, best_score_se=-1.0), "field 'best_score_se'"
     yield "search", lambda g: with_header(g, rule_loss=[1]), "field 'rule_loss'"
-    cells = [[f"param_{name}", "array"] for name in ("a", "k", "c", "density")]
-    yield "search", lambda g: with_header(g, results=cells), "outcome_outputs' is float64 of shape"
-    yield "search", lambda g: with_header(g, results=cells[:1]), "mixes cells that its search"
-    yield "search", lambda g: with_header(g, results=[["params", "params"]]), "which cells"
-    yield "search", lambda g: with_array(g, "result_param_k", np.ones(2)), "differ in length"
+    candidates = [[f"param_{name}", "array"] for name in ("a", "k", "c", "density")]
+    yield (
+        "search",
+        lambda g: with_header(g, results=[*candidates, ["mean_test_score", "array"]]),
+        "which candidates they are of",
+    )
+    yield (
+        "search",
+        lambda g: with_header(g, results=candidates[:1]),
+        "which candidates they are of",
+    )
+    yield "search", lambda g: with_header(g, results=[["params", "params"]]), "which candidates"
+    yield "search", lambda g: with_array(g, "result_param_k", np.ones(2)), "not fit the others"
 
 
 @pytest.mark.parametrize(("name", "change", "message"), [*classifier_cases()])

@@ -27,10 +27,10 @@ from tests.io.samples import (
 from tests.io.test_roundtrip import check_attributes, check_results, reloaded, same
 
 SEARCHES = {"three classes": CLASSIFIERS["search"], "two classes": CLASSIFIERS["search two"]}
-# how many values of a have a share, and whether some cell selects features
+# how many values of a have a share, and whether some candidate selects features
 TERMS = {
     "one": 2, "two": 3, "column": 2, "weights": 2, "single": 3, "linear": 1, "exponential": 1,
-    "identity": 1, "ones": 3, "folds": 3, "wide": 2, "selected": 2, "some selected": 2,
+    "identity": 1, "ones": 3, "folds": 3, "wide": 2, "selected": 3, "some selected": 2,
 }  # fmt: skip
 SELECTING = ("selected", "some selected")
 
@@ -126,8 +126,8 @@ def test_saved_twice(name, intervals, tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_one_cell_is_written_as_before(tmp_path):
-    """A search whose rule is one cell, or that finds but one, needs no new reader."""
+def test_one_candidate_is_written_as_before(tmp_path):
+    """A search whose rule is one candidate, or that finds but one, needs no new reader."""
     for name in ("search", "tall"):
         parameters = {"rule": "best"} if name == "search" else {}
         kind, given, *rest = REGRESSORS[name]
@@ -154,7 +154,7 @@ def test_scores_around_the_search_are_kept(tmp_path):
 def test_size_on_the_disk_and_in_memory(tmp_path):
     """Moments are there once, coefficients once for every a, features once for every a."""
     data = np.tile(WIDE, 200)
-    model = skstretch.StretchyRegressorCV(**CURVES, nested=False).fit(data, BENT)
+    model = skstretch.StretchyRegressorCV(**CURVES).fit(data, BENT)
     state, D = model._state, data.shape[1]
     T = len(state.terms)
     assert T > 1

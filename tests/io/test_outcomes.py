@@ -16,10 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 import skstretch
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
-from skstretch.estimators.steps import twin
+from skstretch.estimators.pipelines import twin
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.io import ModelFileError, outcomes
-from skstretch.report import cells, write_report
+from skstretch.report import write_report
 from skstretch.report.subject import checked_subject
 from tests.io.samples import CODES, WEIGHTS, WIDE, X, Y, members, with_array, with_header
 from tests.report.samples import mixed_classes, mixture, spectra, without_origin
@@ -34,7 +34,7 @@ FACTORS[5], FACTORS[7] = 2.0, np.inf
 @functools.cache
 def case(name):
     """Model, X, y and weights, fitted; each brings another kind of unknowns or of data."""
-    one, folds = {"rule": "guarded", **SMALL}, {"cv": 4, "density_grid": (1.0, 5)}
+    one, folds = {"rule": "best", **SMALL}, {"cv": 4, "density_grid": (1.0, 5)}
     weights = None
     if name == "mixture":
         return *mixture(), None
@@ -80,23 +80,13 @@ def both_pages(model, A, y, folder):
     again, found = skstretch.load(folder / "model.stretchy"), []
     for one in (model, again):
         text = write_report(one, folder / "page.html", X=A, y=y).read_text("utf-8")
-        line = re.findall(r"<dt>other cells</dt><dd>(.*?)</dd>", text)
+        line = re.findall(r"<dt>other candidates</dt><dd>(.*?)</dd>", text)
         found.append((without_origin(text), line))
     return found
 
 
-@pytest.fixture
-def no_search(monkeypatch):
-    """Nothing may be searched again."""
-
-    def refuse(subject):
-        raise AssertionError("searched again")
-
-    monkeypatch.setattr(cells, "_searched_again", refuse)
-
-
 @pytest.mark.parametrize("name", ["mixture", "selected", "three classes", "weights"])
-def test_page_from_a_file_is_that_from_memory(name, tmp_path, no_search):
+def test_page_from_a_file_is_that_from_memory(name, tmp_path):
     model, A, y, _ = case(name)
     (first, memory), (second, file) = both_pages(model, A, y, tmp_path)
     assert memory == ["kept by the search"]
@@ -115,7 +105,9 @@ def test_everything_a_search_kept_comes_back(name, tmp_path):
     for field in ("outputs", "Y", "weights", "sample_weights"):
         np.testing.assert_array_equal(getattr(ours, field), getattr(theirs, field))
     assert ours.grouped == theirs.grouped
-    assert [vars(cell) for cell in ours.cells] == [vars(cell) for cell in theirs.cells]
+    assert [vars(candidate) for candidate in ours.candidates] == [
+        vars(candidate) for candidate in theirs.candidates
+    ]
     rows = [row for row, parts in enumerate(ours.unknowns) if parts]
     assert rows == [row for row, parts in enumerate(theirs.unknowns) if parts]
     D = A.shape[1]
@@ -146,7 +138,7 @@ def test_kinds_of_unknowns_are_all_tried(tmp_path):
 
 
 def test_rows_with_scales_of_their_own(tmp_path):
-    """Few searches have such cells that are usable too: one is made of another cell."""
+    """Few searches have such candidates that are usable too: one is made of another candidate."""
     model, A, y, _ = case("scaled rows")
     model, found = twin(model), list(model._outcomes.unknowns)
     row = next(row for row, parts in enumerate(found) if parts)
@@ -175,28 +167,26 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("change", OTHERS)
-def test_other_data_are_searched_again_and_the_page_says_so(change, tmp_path):
+def test_of_other_data_the_page_says_that_no_candidates_are_shown(change, tmp_path):
     model = StretchyRegressorCV(**SMALL).fit(WIDE, Y[:, 0])
     skstretch.save(model, tmp_path / "model.stretchy")
     again = skstretch.load(tmp_path / "model.stretchy")
     A, y = OTHERS[change](WIDE, Y[:, 0])
     text = write_report(again, tmp_path / "page.html", X=A, y=y).read_text("utf-8")
-    [line] = re.findall(r"<dt>other cells</dt><dd>(.*?)</dd>", text)
-    if change in ("another value", "another target"):  # as good as the same, but not the same
-        assert line.startswith("searched again for this page: the data passed are not those of")
-    else:
-        assert line.startswith("not shown: the data that were passed do not give the out-of-fold")
+    [line] = re.findall(r"<dt>other candidates</dt><dd>(.*?)</dd>", text)
+    assert line.startswith("not shown: the data that were passed are not, value by value, those")
 
 
-def test_files_without_outcomes_are_searched_again(tmp_path):
+def test_files_without_outcomes_show_no_candidates(tmp_path):
     model = StretchyRegressorCV(**SMALL).fit(WIDE, Y[:, 0])
     skstretch.save(model, tmp_path / "model.stretchy", outcomes=False)
     again = skstretch.load(tmp_path / "model.stretchy")
     text = write_report(again, tmp_path / "page.html", X=WIDE, y=Y[:, 0]).read_text("utf-8")
-    assert "searched again for this page: none were kept; the out-of-fold" in text
+    [line] = re.findall(r"<dt>other candidates</dt><dd>(.*?)</dd>", text)
+    assert line.startswith("not shown")
 
 
-def test_pipeline(tmp_path, no_search):
+def test_pipeline(tmp_path):
     frame = pd.DataFrame(WIDE, columns=[f"f{j}" for j in range(WIDE.shape[1])])
     model = make_pipeline(StandardScaler(), StretchyRegressorCV(**SMALL)).fit(frame, Y[:, 0])
     (first, _), (second, file) = both_pages(model, frame, Y[:, 0], tmp_path)
@@ -204,7 +194,7 @@ def test_pipeline(tmp_path, no_search):
     assert file[0].startswith("from the model file")
 
 
-def test_groups(tmp_path, no_search):
+def test_groups(tmp_path):
     model = StretchyRegressorCV(**SMALL).fit(WIDE, Y[:, 0], groups=np.arange(36) // 3)
     (first, _), (second, file) = both_pages(model, WIDE, Y[:, 0], tmp_path)
     assert first == second
@@ -223,17 +213,17 @@ def test_saved_again_and_fitted_again(tmp_path):
 
 
 def test_size(tmp_path):
-    """About 16 bytes a cell, sample and target; and in proportion to model and data."""
+    """About 16 bytes a candidate, sample and target; and in proportion to model and data."""
     rng = np.random.default_rng(0)
     wide, y = rng.standard_normal((40, 3000)), rng.standard_normal(40)
-    model = StretchyRegressorCV(nested=False).fit(wide, y)
+    model = StretchyRegressorCV().fit(wide, y)
     sizes = []
     for stored in (True, False):
         path = tmp_path / f"{stored}.stretchy"
         skstretch.save(model, path, outcomes=stored)
         sizes.append(os.path.getsize(path))
-    n_cells = len(model.cv_results_["param_a"])
-    assert 0.5 * 16 * n_cells * 40 < sizes[0] - sizes[1] < 1.5 * 16 * n_cells * 40
+    n_candidates = len(model.cv_results_["param_a"])
+    assert 0.5 * 16 * n_candidates * 40 < sizes[0] - sizes[1] < 1.5 * 16 * n_candidates * 40
     assert sizes[0] - sizes[1] < wide.nbytes / 4
 
 

@@ -66,14 +66,14 @@ def check_results(model, again):
             assert values == again.cv_results_[name]
         else:
             same(values, again.cv_results_[name])
-    types = [type(cell["density"]) for cell in model.cv_results_["params"]]
-    assert types == [type(cell["density"]) for cell in again.cv_results_["params"]]
+    types = [type(candidate["density"]) for candidate in model.cv_results_["params"]]
+    assert types == [type(candidate["density"]) for candidate in again.cv_results_["params"]]
 
 
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 @pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
 def test_exact_minimisers(kind, tmp_path):
-    """A model, and a search that chose one: which cells have exact residuals is kept too."""
+    """A model, and a search that chose one: which candidates have exact residuals is kept too."""
     target = Y[:, 0] if kind == "Regressor" else Y[:, 0] > np.median(Y[:, 0])
     alone = getattr(skstretch, f"Stretchy{kind}")(a=0.0, k=1.25)
     search = getattr(skstretch, f"Stretchy{kind}CV")(a_grid=(0.0,), k_grid=(1.25, 1.5), rule="best")

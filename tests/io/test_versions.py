@@ -31,6 +31,7 @@ def test_version_1_regressor():
     lower, _ = model.predict_interval(new, 0.8)
     np.testing.assert_allclose(lower, LOWER_PLUS, rtol=1e-12)
     assert model.cv_results_["param_k"].tolist() == [1.5, 2.0]
+    assert model.rule == "1se"  # was a rule that is gone
     assert model.weights_["weight"].tolist() == [1.0]
     assert model.weights_["k"].tolist() == [model.k_]
     assert np.isnan(model.best_score_se_)
@@ -47,7 +48,7 @@ def test_version_1_is_saved_again(tmp_path):
 
 def test_the_first_readers_of_version_1_read_what_is_written_now(tmp_path):
     """They count the fields of `chosen`, and look past fields of the header that came later."""
-    model = skstretch.StretchyRegressorCV(rule="guarded").fit(X, Y[:, 0])
+    model = skstretch.StretchyRegressorCV(rule="best").fit(X, Y[:, 0])
     data = saved_bytes(model, tmp_path, about={"target": "y"}, outcomes=False)
     header = json.loads(members(data)["header.json"])
     assert header["schema"] == 1

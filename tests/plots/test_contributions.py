@@ -77,7 +77,7 @@ def test_targets_and_classes():
 
 def test_mixtures_and_sparse_rows():
     X, y = problem("wide")
-    model = StretchyRegressorCV(c_grid=(0.1, 1.0), nested=False).fit(X, y)
+    model = StretchyRegressorCV(c_grid=(0.1, 1.0)).fit(X, y)
     dense = ContributionsDisplay.from_estimator(model, X, sample=1)
     thin = ContributionsDisplay.from_estimator(model, sparse.csr_array(X), sample=1)
     np.testing.assert_allclose(thin.contributions, dense.contributions, rtol=1e-12)

@@ -80,10 +80,10 @@ def rectangles(ax):
 
 
 @pytest.mark.parametrize("c_grid", ["auto", (0.1, 10.0, 1e3)])
-def test_grid_holds_every_cell(c_grid):
+def test_grid_holds_every_candidate(c_grid):
     X, y = curved()
     grid = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": c_grid}
-    model = StretchyRegressorCV(**grid, rule="guarded").fit(X, y)
+    model = StretchyRegressorCV(**grid, rule="best").fit(X, y)
     display = StretchyGridDisplay.from_estimator(model)
     results = model.cv_results_
     name = "s" if c_grid == "auto" else "c"
@@ -100,7 +100,7 @@ def test_grid_holds_every_cell(c_grid):
         assert (display.chosen == (row, column)) == (i == model.best_index_)
 
 
-def test_grid_frames_the_chosen_cell_and_hatches_unusable_ones():
+def test_grid_frames_the_chosen_candidate_and_hatches_unusable_ones():
     X, y = curved(40, 60)
     X[1] = X[0]
     model = StretchyRegressorCV(k_grid=(1.5,), a_grid=(-0.2,), c_grid=(1.0, 100.0, np.inf)).fit(
@@ -117,9 +117,9 @@ def test_grid_frames_the_chosen_cell_and_hatches_unusable_ones():
     assert unusable
 
 
-def test_grid_of_a_mixture_frames_all_of_its_cells():
+def test_grid_of_a_mixture_frames_all_of_its_candidates():
     X, y = curved()
-    model = StretchyRegressorCV(c_grid="auto").fit(X, y)
+    model = StretchyRegressorCV(density_grid=(1.0,)).fit(X, y)
     assert len(model.weights_["row"]) > 1
     display = StretchyGridDisplay.from_estimator(model)
     assert len(display.mixed) == len(set(display.mixed)) == len(model.weights_["row"])
@@ -129,12 +129,12 @@ def test_grid_of_a_mixture_frames_all_of_its_cells():
     frames = {r.get_xy() for r in rectangles(display.ax_) if not r.get_hatch()}
     assert frames == {(column, row) for row, column in display.mixed}
     assert "in the mixture" in display.ax_.get_title()
-    # paths of exact minimisers leave places free, which are not unusable cells
+    # paths of exact minimisers leave places free, which are not unusable candidates
     assert np.isnan(display.scores).any()
     assert not any(r.get_hatch() for r in rectangles(display.ax_))
 
 
-def test_places_are_numbers_where_all_cells_have_their_own_paths():
+def test_places_are_numbers_where_all_candidates_have_their_own_paths():
     X, y = curved()
     model = StretchyRegressorCV((0.0,), (1.25, 1.5), "auto", rule="best").fit(X, y)
     display = StretchyGridDisplay.from_estimator(model)

@@ -15,7 +15,7 @@ from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.report import write_report
 
-GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 1.0, 100.0), "rule": "guarded"}
+GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 1.0, 100.0), "rule": "best"}
 EVIL = "<script>alert(1)</script>"
 NAMES = [
     EVIL, "</script><b>", "a.b[0]['c']", 'quo"te', "it's", "&amp;", "back\\slash", "${x}",
@@ -79,19 +79,19 @@ def three_targets():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(30, 10))
     y = X[:, 1] + 0.2 * rng.normal(size=30)
-    # one target in three units: targets that differ would choose a cell each
+    # one target in three units: targets that differ would choose a candidate each
     Y = y[:, None] * [1.0, -2.0, 0.5] + [0.0, 3.0, -1.0]
     return quietly(StretchyRegressorCV(**GRID), X, Y), X, Y
 
 
 @functools.cache
 def mixture():
-    """Several cells make one model, some of them on 30 of the features."""
+    """Several candidates make one model, some of them on 30 of the features."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(40, 64))
     y = X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=40)
     X = pd.DataFrame(X, columns=[f"f{j}" for j in range(64)])
-    return quietly(StretchyRegressorCV(nested=False), X, pd.Series(y, name="yield")), X, y
+    return quietly(StretchyRegressorCV(), X, pd.Series(y, name="yield")), X, y
 
 
 @functools.cache
@@ -133,8 +133,8 @@ def data_of(text):
 
 
 def without_origin(text):
-    """A page but for the line that tells where it has other cells of the search from."""
-    short = re.sub(r"<div><dt>other cells</dt>.*", "", text)
+    """A page but for the line that tells where it has other candidates of the search from."""
+    short = re.sub(r"<div><dt>other candidates</dt>.*", "", text)
     assert short != text
     return short
 

@@ -1,4 +1,5 @@
-"""The report in a real browser: nothing goes wrong, nothing is asked for, cells can be chosen."""
+"""The report in a real browser: nothing goes wrong, nothing is asked for, candidates can be
+chosen."""
 
 import shutil
 
@@ -52,7 +53,7 @@ def browser():
         browser.close()
 
 
-class Visit:
+class FoldScorer:
     """A page that was opened, and everything that it said and asked for."""
 
     def __init__(self, browser, path, timed=False, **options):
@@ -95,33 +96,36 @@ class Visit:
             for name in ("fit", "roc", "confusion", "top", "profile")
             if self.page.locator(f"#chart-{name}").count()
         ]
-        texts = [self.page.inner_text(f"#{name}") for name in ("live", "cell-text", "cell-name")]
+        texts = [
+            self.page.inner_text(f"#{name}")
+            for name in ("live", "candidate-text", "candidate-name")
+        ]
         return [*map(self.chart, names), *texts]
 
-    def wait_for(self, cell):
-        self.page.wait_for_selector(f'html[data-cell="{cell}"]', timeout=10_000)
+    def wait_for(self, candidate):
+        self.page.wait_for_selector(f'html[data-candidate="{candidate}"]', timeout=10_000)
 
 
 @pytest.fixture
-def visit(browser, tmp_path):
+def scorer(browser, tmp_path):
     def opened(sample, **options):
         path = tmp_path / "report.html"
         path.write_text(text_of(sample), "utf-8")
-        return Visit(browser, path, **options)
+        return FoldScorer(browser, path, **options)
 
     return opened
 
 
-def other_cell(page):
-    """A linked cell that is not the chosen one."""
-    values = page.eval_on_selector_all("#pick-cell option", "all => all.map(one => one.value)")
+def other_candidate(page):
+    """A linked candidate that is not the chosen one."""
+    values = page.eval_on_selector_all("#pick-candidate option", "all => all.map(one => one.value)")
     return values[-1]
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_goes_wrong(visit, sample, scheme):
-    with visit(sample, color_scheme=scheme) as opened:
+def test_nothing_goes_wrong(scorer, sample, scheme):
+    with scorer(sample, color_scheme=scheme) as opened:
         drawn = opened.page.locator(".chart svg")
         assert drawn.count() == opened.page.locator(".chart").count() > 2
         for i in range(drawn.count()):
@@ -130,8 +134,8 @@ def test_nothing_goes_wrong(visit, sample, scheme):
         assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_charts_follow_the_colour_scheme(visit):
-    with visit(regression, color_scheme="light") as opened:
+def test_charts_follow_the_colour_scheme(scorer):
+    with scorer(regression, color_scheme="light") as opened:
         ask = """() => [...document.querySelectorAll("#chart-fit svg [fill], #chart-fit svg text")]
             .map(node => getComputedStyle(node).fill).join()"""
         light = opened.page.evaluate(ask)
@@ -143,37 +147,39 @@ def test_charts_follow_the_colour_scheme(visit):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
-def test_a_click_on_a_cell_changes_the_panels(visit, sample):
-    with visit(sample) as opened:
+def test_a_click_on_a_candidate_changes_the_panels(scorer, sample):
+    with scorer(sample) as opened:
         page = opened.page
         before = opened.panels()
-        chosen = page.get_attribute("html", "data-cell")
-        cell = other_cell(page)
+        chosen = page.get_attribute("html", "data-candidate")
+        candidate = other_candidate(page)
         boxes = page.locator("#chart-surface svg .mark-rect").first.locator("path")
         order = page.evaluate(
             """() => JSON.parse(document.getElementById("report-data").textContent)
-                .cells.map(one => String(one.cell))"""
+                .candidates.map(one => String(one.candidate))"""
         )
-        boxes.nth(order.index(cell)).click(force=True)
-        opened.wait_for(cell)
+        boxes.nth(order.index(candidate)).click(force=True)
+        opened.wait_for(candidate)
         assert all(old != new for old, new in zip(before, opened.panels(), strict=True))
-        assert page.input_value("#pick-cell") == cell
+        assert page.input_value("#pick-candidate") == candidate
         page.click("#back")
         opened.wait_for(chosen)
         assert opened.panels() == before
 
 
-def test_cells_can_be_chosen_by_keyboard_alone(visit):
-    with visit(regression) as opened:
+def test_candidates_can_be_chosen_by_keyboard_alone(scorer):
+    with scorer(regression) as opened:
         page = opened.page
-        before, chosen = opened.panels(), page.get_attribute("html", "data-cell")
+        before, chosen = opened.panels(), page.get_attribute("html", "data-candidate")
         for _ in range(20):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.id") == "chart-surface":
                 break
         assert page.evaluate("document.activeElement.id") == "chart-surface"
-        places = {tuple(one["at"]): one["cell"] for one in data_of(text_of(regression))["cells"]}
-        at = next(place for place, cell in places.items() if str(cell) == chosen)
+        places = {
+            tuple(one["at"]): one["candidate"] for one in data_of(text_of(regression))["candidates"]
+        }
+        at = next(place for place, candidate in places.items() if str(candidate) == chosen)
         for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowDown"):
             down, right = STEPS[key]
             there = (at[0] + down, at[1] + right)
@@ -183,15 +189,15 @@ def test_cells_can_be_chosen_by_keyboard_alone(visit):
         page.keyboard.press("Home")
         opened.wait_for(chosen)
         assert opened.panels() == before
-        page.focus("#pick-cell")
+        page.focus("#pick-candidate")
         page.keyboard.press("ArrowDown")
-        page.wait_for_selector(f"html:not([data-cell='{chosen}'])", state="attached")
+        page.wait_for_selector(f"html:not([data-candidate='{chosen}'])", state="attached")
         assert opened.panels() != before
         assert page.get_attribute("#live", "aria-live") == "polite"
 
 
-def test_table_and_text_alternative_follow_the_cell(visit):
-    with visit(spectra) as opened:
+def test_table_and_text_alternative_follow_the_candidate(scorer):
+    with scorer(spectra) as opened:
         page = opened.page
 
         def ask():
@@ -199,15 +205,15 @@ def test_table_and_text_alternative_follow_the_cell(visit):
             labels = [page.get_attribute(f"#chart-{n}", "aria-label") for n in ("fit", "top")]
             return [page.inner_text("#top-table tbody"), *labels]
 
-        before, cell = ask(), other_cell(page)
-        page.select_option("#pick-cell", cell)
-        opened.wait_for(cell)
+        before, candidate = ask(), other_candidate(page)
+        page.select_option("#pick-candidate", candidate)
+        opened.wait_for(candidate)
         assert all(old != new for old, new in zip(before, ask(), strict=True))
 
 
 @pytest.mark.parametrize("sample", [three_targets, three_classes])
-def test_outputs_can_be_chosen(visit, sample):
-    with visit(sample) as opened:
+def test_outputs_can_be_chosen(scorer, sample):
+    with scorer(sample) as opened:
         chart = opened.page.locator("#chart-top svg")
         before = chart.text_content()
         opened.page.select_option("#pick-output", "2")
@@ -217,8 +223,8 @@ def test_outputs_can_be_chosen(visit, sample):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
-def test_phone_needs_no_sideways_scrolling(visit, sample):
-    with visit(sample, **PHONE) as opened:
+def test_phone_needs_no_sideways_scrolling(scorer, sample):
+    with scorer(sample, **PHONE) as opened:
         page = opened.page
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         widths = page.eval_on_selector_all(
@@ -227,17 +233,17 @@ def test_phone_needs_no_sideways_scrolling(visit, sample):
         assert max(widths) <= 360
 
 
-def test_paper_has_charts_and_no_controls(visit):
-    with visit(spectra) as opened:
+def test_paper_has_charts_and_no_controls(scorer):
+    with scorer(spectra) as opened:
         page = opened.page
         page.emulate_media(media="print")
-        assert not page.is_visible("#pick-cell")
+        assert not page.is_visible("#pick-candidate")
         assert page.is_visible("#chart-profile svg")
         assert page.pdf(format="A4").startswith(b"%PDF")
 
 
-def test_names_are_text_on_the_page(visit):
-    with visit(regression) as opened:
+def test_names_are_text_on_the_page(scorer):
+    with scorer(regression) as opened:
         page = opened.page
         assert EVIL in page.inner_text("h1")
         assert page.locator("main script, main b:not(.legend b), main img").count() == 0
@@ -259,7 +265,7 @@ def test_names_that_objects_have_already(browser, tmp_path):
     X, y = pd.DataFrame(X, columns=[*names, "hasOwnProperty"]), np.array(names)[codes]
     model = quietly(StretchyClassifierCV(**GRID), X, y)
     path = write_report(model, tmp_path / "report.html", X=X, y=y)
-    with Visit(browser, path) as seen:
+    with FoldScorer(browser, path) as seen:
         assert seen.page.locator("#chart-roc svg .mark-line path").count() >= 3 + 1
         assert seen.page.locator("#chart-confusion svg .mark-rect path").count() == 9
         assert seen.page.locator("#chart-top svg .mark-rect path").count() == 4
@@ -268,15 +274,15 @@ def test_names_that_objects_have_already(browser, tmp_path):
             assert set(names) <= texts, chart
 
 
-def test_zero_is_marked(visit):
+def test_zero_is_marked(scorer):
     for sample in (regression, spectra, two_classes):
-        with visit(sample) as seen:
+        with scorer(sample) as seen:
             texts = seen.page.locator("#chart-top .role-axis text").all_text_contents()
             assert "0" in texts, texts
 
 
-def test_foreign_scripts_are_blocked(visit):
-    with visit(regression) as opened:
+def test_foreign_scripts_are_blocked(scorer):
+    with scorer(regression) as opened:
         blocked = opened.page.evaluate(
             """() => new Promise((done) => {
                 const tell = (event) => done(event.effectiveDirective);
@@ -300,21 +306,21 @@ def test_large_report_opens_within_two_seconds(browser, tmp_path):
     model = quietly(StretchyRegressorCV(c_grid=np.logspace(-5, 1, 25)), X, y)
     path = write_report(model, tmp_path / "large.html", X=X, y=y)
     assert len(data_of(path.read_text("utf-8"))["fits"]) > 50
-    with Visit(browser, path, timed=True) as opened:
+    with FoldScorer(browser, path, timed=True) as opened:
         found = opened.session.send("Performance.getMetrics")["metrics"]
         spent = next(one["value"] for one in found if one["name"] == "TaskDuration")
         assert 0.01 < spent < 2.0
 
 
-def test_from_the_mixture_to_its_cells_and_back(visit):
+def test_from_the_mixture_to_its_candidates_and_back(scorer):
     model, _, _ = mixture()
-    with visit(mixture) as opened:
+    with scorer(mixture) as opened:
         before = opened.panels()
         assert before[-1] == "The mixture"
         opened.page.focus("#chart-surface")
         opened.page.keyboard.press("ArrowLeft")
         opened.wait_for(model.best_index_)
-        assert opened.panels()[-1] == "Picked cell"
+        assert opened.panels()[-1] == "Picked candidate"
         assert opened.chart("top") != before[1]
         opened.page.click("#back")
         opened.wait_for(-1)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import auc, confusion_matrix, roc_auc_score
 
 from skstretch.core.classes import decided
-from skstretch.estimators.summary import regression_quality
+from skstretch.estimators.quality import regression_quality
 from skstretch.report.quality import (
     CURVE_POINTS,
     class_quality,

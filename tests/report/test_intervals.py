@@ -8,60 +8,41 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
-from skstretch.report.cells import chosen_outputs, known_of
+from skstretch.report.candidates import chosen_outputs, known_of
 from skstretch.report.quality import COVERAGE, LEVELS, bars_of
 from skstretch.report.subject import checked_subject
 from tests.report.samples import quietly, regression, spectra, tall, three_targets
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False, "column"])
-@pytest.mark.parametrize("sample", [regression, tall, three_targets], ids=["wide", "tall", "three"])
-def test_jackknife_plus_of_left_out_tenths(sample, fit_intercept):
+@pytest.mark.parametrize(
+    "sample", [regression, tall, three_targets, spectra], ids=["wide", "tall", "three", "selected"]
+)
+def test_intervals_of_models_without_a_tenth(sample, fit_intercept):
+    """Everything is learned without the tenth: z-scores, selected features, coefficients."""
     _, X, y = sample()
     X, Y = np.asarray(X), np.asarray(y).reshape(len(y), -1)
-    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=(1.5,), c_grid=(0.1,))
-    model = quietly(model.set_params(fit_intercept=fit_intercept), X, y)
+    density = 0.2 if sample is spectra else 1.0
+    model = StretchyRegressorCV((-0.2,), (1.5,), (0.1,), (density,), fit_intercept=fit_intercept)
+    model = quietly(model, X, y)
     subject = checked_subject(model, X, y, None, None)
     bars = bars_of(subject, chosen_outputs(subject), known_of(subject))
     assert bars.method == "plus"
     assert bars.levels == LEVELS
-    # the features as the model sees them, z-scores of all samples: then literal fits
-    P = np.exp(-0.2 * (X - X.mean(axis=0)) / X.std(axis=0))
-    train, test = next(iter(KFold(10, shuffle=True, random_state=0).split(X)))
-    for target in range(Y.shape[1]):
-        lower, upper = [], []
-        for new in P[test]:
-            near, far = [], []
-            for i in train:
-                others = np.setdiff1d(train, i)
-                literal = StretchyRegressor(
-                    k=1.5, c=0.1, quadrant="identity", fit_intercept=fit_intercept
-                ).fit(P[others], Y[others, target])
-                predicted, at_i = literal.predict(np.array([new, P[i]]))
-                near.append(predicted - abs(Y[i, target] - at_i))
-                far.append(predicted + abs(Y[i, target] - at_i))
-            n = train.size
-            lower.append(sorted(near)[int(np.floor(round((1 - COVERAGE) * (n + 1), 9))) - 1])
-            upper.append(sorted(far)[int(np.ceil(round(COVERAGE * (n + 1), 9))) - 1])
-        np.testing.assert_allclose(bars.lower[test, target], lower, rtol=1e-7)
-        np.testing.assert_allclose(bars.upper[test, target], upper, rtol=1e-7)
-    inside = (bars.lower <= Y) & (bars.upper >= Y)
-    at = LEVELS.index(COVERAGE)
-    np.testing.assert_array_equal(bars.seen[:, at], inside.mean(axis=0))
+    inside = np.zeros((len(LEVELS), *Y.shape))
+    for train, test in KFold(10, shuffle=True, random_state=0).split(X):
+        literal = StretchyRegressor(**subject.candidate, fit_intercept=fit_intercept)
+        literal.fit(X[train], Y[train])
+        for i, level in enumerate(LEVELS):
+            lower, upper = (
+                side.reshape(test.size, -1) for side in literal.predict_interval(X[test], level)
+            )
+            inside[i, test] = (lower <= Y[test]) & (Y[test] <= upper)
+            if level == COVERAGE:
+                np.testing.assert_allclose(bars.lower[test], lower)
+                np.testing.assert_allclose(bars.upper[test], upper)
+    np.testing.assert_allclose(bars.seen, inside.mean(axis=1).T)
     assert (np.diff(bars.seen, axis=1) >= 0).all()
-
-
-def test_selected_features_are_selected_anew_in_every_tenth():
-    model, X, y = spectra()
-    subject = checked_subject(model, X, y, None, None)
-    assert subject.cell["density"] == 0.2
-    bars = bars_of(subject, chosen_outputs(subject), known_of(subject))
-    train, test = next(iter(KFold(10, shuffle=True, random_state=0).split(X)))
-    X, y = np.asarray(X), np.asarray(y)
-    again = StretchyRegressor(**subject.cell).fit(X[train], y[train])
-    lower, upper = again.predict_interval(X[test], coverage=COVERAGE)
-    np.testing.assert_allclose(bars.lower[test, 0], lower)
-    np.testing.assert_allclose(bars.upper[test, 0], upper)
 
 
 def test_groups_are_not_torn_apart_for_intervals():
@@ -86,5 +67,5 @@ def test_residual_bars_without_the_data_of_the_fit(monkeypatch):
     whole = checked_subject(model, X, y, None, None)
     known = known_of(whole)
     assert bars_of(whole, outputs, known).method == "plus"
-    monkeypatch.setattr("skstretch.report.cells.INTERVAL_WORK", 1.0)
+    monkeypatch.setattr("skstretch.report.quality.PAGE_WORK", 1.0)
     assert bars_of(whole, outputs, known).method == "residual"

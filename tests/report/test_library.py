@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from skstretch.report import library as kept
+from skstretch.report import charts as kept
 
 
 @pytest.fixture

@@ -4,10 +4,16 @@ import re
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
 import skstretch
-from skstretch.report.quality import contents_of
-from skstretch.report.samples import MOST_ROWS, MOST_SHARES, explained_samples, striking_samples
+from skstretch.report.quality import (
+    MOST_ROWS,
+    MOST_SHARES,
+    contents_of,
+    explained_samples,
+    striking_samples,
+)
 from skstretch.report.subject import checked_subject
 from skstretch.style import number, share
 from tests.report.samples import (
@@ -132,7 +138,7 @@ def test_a_model_from_a_file_is_explained_with_the_data_that_are_passed(tmp_path
 
 
 def test_large_data_keep_their_samples_to_themselves(monkeypatch, tmp_path):
-    monkeypatch.setattr("skstretch.report.samples.INFLUENCE_WORK", 1.0)
+    monkeypatch.setattr("skstretch.report.quality.INFLUENCE_WORK", 1.0)
     assert "Samples to look at" not in visible(page(mixture(), tmp_path))
-    monkeypatch.setattr("skstretch.designs.contributions.working_bytes", lambda: 8 * 63)
-    assert data_of(page(mixture(), tmp_path))["explained"] == []
+    with config_context(working_memory=8 * 63 / 2**20):
+        assert data_of(page(mixture(), tmp_path))["explained"] == []

@@ -40,8 +40,8 @@ def test_names_are_bounded_and_distinct():
     assert len(short("x" * 1000)) == 60
     assert "\x00" not in short("a\x00b")
     assert distinct(["a", "b", "a"]) == ["a (1)", "b", "a (3)"]
-    assert count(1, "cell") == "1 cell"
-    assert count(1500, "cell") == "1\u202f500 cells"
+    assert count(1, "candidate") == "1 candidate"
+    assert count(1500, "candidate") == "1\u202f500 candidates"
 
 
 def test_numbers_of_the_page_are_short_and_finite():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from skstretch.estimators.inputs import prepare
-from skstretch.search import Grid, Problem, folds_from_splits, leave_one_out, outcomes
+from skstretch.search import Grid, Problem, evaluate_grid, folds_from_splits, leave_one_out
 from tests import literal
 
 SHAPES = {"wide": (15, 40), "tall": (40, 6), "square": (12, 12)}
@@ -51,7 +51,7 @@ def prepared_data(X, weights=None, intercept=True, quadrant="exp"):
 
 
 def evaluated(X, Y, splits=None, *, a=AS, k=KS, c=CS, densities=(1.0,), **how):
-    """Every cell with its outcome and out-of-fold predictions; None is leave one out."""
+    """Every candidate with its outcome and out-of-fold predictions; None is leave one out."""
     prepared = prepared_data(X, **how)
     rows = prepared.rows
     folds = leave_one_out(rows.size)
@@ -60,12 +60,12 @@ def evaluated(X, Y, splits=None, *, a=AS, k=KS, c=CS, densities=(1.0,), **how):
     counts = [literal.count_of(density, X.shape[1]) for density in densities]
     problem = Problem(Y[rows], prepared.weights, prepared.intercept, folds)
     grid = Grid(a, k, c, densities, counts)
-    for cell, outcome in outcomes(grid, lambda a: prepared.at(a).design, problem):
-        yield cell, outcome, Y[rows][folds.tested] - outcome.residuals
+    for candidate, outcome in evaluate_grid(grid, lambda a: prepared.at(a).design, problem):
+        yield candidate, outcome, Y[rows][folds.tested] - outcome.residuals
 
 
 def assert_literal(X, Y, splits=None, *, at_least=0.9, huge=False, **settings):
-    """Usable cells equal literal refits; `at_least` this share of the cells is usable.
+    """Usable candidates equal literal refits; `at_least` this share of the candidates is usable.
 
     To 1e-9 of the size of Y where rcond is 1e-6 or more, else to 1e-15/rcond; where predictions
     are `huge`, of their size.
@@ -75,21 +75,30 @@ def assert_literal(X, Y, splits=None, *, at_least=0.9, huge=False, **settings):
     intercept = settings.get("intercept", True)
     pairs = literal.leave_one_out(len(X)) if splits is None else splits
     found = list(evaluated(X, Y, splits, **settings))
-    features = {cell.a: literal.features(X, cell.a, **how) for cell, _, _ in found}
+    features = {candidate.a: literal.features(X, candidate.a, **how) for candidate, _, _ in found}
+    Z = literal.features(X, 0.0, **how)
     usable = 0
-    for cell, outcome, predictions in found:
+    for candidate, outcome, predictions in found:
         if not outcome.usable:
             continue
         usable += 1
-        count = literal.count_of(cell.density, X.shape[1])
+        count = literal.count_of(candidate.density, X.shape[1])
         refitted = literal.out_of_fold(
-            features[cell.a], Y, pairs, cell.k, cell.c, intercept, how["weights"], count
+            features[candidate.a],
+            Y,
+            pairs,
+            candidate.k,
+            candidate.c,
+            intercept,
+            how["weights"],
+            count,
+            Z,
         )
         tolerance = 1e-9 if outcome.rcond >= 1e-6 else 1e-15 / outcome.rcond
         size = np.abs(np.vstack([Y, refitted]) if huge else Y).max()
         # a square system without penalty can be far better conditioned than with a sample less:
-        # the bound of the cell knows, and is met with three digits to spare
+        # the bound of the candidate knows, and is met with three digits to spare
         tolerance = max(tolerance, 1e-3 * outcome.error / size)
         error = np.abs(predictions - refitted).max() / size
-        assert error <= tolerance, (cell, outcome.rcond, error)
+        assert error <= tolerance, (candidate, outcome.rcond, error)
     assert usable >= at_least * len(found)

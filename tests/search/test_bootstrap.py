@@ -1,4 +1,4 @@
-"""Samples that a split trains on several times, and what rounding does to a cell."""
+"""Samples that a split trains on several times, and what rounding does to a candidate."""
 
 import numpy as np
 import pytest
@@ -71,22 +71,25 @@ def test_estimators_repeat(search):
 @pytest.mark.parametrize("folded", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_errors_are_bounded(shape, folded, intercept):
-    """Out-of-fold predictions are known to the `error` of their cell, whatever its condition."""
+    """Out-of-fold predictions are known to the `error` of their candidate, whatever its
+    condition."""
     rng = np.random.default_rng(0)
     X = np.exp(0.6 * rng.standard_normal(SHAPES[shape]))
     Y = X[:, :1] + 0.1 * rng.standard_normal((len(X), 1))
     splits = list(KFold(4).split(X)) if folded else None
     pairs = literal.leave_one_out(len(X)) if splits is None else splits
     poor = 0
-    for cell, outcome, predictions in evaluated(
+    for candidate, outcome, predictions in evaluated(
         X, Y, splits, a=(-0.2, 0.5, 1.0), k=(1.04, 1.1, 1.25), c=ALL_C, intercept=intercept
     ):
         if outcome.usable:
-            P = literal.features(X, cell.a)
-            refitted = literal.out_of_fold(P, Y, pairs, cell.k, cell.c, intercept, None, X.shape[1])
+            P = literal.features(X, candidate.a)
+            refitted = literal.out_of_fold(
+                P, Y, pairs, candidate.k, candidate.c, intercept, None, X.shape[1]
+            )
             assert np.abs(predictions - refitted).max() <= outcome.error
             poor += outcome.rcond < 1e-9
-    # where samples and features are equally many, poor cells are not usable
+    # where samples and features are equally many, poor candidates are not usable
     assert poor > 0 or shape == "square"
 
 

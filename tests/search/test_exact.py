@@ -1,4 +1,4 @@
-"""Out-of-fold predictions of every usable cell are those of literal refits."""
+"""Out-of-fold predictions of every usable candidate are those of literal refits."""
 
 import numpy as np
 import pytest
@@ -153,7 +153,8 @@ def test_scores_of_classes(shape, n_classes, density):
         model = StretchyClassifierCV(*grids, cv=cv, class_weight=None).fit(X, codes)
         splits = list(cv.split(X, codes))
         count = literal.count_of(density, X.shape[1])
-        refitted = literal.out_of_fold(P, signed, splits, k, c, count=count)
+        Z = literal.features(X, 0.0)
+        refitted = literal.out_of_fold(P, signed, splits, k, c, count=count, Z=Z)
         scores = np.empty_like(refitted)
         scores[np.concatenate([test for _, test in splits])] = refitted
         found = model.cv_predictions_.reshape(scores.shape)
@@ -170,8 +171,8 @@ def test_scaled(kind, intercept):
     settings = {"a": (-3.0,), "k": (1.05,), "c": (1e-3, 1.0), "intercept": intercept}
     huge = kind == "wide, some rows"
     assert_literal(X, Y, huge=huge, **settings)
-    # folds may lack the rows that set the scale of a selected column
-    at_least = 0.5 if huge else 0.9
+    # rows may lack selected columns in which they are large: all features alone are usable then
+    at_least = 0.9 if kind == "tall" else 0.5
     assert_literal(X, Y, splits, huge=huge, densities=(1.0, 0.5), at_least=at_least, **settings)
 
 
@@ -185,12 +186,17 @@ def test_as_many_samples_as_coefficients(intercept, extra):
 
 @pytest.mark.parametrize("densities", [(1.0,), (1.0, 0.5)])
 def test_folds_with_fewer_samples_than_coefficients(densities):
-    """All samples determine the model and folds do not: such cells are not usable."""
+    """All samples determine the model and folds do not: such candidates are not usable.
+
+    Half of the features are few enough.
+    """
     X, Y = data((14, 10))
     splits = five_fold(X)[:2] + list(KFold(2).split(X))
-    found = list(evaluated(X, Y, splits, c=(np.inf,), k=(1.25, 2.0), densities=densities))
-    assert not any(outcome.usable for _, outcome, _ in found)
-    assert all("ill-conditioned" in outcome.reason for _, outcome, _ in found)
+    for candidate, outcome, _ in evaluated(
+        X, Y, splits, c=(np.inf,), k=(1.25, 2.0), densities=densities
+    ):
+        assert outcome.usable == (candidate.density == 0.5)
+        assert outcome.usable or "ill-conditioned" in outcome.reason
     assert_literal(
         X, Y, splits, c=(1.0, 1e4, 1e8), k=(1.25, 2.0), densities=densities, at_least=0.6
     )
@@ -202,8 +208,8 @@ def test_column_that_only_one_fold_has():
     X[4:, 0] = 0.0
     splits = list(KFold(5).split(X))
     settings = {"quadrant": "identity", "a": (1.0,), "k": (1.5, 2.0), "densities": (1.0, 0.4)}
-    found = list(evaluated(X, Y, splits, c=(np.inf,), **settings))
-    assert not any(outcome.usable for _, outcome, _ in found)
+    for candidate, outcome, _ in evaluated(X, Y, splits, c=(np.inf,), **settings):
+        assert outcome.usable == (candidate.density == 0.4)  # two others are kept
     assert_literal(X, Y, splits, c=(1.0,), **settings)
 
 

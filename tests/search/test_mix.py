@@ -1,4 +1,4 @@
-"""Mixtures: the weights are a minimum, and the model is the weighted mean of its cells."""
+"""Mixtures: the weights are a minimum, and the model is the weighted mean of its candidates."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import KFold
 
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
-from skstretch.search.mix import (
+from skstretch.search.choice import (
     PULL,
     class_weights,
     regression_weights,
@@ -78,19 +78,24 @@ def test_a_family_that_predicts_without_error_has_everything():
 
 
 @pytest.mark.parametrize("targets", [1, 3])
-def test_the_model_is_the_weighted_mean_of_its_cells(targets):
+def test_the_model_is_the_weighted_mean_of_its_candidates(targets):
     X, y = wide(targets=targets)
-    model = StretchyRegressorCV(k_grid=(1.25, 2.0), nested=False).fit(X, y)
+    model = StretchyRegressorCV(k_grid=(1.25, 2.0)).fit(X, y)
     table, new = model.weights_, wide(seed=1)[0]
     weights = np.asarray(table["weight"]).reshape(len(table["a"]), -1)
     np.testing.assert_allclose(weights.sum(axis=0), 1.0, rtol=1e-12)
     assert len(table["a"]) > 3
     expected, slopes = 0.0, 0.0
     for i in range(len(table["a"])):
-        cell = {name: table[name][i] for name in ("a", "k", "c", "density")}
-        one = StretchyRegressor(**cell).fit(X, y)
-        expected = expected + weights[i] * one.predict(new).reshape(len(new), -1)
-        slopes = slopes + weights[i][:, None] * np.atleast_2d(one.slope_)
+        candidate, kept = {name: table[name][i] for name in ("a", "k", "c")}, np.arange(X.shape[1])
+        if table["density"][i] != 1.0:
+            Z = literal.features(X, 0.0)
+            kept = literal.lasso_support(Z, y.reshape(len(X), -1), table["density"][i])
+        one = StretchyRegressor(**candidate).fit(X[:, kept], y)
+        expected = expected + weights[i] * one.predict(new[:, kept]).reshape(len(new), -1)
+        slope = np.zeros((targets, X.shape[1]))
+        slope[:, kept] = one.slope_
+        slopes = slopes + weights[i][:, None] * slope
     np.testing.assert_allclose(
         model.predict(new).reshape(len(new), -1), expected, rtol=1e-7, atol=1e-9
     )
@@ -101,9 +106,9 @@ def test_the_model_is_the_weighted_mean_of_its_cells(targets):
     )
 
 
-def test_linear_cells_make_a_linear_model():
+def test_linear_candidates_make_a_linear_model():
     X, y = wide()
-    model = StretchyRegressorCV(a_grid=(0.0,), nested=False).fit(X, y)
+    model = StretchyRegressorCV(a_grid=(0.0,)).fit(X, y)
     inside = X.mean(axis=0) + 0.3 * (X[:7] - X.mean(axis=0))
     at_mean = model.predict(X.mean(axis=0, keepdims=True))
     linear = at_mean + (inside - X.mean(axis=0)) @ model.slope_
@@ -121,17 +126,20 @@ def test_linear_cells_make_a_linear_model():
     ],
     ids=["units of X", "units of y", "columns", "rows"],
 )
-def test_what_must_not_change_the_weights(change):
-    X, y = wide(p=50)  # no selection, whose folds depend on the order of the rows
-    first = StretchyRegressorCV(nested=False).fit(X, y)
-    second = StretchyRegressorCV(nested=False).fit(*change(X, y))
+@pytest.mark.parametrize("cv", [None, KFold(5)], ids=["alone", "folds"])
+def test_what_must_not_change_the_weights(change, cv):
+    X, y = wide(p=50)
+    # automatic folds, by which features are selected, depend on the order of the rows
+    how = {"density_grid": (1.0,)} if cv is None else {"cv": cv}
+    first = StretchyRegressorCV(**how).fit(X, y)
+    second = StretchyRegressorCV(**how).fit(*change(X, y))
     np.testing.assert_allclose(second.cv_results_["weight"], first.cv_results_["weight"], atol=1e-5)
 
 
 def test_weights_count_as_repetitions():
     X, y = wide(n=16, p=40)
     times = np.array([1, 2] * 8)
-    grids = {"a_grid": (-0.2,), "cv": [(np.arange(8, 16), np.arange(8))], "nested": False}
+    grids = {"a_grid": (-0.2,), "cv": [(np.arange(8, 16), np.arange(8))]}
     weighed = StretchyRegressorCV(**grids).fit(X, y, sample_weight=times)
     again = np.repeat(np.arange(16), times)
     splits = [(np.flatnonzero(again >= 8), np.flatnonzero(again < 8))]
@@ -143,15 +151,15 @@ def test_weights_count_as_repetitions():
 def test_targets_mix_on_their_own():
     X, Y = wide(targets=2)
     # closed forms: paths of exact minimisers have values of c that all targets share
-    both = StretchyRegressorCV(a_grid=(-0.2, 0.1), nested=False).fit(X, Y)
+    both = StretchyRegressorCV(a_grid=(-0.2, 0.1)).fit(X, Y)
     for j in range(2):
         alone = clone(both).fit(X, Y[:, j])
         np.testing.assert_allclose(both.predict(X)[:, j], alone.predict(X), rtol=1e-7, atol=1e-9)
 
 
-def test_classes_share_cells_and_weights():
+def test_classes_share_candidates_and_weights():
     X, y = load_iris(return_X_y=True)
-    model = StretchyClassifierCV(nested=False).fit(X, y)
+    model = StretchyClassifierCV().fit(X, y)
     assert model.weights_["weight"].ndim == 1
     assert model.weights_["weight"].sum() == pytest.approx(1.0)
     proba = model.predict_proba(X)
@@ -162,7 +170,7 @@ def test_classes_share_cells_and_weights():
 
 def test_intervals_of_the_mixture_are_those_of_its_leave_one_out_models():
     X, y = wide(n=20, p=25)
-    model = StretchyRegressorCV(a_grid=(-0.2, 0.0), k_grid=(1.5, 2.0), nested=False).fit(X, y)
+    model = StretchyRegressorCV(a_grid=(-0.2, 0.0), k_grid=(1.5, 2.0)).fit(X, y)
     lower, upper = model.predict_interval(X[:4], coverage=0.8, method="residual")
     width = np.sort(np.abs(y - model.cv_predictions_))[int(np.ceil(0.8 * 21)) - 1]
     np.testing.assert_allclose(upper - model.predict(X[:4]), width, rtol=1e-9)
@@ -172,7 +180,7 @@ def test_intervals_of_the_mixture_are_those_of_its_leave_one_out_models():
 def test_jackknife_plus_of_the_mixture_equals_literal_refits():
     X, y = wide(n=14, p=20)
     grid = {"a_grid": (-0.2, 0.1), "k_grid": (1.5, 2.0), "c_grid": (0.1, 3.0)}
-    model = StretchyRegressorCV(**grid, nested=False).fit(X, y)
+    model = StretchyRegressorCV(**grid).fit(X, y)
     table, predicted, own = model.weights_, np.zeros((4, 14)), np.zeros(14)
     for a, k, c, w in zip(*(table[name] for name in ("a", "k", "c", "weight")), strict=True):
         P = literal.features(X, a)
@@ -192,7 +200,7 @@ def test_jackknife_plus_of_the_mixture_equals_literal_refits():
 def test_repeated_folds_are_no_more_samples():
     X, y = wide(n=24, p=30)
     once = list(KFold(4).split(X))
-    grid = {"a_grid": (-0.2, 0.1), "nested": False}
+    grid = {"a_grid": (-0.2, 0.1)}
     first = StretchyRegressorCV(**grid, cv=once).fit(X, y)
     again = StretchyRegressorCV(**grid, cv=once * 10).fit(X, y)
     np.testing.assert_allclose(

@@ -20,7 +20,7 @@ def noise(n, p, seed):
 def test_scores_are_those_of_refits():
     X, y = noise(14, 6, seed=0)
     one = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (0.3,)}
-    found = StretchyRegressorCV(**one, nested=False).fit(X, y).permutation_test(20, random_state=3)
+    found = StretchyRegressorCV(**one).fit(X, y).permutation_test(20, random_state=3)
     rng = np.random.RandomState(3)
     orders = [np.arange(14)] + [rng.permutation(14) for _ in range(20)]
     scores = []
@@ -40,7 +40,7 @@ def test_agrees_with_scikit_learn(signal):
     X, y = noise(15, 6, seed=1)
     y = y + signal * X[:, 0]
     one = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (0.3,)}
-    ours = StretchyRegressorCV(**one, nested=False).fit(X, y).permutation_test(60)
+    ours = StretchyRegressorCV(**one).fit(X, y).permutation_test(60)
     _, null, theirs = permutation_test_score(
         StretchyRegressor(k=1.5, c=0.3),
         X,
@@ -56,14 +56,14 @@ def test_agrees_with_scikit_learn(signal):
 
 def test_a_signal_is_found():
     X, y = noise(30, 8, seed=2)
-    found = StretchyRegressorCV(nested=False).fit(X, y + 2.0 * X[:, 0]).permutation_test(99)
+    found = StretchyRegressorCV().fit(X, y + 2.0 * X[:, 0]).permutation_test(99)
     assert found.pvalue == pytest.approx(0.01)
     assert "of 99 random orders of the targets 0 did as well" in str(found)
 
 
 def test_classes():
     X, y = load_iris(return_X_y=True)
-    model = StretchyClassifierCV(nested=False).fit(X[::5], y[::5])
+    model = StretchyClassifierCV().fit(X[::5], y[::5])
     found = model.permutation_test(49)
     assert found.pvalue == pytest.approx(0.02)
     assert model.permutation_ is found
@@ -74,7 +74,7 @@ def test_the_level_is_held():
     values = []
     for seed in range(200):
         X, y = noise(15, 20, seed)
-        model = StretchyRegressorCV(a_grid=(-0.2,), nested=False).fit(X, y)
+        model = StretchyRegressorCV(a_grid=(-0.2,)).fit(X, y)
         values.append(model.permutation_test(39).pvalue)
     rejected = int(np.sum(np.array(values) <= 0.05))
     low, high = binom.ppf([0.005, 0.995], 200, 0.05)
@@ -83,11 +83,11 @@ def test_the_level_is_held():
 
 def test_refusals():
     X, y = noise(20, 5, seed=0)
-    model = StretchyRegressorCV(nested=False, a_grid=(-0.2,)).fit(X, y)
+    model = StretchyRegressorCV(a_grid=(-0.2,)).fit(X, y)
     with pytest.raises(ValueError, match="n_permutations=0 must be a whole number"):
         model.permutation_test(0)
     with pytest.raises(ValueError, match="fit it again"):
         pickle.loads(pickle.dumps(model)).permutation_test(9)
-    grouped = StretchyRegressorCV(nested=False, a_grid=(-0.2,)).fit(X, y, groups=np.arange(20) // 2)
+    grouped = StretchyRegressorCV(a_grid=(-0.2,)).fit(X, y, groups=np.arange(20) // 2)
     with pytest.raises(ValueError, match="groups"):
         grouped.permutation_test(9)

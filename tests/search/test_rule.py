@@ -1,4 +1,4 @@
-"""Which cell wins, on outcomes made by hand."""
+"""Which candidate wins, on outcomes made by hand."""
 
 from dataclasses import replace
 
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 
 from skstretch.core.crossfit import paired_error
-from skstretch.search import Cell, Outcome
-from skstretch.search.rule import judge, standard_error
+from skstretch.search import Candidate, Outcome
+from skstretch.search.choice import judge, standard_error
 from skstretch.search.scoring import BalancedError, Scored, SquaredError
 
-PLAIN = Cell(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)
+PLAIN = Candidate(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)
 GOOD = Outcome(np.zeros((4, 1)), rcond=0.1, dof=5.0, n_features=10.0)
 BROKEN = replace(GOOD, rcond=0.0, reason="singular")
 
@@ -65,10 +65,10 @@ def scored(losses, score=None, tie=0.0):
     return Scored(-losses.mean() if score is None else score, losses, tie)
 
 
-def chosen(cells, outcomes, scores, rule, weights=None, groups=None):
+def chosen(candidates, outcomes, scores, rule, weights=None, groups=None):
     n = scores[0].losses.size
     weights = np.ones(n) if weights is None else weights
-    return judge(cells, outcomes, scores, weights, groups, rule)
+    return judge(candidates, outcomes, scores, weights, groups, rule)
 
 
 def test_best_has_the_greatest_score():
@@ -78,27 +78,27 @@ def test_best_has_the_greatest_score():
     assert verdict.within.tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("rule", ["best", "1se", "guarded"])
+@pytest.mark.parametrize("rule", ["best", "1se"])
 def test_unusable_never_wins(rule):
-    cells = [replace(PLAIN, a=0.0), PLAIN, PLAIN]
+    candidates = [replace(PLAIN, a=0.0), PLAIN, PLAIN]
     outcomes = [replace(BROKEN, n_features=1.0, dof=1.0), GOOD, GOOD]
     scores = [scored([0, 0]), scored([2, 2]), scored([1, 1])]
-    verdict = chosen(cells, outcomes, scores, rule)
+    verdict = chosen(candidates, outcomes, scores, rule)
     assert (verdict.chosen, verdict.best) == (2, 2)
     assert not verdict.within[0]
 
 
-@pytest.mark.parametrize("rule", ["best", "1se", "guarded"])
+@pytest.mark.parametrize("rule", ["best", "1se"])
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 def test_a_score_that_is_not_finite_never_wins(rule, score):
-    cells = [replace(PLAIN, a=0.0), PLAIN]
+    candidates = [replace(PLAIN, a=0.0), PLAIN]
     outcomes = [replace(GOOD, n_features=1.0), GOOD]
-    verdict = chosen(cells, outcomes, [scored([0, 0], score=score), scored([1, 1])], rule)
+    verdict = chosen(candidates, outcomes, [scored([0, 0], score=score), scored([1, 1])], rule)
     assert (verdict.chosen, verdict.within.tolist()) == (1, [False, True])
 
 
-def test_no_usable_cell():
-    with pytest.raises(ValueError, match=r"no cell.*singular.*smaller values of c"):
+def test_no_usable_candidate():
+    with pytest.raises(ValueError, match=r"no candidate.*singular.*smaller values of c"):
         chosen([PLAIN] * 2, [BROKEN] * 2, [scored([0, 0])] * 2, "best")
 
 
@@ -122,18 +122,18 @@ def test_ties_of_the_error_rate_are_broken_by_squared_error():
     assert chosen([PLAIN] * 3, [GOOD] * 3, scores, "best").chosen == 1
 
 
-# Losses against those of the best cell: differences 0, 0, 2, 2 have mean 1 and standard error
+# Losses against those of the best candidate: differences 0, 0, 2, 2 have mean 1 and standard error
 # 1/2; differences -1, 0, 0, 2 have mean 1/4 and a standard error above 1/2.
 BEST = [1.0, 1.0, 1.0, 1.0]
 NEAR = [0.0, 1.0, 1.0, 3.0]
 FAR = [1.0, 1.0, 3.0, 3.0]
 
 
-def one_se(*candidates):
-    """The candidate that wins: pairs of cell and outcome, with losses near the best's."""
-    cells, outcomes = zip((PLAIN, GOOD), *candidates, strict=True)
-    scores = [scored(BEST)] + [scored(NEAR) for _ in candidates]
-    return chosen(cells, outcomes, scores, "1se")
+def one_se(*pairs):
+    """The candidate that wins: pairs of candidate and outcome, with losses near the best's."""
+    candidates, outcomes = zip((PLAIN, GOOD), *pairs, strict=True)
+    scores = [scored(BEST)] + [scored(NEAR) for _ in pairs]
+    return chosen(candidates, outcomes, scores, "1se")
 
 
 def test_one_se_prefers_the_linear_limit_to_few_features():
@@ -160,86 +160,30 @@ def test_one_se_prefers_few_degrees_to_the_score():
 
 def test_one_se_leaves_the_best_for_none_that_is_further():
     simple = replace(GOOD, n_features=1.0, dof=1.0)
-    cells = [PLAIN, replace(PLAIN, a=0.0)]
-    verdict = chosen(cells, [GOOD, simple], [scored(BEST), scored(FAR)], "1se")
+    candidates = [PLAIN, replace(PLAIN, a=0.0)]
+    verdict = chosen(candidates, [GOOD, simple], [scored(BEST), scored(FAR)], "1se")
     assert (verdict.chosen, verdict.within.tolist()) == (0, [True, False])
 
 
 def test_one_se_in_units_of_groups():
-    cells, outcomes = [PLAIN] * 2, [GOOD, replace(GOOD, dof=1.0)]
+    candidates, outcomes = [PLAIN] * 2, [GOOD, replace(GOOD, dof=1.0)]
     alike, mixed = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     # differences -0.9, -0.9, 3, 3: mean 1.05, error 0.98, of groups alike 1.38
     further = [scored(BEST), scored([0.1, 0.1, 4.0, 4.0])]
-    assert chosen(cells, outcomes, further, "1se").chosen == 0
-    assert chosen(cells, outcomes, further, "1se", groups=alike).chosen == 1
+    assert chosen(candidates, outcomes, further, "1se").chosen == 0
+    assert chosen(candidates, outcomes, further, "1se", groups=alike).chosen == 1
     # differences -1.1, -1.1, 3, 3: mean 0.95, error 1.03, of mixed groups 0
     nearer = [scored(BEST), scored([-0.1, -0.1, 4.0, 4.0])]
-    assert chosen(cells, outcomes, nearer, "1se").chosen == 1
-    assert chosen(cells, outcomes, nearer, "1se", groups=mixed).chosen == 0
+    assert chosen(candidates, outcomes, nearer, "1se").chosen == 1
+    assert chosen(candidates, outcomes, nearer, "1se", groups=mixed).chosen == 0
 
 
 def test_one_se_in_units_of_weights():
-    cells, simple = [PLAIN] * 2, replace(GOOD, dof=1.0)
+    candidates, simple = [PLAIN] * 2, replace(GOOD, dof=1.0)
     scores = [scored(BEST), scored([0.5, 1.0, 1.0, 2.0])]  # differences -0.5, 0, 0, 1
-    assert chosen(cells, [GOOD, simple], scores, "1se").chosen == 1
+    assert chosen(candidates, [GOOD, simple], scores, "1se").chosen == 1
     heavy = np.array([1.0, 1.0, 1.0, 9.0])  # now like nine samples of 1 in twelve
-    assert chosen(cells, [GOOD, simple], scores, "1se", weights=heavy).chosen == 0
-
-
-def guarded(losses, n_linear=1):
-    """The winner among a best cell and linear cells with these losses."""
-    cells = [PLAIN] + [replace(PLAIN, a=0.0, k=2.0)] * n_linear
-    return chosen(
-        cells, [GOOD] * len(cells), [scored(BEST)] + [scored(x) for x in losses], "guarded"
-    )
-
-
-def test_guarded_keeps_the_linear_limit_unless_clearly_beaten():
-    # mean 1, standard error 1/2: exactly two of them
-    assert guarded([FAR]).chosen == 1
-    # mean 1.5, standard error 0.43
-    assert guarded([[2.0, 2.0, 4.0, 2.0]]).chosen == 0
-
-
-def test_guarded_takes_the_best_of_the_linear_limit():
-    assert guarded([FAR, NEAR], n_linear=2).chosen == 2
-
-
-# Differences of -1, 0, 0, 1.2 have mean 0.05 and standard error 0.39; of 0, 0, 0, 1: 0.25, 0.22.
-HARDLY = [0.0, 1.0, 1.0, 2.2]
-CLEARLY = [1.0, 1.0, 1.0, 2.0]
-
-
-def smoothed(losses, smooth):
-    return replace(scored(losses), smooth=np.asarray(smooth, dtype=float))
-
-
-def test_guarded_refines_coarse_losses():
-    """Among cells hardly worse than the best, the smooth losses decide."""
-    scores = [smoothed(BEST, [2, 2, 2, 2]), smoothed(HARDLY, [1, 1, 1, 1])]
-    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "guarded").chosen == 1
-    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "best").chosen == 0
-    scores = [smoothed(BEST, [2, 2, 2, 2]), smoothed(CLEARLY, [1, 1, 1, 1])]
-    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "guarded").chosen == 0
-
-
-def test_guarded_weighs_smooth_losses():
-    scores = [smoothed(BEST, [3, 1, 1, 1]), smoothed(BEST, [1, 2, 2, 2])]
-    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "guarded").chosen == 0
-    heavy = np.array([9.0, 1.0, 1.0, 1.0])
-    assert chosen([PLAIN] * 2, [GOOD] * 2, scores, "guarded", weights=heavy).chosen == 1
-
-
-def test_guarded_compares_smooth_losses_with_the_linear_limit():
-    cells = [PLAIN, replace(PLAIN, a=0.0, k=2.0)]
-    for smooth, winner in ((FAR, 1), ([2.0, 2.0, 4.0, 2.0], 0)):
-        scores = [smoothed(BEST, BEST), smoothed(NEAR, smooth)]
-        assert chosen(cells, [GOOD] * 2, scores, "guarded").chosen == winner
-
-
-def test_guarded_without_a_linear_cell():
-    verdict = chosen([PLAIN] * 2, [GOOD] * 2, [scored(FAR), scored(BEST)], "guarded")
-    assert verdict.chosen == 1
+    assert chosen(candidates, [GOOD, simple], scores, "1se", weights=heavy).chosen == 0
 
 
 def test_squared_error_by_hand():
@@ -280,24 +224,23 @@ def test_balanced_error_counts_the_classes_present():
 
 
 def penalties(*strengths):
-    return [Cell(1.0, 1.5, 1.0 / s, s, 1.0) for s in strengths]
+    return [Candidate(1.0, 1.5, 1.0 / s, s, 1.0) for s in strengths]
 
 
-@pytest.mark.parametrize("rule", ["best", "guarded"])
-def test_ties_go_to_the_stronger_penalty(rule):
-    cells = penalties(1e-3, 1e-2, 1e-1, 1.0)
+def test_ties_go_to_the_stronger_penalty():
+    candidates = penalties(1e-3, 1e-2, 1e-1, 1.0)
     scores = [scored([1, 1]), scored([1, 1]), scored([1, 1]), scored([2, 2])]
-    verdict = chosen(cells, [GOOD] * 4, scores, rule)
+    verdict = chosen(candidates, [GOOD] * 4, scores, "best")
     assert verdict.chosen == 2
     np.testing.assert_array_equal(verdict.tied, [True, True, True, False])
 
 
-def test_no_cell_wins_by_less_than_its_error():
-    cells = penalties(1e-9, 1e-2)
+def test_no_candidate_wins_by_less_than_its_error():
+    candidates = penalties(1e-9, 1e-2)
     better, plain = scored([1.0, 1.0]), scored([1.001, 1.001])
     for error, winner in ((0.0, 0), (0.0009, 0), (0.0011, 1), (0.1, 1)):
         scores = [replace(better, error=error, tie_error=error), plain]
-        assert chosen(cells, [GOOD] * 2, scores, "best").chosen == winner
+        assert chosen(candidates, [GOOD] * 2, scores, "best").chosen == winner
 
 
 def test_standard_error_of_means_alone():

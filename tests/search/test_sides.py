@@ -17,7 +17,7 @@ def test_scores_of_both_forms(shape, intercept, cv, monkeypatch):
     """To what the condition of the larger system leaves of sixteen digits."""
     X, Y = data(shape, n_targets=2)
     how = {"a_grid": (-0.2,), "k_grid": (1.25, 2.0), "c_grid": (1e-3, 0.1, 10.0), "rule": "best"}
-    how |= {"fit_intercept": intercept, "cv": cv, "nested": False}
+    how |= {"fit_intercept": intercept, "cv": cv}
     chosen = StretchyRegressorCV(**how).fit(X, Y)
     tables = [chosen.cv_results_]
     for space in ("dual", "primal"):

@@ -1,4 +1,4 @@
-"""Cells in threads: in order, the same numbers to the last bit, and nothing left running."""
+"""Candidates in threads: in order, the same numbers to the last bit, and nothing left running."""
 
 import threading
 
@@ -8,11 +8,9 @@ from scipy import sparse
 from sklearn import config_context, get_config
 
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
-from skstretch.core import inplace
-from skstretch.core.factors import factorise
-from skstretch.core.lazy import cached_property
-from skstretch.designs import blocks
-from skstretch.designs.blocks import in_turn
+from skstretch.core.factors import counted, counting
+from skstretch.designs import threads as blocks
+from skstretch.designs.threads import available_threads, ordered_map, parallel_map
 from tests.search.grids import data
 
 
@@ -22,7 +20,7 @@ def threads(monkeypatch):
 
     def of(n):
         monkeypatch.setattr(blocks, "available_threads", lambda: n)
-        monkeypatch.setattr(blocks, "SHARED_CELL", 0)
+        monkeypatch.setattr(blocks, "SHARED_CANDIDATE", 0)
 
     return of
 
@@ -43,7 +41,7 @@ CASES = {
     "some features": ((40, 90), {"density_grid": (0.2, 1.0), "cv": 3, "c_grid": (1.0, 10.0)}),
     "column": ((40, 90), {"fit_intercept": "column"}),
     "k = 2 first": ((40, 90), {"k_grid": (2.0, 1.5, 1.25)}),
-    "one cell": ((40, 90), {"k_grid": (1.5,), "c_grid": (10.0,), "rule": "best"}),
+    "one candidate": ((40, 90), {"k_grid": (1.5,), "c_grid": (10.0,), "rule": "best"}),
 }
 
 
@@ -82,31 +80,16 @@ def test_in_order_and_not_far_ahead(n_threads):
         begun.append(i)
         return i
 
-    found = in_turn([lambda i=i: task(i) for i in range(20)], n_threads)
+    found = ordered_map([lambda i=i: task(i) for i in range(20)], n_threads)
     for i in range(20):
         assert next(found) == i
         assert max(begun) <= i + n_threads + 1
     assert next(found, None) is None
 
 
-def test_early_work_is_begun_first():
-    begun, ready = [], threading.Event()
-
-    def early():
-        begun.append("early")
-        ready.set()
-
-    def task():
-        assert ready.wait(10)
-        begun.append("task")
-
-    assert [*in_turn([task, task], 2, [early])] == [None, None]
-    assert begun == ["early", "task", "task"]
-
-
 def test_settings_are_those_of_the_caller():
     with config_context(working_memory=7):
-        found = [*in_turn([lambda: get_config()["working_memory"]] * 4, 2)]
+        found = [*ordered_map([lambda: get_config()["working_memory"]] * 4, 2)]
     assert found == [7] * 4
 
 
@@ -125,77 +108,51 @@ def test_an_error_is_the_one_that_was_made():
         raise ZeroDivisionError("this one")
 
     with pytest.raises(ZeroDivisionError, match="this one"):
-        list(in_turn([waits, fails, waits], 2))
+        list(ordered_map([waits, fails, waits], 2))
 
 
 def test_what_is_not_asked_for_is_not_begun():
     begun, before = [], threading.active_count()
-    found = in_turn([lambda i=i: begun.append(i) for i in range(100)], 2)
+    found = ordered_map([lambda i=i: begun.append(i) for i in range(100)], 2)
     next(found)
     found.close()
     assert len(begun) <= 4
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize("n", [1, 9, 130, 700])
-def test_inverses_with_and_without_the_lock(n, monkeypatch):
-    """The routines that are called by address are those that scipy wraps."""
-    assert inplace._trtri is not None
-    assert inplace._getri is not None
-    A = np.random.default_rng(n).standard_normal((n, n))
-    ours = factorise(A.copy())
-    inverse, packed = ours.inverse, inplace.invert_triangles(ours.lu.copy(order="F"))
-    monkeypatch.setattr(inplace, "_trtri", None)
-    monkeypatch.setattr(inplace, "_getri", None)
-    np.testing.assert_array_equal(factorise(A.copy()).inverse, inverse)
-    np.testing.assert_array_equal(inplace.invert_triangles(ours.lu.copy(order="F")), packed)
-    np.testing.assert_allclose(inverse, np.linalg.inv(A), rtol=0, atol=1e-9 * np.abs(inverse).max())
-
-
-def test_routines_see_only_what_they_expect():
-    with pytest.raises(TypeError, match="column order"):
-        inplace.invert_triangles(np.eye(3)[:, ::-1])
-    with pytest.raises(TypeError, match="float64"):
-        inplace.invert_triangles(np.eye(3, dtype=np.float32, order="F"))
-    with pytest.raises(ValueError, match="2 x 3"):
-        inplace.invert_triangles(np.zeros((2, 3), order="F"))
-    assert inplace._routine("dtrtri", "void (long *)") is None
-    assert inplace._routine("no such routine", "void (int *)") is None
-
-
-@pytest.mark.parametrize("together", [1, 3, 50])
-@pytest.mark.parametrize("ahead", [0, 7])
-def test_hands_of_several_tasks(together, ahead):
-    """In their order, however many go together; no further ahead than was allowed."""
+def test_no_further_ahead_than_allowed():
     begun = []
-
-    def task(i):
-        begun.append(i)
-        return i
-
-    found = in_turn([lambda i=i: task(i) for i in range(20)], 2, together=together, ahead=ahead)
-    for i in range(20):
-        assert next(found) == i
-        assert max(begun) < together * (i // together + max(2, ahead) + 2)
+    found = ordered_map([lambda i=i: begun.append(i) for i in range(40)], 2, ahead=7)
+    for i in range(40):
+        next(found)
+        assert max(begun) <= i + 8
     assert next(found, None) is None
 
 
-def test_threads_include_the_caller():
+def test_each_item_has_one_thread_and_settings_of_its_own(monkeypatch):
+    monkeypatch.setattr(blocks, "available_threads", lambda: 3)
+    together = threading.Barrier(3)
+
     def work(item):
-        assert blocks.available_threads() == 1
         with config_context(working_memory=item):
+            together.wait(10)
             return item, threading.get_ident(), get_config()["working_memory"]
 
-    with blocks.calm_blas(0):
-        found = blocks.in_threads(work, [5, 6, 7])
+    found = parallel_map(work, [5, 6, 7])
     assert [(item, memory) for item, _, memory in found] == [(5, 5), (6, 6), (7, 7)]
-    assert found[0][1] == threading.get_ident()
-    assert {thread for _, thread, _ in found[1:]}.isdisjoint({threading.get_ident()})
+    assert len({thread for _, thread, _ in found}) == 3
+
+
+def test_what_threads_do_is_counted_by_the_caller():
+    with counting() as outer:
+        assert [*ordered_map([lambda: counted("task")] * 5, 2)] == [None] * 5
+    assert outer.counts["task"] == 5
 
 
 @pytest.mark.parametrize("fails", [0, 1, 2])
-def test_an_error_in_any_thread_stops_the_others(fails):
+def test_an_error_in_any_thread_stops_the_others(fails, monkeypatch):
     """It is the one that is raised; and the caller can be halted again afterwards by nobody."""
+    monkeypatch.setattr(blocks, "available_threads", lambda: 3)
     begun, before = threading.Barrier(3), threading.active_count()
 
     def work(item):
@@ -208,27 +165,26 @@ def test_an_error_in_any_thread_stops_the_others(fails):
         raise AssertionError("not halted")
 
     with pytest.raises(ZeroDivisionError, match=f"item {fails}"):
-        blocks.in_threads(work, [0, 1, 2])
+        parallel_map(work, [0, 1, 2])
     blocks.halt_point()
     assert threading.active_count() == before
 
 
-def test_attributes_are_computed_side_by_side():
-    """Objects of one class do not wait for each other: before Python 3.12 those of functools do."""
-    both = threading.Barrier(2)
+def test_tasks_are_spread_over_threads_in_their_order(monkeypatch):
+    monkeypatch.setattr(blocks, "available_threads", lambda: 3)
+    assert parallel_map(lambda n: n * n, range(50)) == [n * n for n in range(50)]
+    assert parallel_map(lambda n: n, []) == []
 
-    class Slow:
-        @cached_property
-        def value(self):
-            """Computed."""
-            both.wait(10)
-            return object()
 
-    def asked(one):
-        assert one.value is one.value
-        return one.value
+def test_a_task_has_one_thread(monkeypatch):
+    outer = blocks._outer_threads.set(3)
+    try:
+        assert set(parallel_map(lambda _: available_threads(), range(9))) == {1}
+    finally:
+        blocks._outer_threads.reset(outer)
 
-    found = blocks.in_threads(asked, [Slow(), Slow()])
-    assert found[0] is not found[1]
-    assert Slow.value.__doc__ == "Computed."
-    assert isinstance(Slow.value, cached_property)
+
+def test_an_error_in_a_task_reaches_the_caller(monkeypatch):
+    monkeypatch.setattr(blocks, "available_threads", lambda: 3)
+    with pytest.raises(ZeroDivisionError):
+        parallel_map(lambda n: 1 // (n - 7), range(20))

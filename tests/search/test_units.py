@@ -87,7 +87,7 @@ def test_condition(k, intercept):
 @pytest.mark.parametrize("e", [-40, 40])
 @pytest.mark.parametrize("shape", zoo.SHAPES)
 def test_penalties_that_are_no_float64(shape, e):
-    """``lam = s * scale`` of size 10**(11 e): no cell, instead of one without penalty."""
+    """``lam = s * scale`` of size 10**(11 e): no candidate, instead of one without penalty."""
     X = zoo.numbers(shape)
     y = noisy(X)
     model = StretchyRegressorCV(quadrant="identity", k_grid=(1.1, 2.0)).fit(X * 10.0**e, y)

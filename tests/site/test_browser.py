@@ -42,7 +42,7 @@ def browser():
         found.close()
 
 
-class Visit:
+class FoldScorer:
     """An open page that remembers errors and every request."""
 
     def __init__(self, browser, site, address, **options):
@@ -78,7 +78,7 @@ class Visit:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_whole(browser, site, name, width, scheme):
     size = {"width": width, "height": 900}
-    with Visit(browser, site, PAGES[name], viewport=size, color_scheme=scheme) as page:
+    with FoldScorer(browser, site, PAGES[name], viewport=size, color_scheme=scheme) as page:
         assert page.locator("h1").first.is_visible()
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -88,7 +88,7 @@ def test_a_page_is_whole(browser, site, name, width, scheme):
 
 
 def test_mathematics_is_drawn(browser, site):
-    with Visit(browser, site, "guide/letters.html") as page:
+    with FoldScorer(browser, site, "guide/letters.html") as page:
         page.wait_for_selector("mjx-container")
         drawn = page.locator("mjx-container").count()
         assert drawn == page.locator(".math").count() > 8
@@ -96,14 +96,14 @@ def test_mathematics_is_drawn(browser, site):
 
 
 def test_search_finds_a_method_from_a_file(browser, site):
-    with Visit(browser, site, "search.html?q=predict_interval") as page:
+    with FoldScorer(browser, site, "search.html?q=predict_interval") as page:
         page.wait_for_selector("ul.search li a")
         found = page.eval_on_selector_all("ul.search li a", "all => all.map(one => one.href)")
         assert any("StretchyRegressor" in address for address in found)
 
 
 def test_search_box_leads_to_the_results(browser, site):
-    with Visit(browser, site, "index.html", viewport={"width": 1280, "height": 900}) as page:
+    with FoldScorer(browser, site, "index.html", viewport={"width": 1280, "height": 900}) as page:
         page.keyboard.press("Control+k")
         page.locator("dialog input[type=search]").first.fill("jackknife")
         page.keyboard.press("Enter")
@@ -112,6 +112,6 @@ def test_search_box_leads_to_the_results(browser, site):
 
 
 def test_the_flow_chart_leads_on(browser, site):
-    with Visit(browser, site, "guide/which.html") as page:
+    with FoldScorer(browser, site, "guide/which.html") as page:
         page.locator(".flow a.go").first.click()
         page.wait_for_url("**/guide/few.html")

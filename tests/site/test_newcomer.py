@@ -1,6 +1,6 @@
 """The path of a newcomer as the guide has it: six commands, five minutes, a fresh machine.
 
-Every run of the tests walks the path in this process, without the installation; the slow tests
+Every run of the tests passes the path in this process, without the installation; the slow tests
 make a fresh environment and run the lines as they are.
 """
 

@@ -65,7 +65,7 @@ def answer(table):
 
 
 @pytest.fixture
-def visit(browser, address, answer):
+def scorer(browser, address, answer):
     """The open page, and what it asked of other machines."""
     context = browser.new_context()
     script = STAND_IN.replace("ANSWER", json.dumps(answer))
@@ -89,8 +89,8 @@ def give(page, table):
     page.wait_for_selector("#try-fit:not([disabled])")
 
 
-def test_names_are_read_as_python_reads_them(visit, table):
-    page, outside = visit
+def test_names_are_read_as_python_reads_them(scorer, table):
+    page, outside = scorer
     give(page, table)
     names = page.eval_on_selector_all("#try-target option", "all => all.map(one => one.value)")
     assert names == next(csv.reader(io.StringIO(table)))
@@ -98,8 +98,8 @@ def test_names_are_read_as_python_reads_them(visit, table):
     assert outside == [], "nothing is loaded before a click"
 
 
-def test_a_click_shows_summary_and_predictions(visit, table, answer):
-    page, outside = visit
+def test_a_click_shows_summary_and_predictions(scorer, table, answer):
+    page, outside = scorer
     give(page, table)
     page.click("#try-fit")
     page.wait_for_selector("#try-rows:not([hidden])")
@@ -116,8 +116,8 @@ def test_a_click_shows_summary_and_predictions(visit, table, answer):
     assert outside[0].endswith("pyodide.js")
 
 
-def test_a_mistake_is_shown(visit, table):
-    page, _ = visit
+def test_a_mistake_is_shown(scorer, table):
+    page, _ = scorer
     give(page, table)
     page.select_option("#try-target", index=0)
     page.click("#try-fit")

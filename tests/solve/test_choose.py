@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,9 +10,25 @@ from sklearn import config_context
 
 from skstretch import StretchyRegressor
 from skstretch.core.stretch import Intercept
+from skstretch.designs.as_design import Storage
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve import choose_space, loses_digits
 from skstretch.solve import model as model_module
+from skstretch.solve.choose import (
+    BUDGET,
+    POOR_RCOND,
+    RATE,
+    SEARCHES,
+    Budget,
+    Plan,
+    choose_families,
+    crossfit_space,
+    direct_bytes,
+    is_costly,
+    is_large,
+    may_be_matrix_free,
+    unusable,
+)
 from tests.references import (
     INTERCEPTS,
     exact_solution,
@@ -212,3 +229,197 @@ def test_lu_stays_where_qr_leaves_the_range(monkeypatch):
         monkeypatch.setattr(model_module, "accurate_system", lambda *args: Beyond())
         found = StretchyRegressor(1.1, 1e15, quadrant="identity").fit(P, y)
     assert found.solver_ == "dual"
+
+
+ROOMY = Budget(n_bytes=2**60)
+KINDS = ["in memory", "sparse", "read in blocks", "70 blocks of Dask"]
+# samples, features, the place of what is searched with one target
+SIZES = {
+    "tiny": (3, 2, 0),
+    "wide": (60, 10_000, 0),
+    "very wide": (100, 1_000_000, 0),
+    "tall": (100_000, 20, 0),
+    "square": (300, 300, 0),
+    "some thousands": (1_800, 7_000, 1),
+    "many": (5_000, 20_000, 2),
+    "huge": (30_000, 50_000, 3),
+    "huge and tall": (10**9, 20_000, 3),
+}
+
+
+def stored(n, D, kind="in memory"):
+    return Storage(kind, (n, D), "float64", 8 * n * D)
+
+
+def families(n, D, n_targets=1, again=False, budget=ROOMY, kind="in memory"):
+    return choose_families(stored(n, D, kind), n, n_targets, again, budget)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_families_follow_the_cost(size):
+    n, D, place = SIZES[size]
+    assert families(n, D) == SEARCHES[place]
+    assert bool(SEARCHES[place].left_out) == (place > 0)
+    assert SEARCHES[-1].iterated == is_costly(30_000, 50_000, ROOMY)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("again", [False, True])
+def test_more_targets_make_families_fewer_never_more(size, kind, again):
+    n, D, _ = SIZES[size]
+    found = [families(n, D, t, again, kind=kind) for t in (1, 2, 5, 30, 1_000, 10**6)]
+    for before, after in pairwise(found):
+        for name in ("linear_k", "k", "counts"):
+            assert set(getattr(after, name)) <= set(getattr(before, name))
+        assert after.every >= before.every or not after.counts
+        assert after.iterated == before.iterated  # that is a matter of the matrix
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_read_again_has_no_newton_steps(size):
+    n, D, _ = SIZES[size]
+    found = families(n, D, again=True)
+    assert found.linear_k == (2.0,)
+    assert found.counts == ()
+    assert "exact minimisers" in found.left_out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_in_blocks_select_no_features(kind):
+    found = families(60, 1_000, kind=kind)
+    assert found.linear_k == SEARCHES[0].linear_k
+    assert (found.counts == ()) == ("blocks" in kind)
+    assert found.left_out == ("selected features" if "blocks" in kind else "")
+
+
+def test_the_budget_of_seconds_and_bytes():
+    whole = SEARCHES[0].seconds(60, 1_000, 1)
+    assert families(60, 1_000, budget=Budget(search_seconds=1.01 * whole)) == SEARCHES[0]
+    assert families(60, 1_000, budget=Budget(search_seconds=0.99 * whole)) == SEARCHES[1]
+    assert families(60, 1_000, budget=Budget(search_seconds=0.0)) == SEARCHES[2]
+    # one factorisation, and the three matrices of a direct fit
+    lu = 2.0 * 60.0**3 / RATE
+    for budget, costly in (
+        (Budget(seconds=1.01 * lu), False),
+        (Budget(seconds=0.99 * lu), True),
+        (Budget(n_bytes=direct_bytes(60)), False),
+        (Budget(n_bytes=direct_bytes(60) - 1), True),
+    ):
+        for shape in ((60, 1_000), (1_000, 60)):
+            assert is_costly(*shape, budget) == costly
+            assert may_be_matrix_free("auto", *shape, budget) == costly
+            assert families(*shape, budget=budget).iterated == costly
+            assert not may_be_matrix_free(None, *shape, budget)
+            assert not may_be_matrix_free("dual", *shape, budget)
+            assert may_be_matrix_free("krylov", *shape, budget)
+    assert is_large(60, 1_000, Budget(n_bytes=direct_bytes(60) - 1))
+    assert not is_large(60, 1_000, Budget(seconds=0.0))
+
+
+def test_half_of_the_memory_unless_more_is_allowed():
+    assert Budget(n_bytes=5).available_bytes == 5
+    assert BUDGET.n_bytes is None
+    assert BUDGET.available_bytes >= 2**30  # scikit-learn's working_memory as it comes
+    with config_context(working_memory=10**9):
+        assert Budget().available_bytes == 10**9 * 2**20
+
+
+@pytest.mark.parametrize("place", range(len(SEARCHES)))
+def test_seconds_grow_with_the_problem(place):
+    seconds = SEARCHES[place].seconds
+    assert 0 < seconds(60, 1_000, 1) < seconds(120, 1_000, 1) < seconds(120, 2_000, 1)
+    assert seconds(60, 1_000, 1) <= seconds(60, 1_000, 7)
+    direct = [one.seconds(500, 2_000, 3) for one in SEARCHES[:-1]]
+    assert direct == sorted(direct, reverse=True)
+
+
+def planned(n, D, solver=None, n_used=None, **more):
+    return Plan(stored(n, D), n_used or n, Intercept.FREE, solver, budget=ROOMY, **more)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("solver", [None, "auto", "dual", "primal", "qr", "krylov"])
+def test_a_plan_of_any_size(size, solver):
+    n, D, _ = SIZES[size]
+    plan = planned(n, D, solver)
+    assert plan.space == choose_space(n, D, Intercept.FREE, solver)
+    assert plan.side == (n if plan.space == "dual" else D)
+    free = solver == "krylov" or (solver == "auto" and is_costly(n, D, ROOMY))
+    assert plan.matrix_free == free
+    expected = {None: "LU or QR", "auto": "LU or QR", "qr": "QR", "krylov": "Krylov"}
+    assert plan.method == ("Krylov" if free else expected.get(solver, "LU"))
+    text = str(plan)
+    assert text.startswith(f"{n:,} samples x {D:,} features; float64 in memory, ")
+    assert (
+        text.endswith(f"{plan.method} on a {plan.space} system of {plan.side:,} x {plan.side:,}")
+        == free
+    )
+    assert "left out" not in text
+
+
+def test_what_a_plan_says():
+    plan = planned(
+        100, 50, None, 80, selects=True, n_candidates=1_234, searched="everything",
+        left_out=("this", "that"), seconds=300.0, traffic=", 3 tasks",
+    )  # fmt: skip
+    assert str(plan) == (
+        "100 samples x 50 features (80 of positive weight), 1,234 models to try, about 5 min; "
+        "float64 in memory, 40 kB, 3 tasks; LU or QR on a primal system of 50 x 50 of 60 kB, then "
+        "again on selected features; tries everything; left out: this; left out: that"
+    )
+    for seconds, said in ((0.01, "1 s"), (119.0, "119 s"), (121.0, "2 min"), (7_300.0, "2 h")):
+        assert f", about {said}; " in str(planned(9, 9, seconds=seconds))
+    newton = planned(100, 50, "auto", exact=True)
+    assert (newton.method, newton.matrix_free) == ("Newton", False)
+    assert not planned(50_000, 50_000, "auto", exact=True).matrix_free
+
+
+def test_samples_are_left_out_in_the_space_of_one_less():
+    assert crossfit_space(6, 5, Intercept.FREE) == "dual"
+    assert choose_space(6, 5, Intercept.FREE) == "primal"
+    assert crossfit_space(7, 5, Intercept.FREE) == "primal"
+    assert crossfit_space(6, 5, Intercept.FREE, "primal") == "primal"
+
+
+def test_what_is_sound_is_usable():
+    assert unusable() == ""
+    assert unusable(POOR_RCOND, [np.zeros(3), np.ones((2, 2))], 1e-9, 1e-8, 2.0, 50) == ""
+
+
+def test_a_condition_without_a_digit():
+    assert unusable(0.99e-13) == "ill-conditioned: rcond 1e-13 is below 1e-13"
+    assert unusable(3e-17).startswith("ill-conditioned: rcond 3e-17")
+    assert unusable(0.0)
+    assert unusable(np.nan) == ""  # one that is not known says nothing
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite(bad):
+    assert unusable(values=[np.ones(3), np.array([[1.0, bad]])]) == "predictions are not finite"
+    assert unusable(np.nan, [np.array([bad])]) == "predictions are not finite"
+
+
+@pytest.mark.parametrize("gap", [2e-8, 1.0, np.inf, np.nan])
+def test_a_gap_above_the_promise(gap):
+    assert unusable(gap=gap, promised_gap=1e-8).startswith("not converged: its duality gap is ")
+    assert unusable(gap=1e-8, promised_gap=1e-8) == ""
+
+
+@pytest.mark.parametrize(
+    ("rank", "n", "most"),
+    [(1.9, 50, "2"), (2.0, 50, None), (1.9, 5, "2"), (1.4, 4, "1.5"), (1.5, 4, None),
+     (1.0, 3, None), (0.9, 3, "1"), (np.inf, 50, None), (1.0, 1, None)],
+)  # fmt: skip
+def test_residuals_of_hardly_any_number(rank, n, most):
+    """Few samples have few numbers to make residuals of: half of what is left without one."""
+    found = unusable(rank=rank, n_samples=n)
+    said = f"all errors of left-out samples rest on fewer than {most} independent numbers"
+    assert found == (said if most else "")
+
+
+def test_the_gravest_reason_is_named():
+    values = [np.array([np.nan])]
+    assert "ill-conditioned" in unusable(1e-20, values, np.inf, 1e-8, 1.0, 50)
+    assert "not finite" in unusable(1.0, values, np.inf, 1e-8, 1.0, 50)
+    assert "not converged" in unusable(1.0, (), 1.0, 1e-8, 1.0, 50)

@@ -138,7 +138,7 @@ def test_estimated_where_a_trace_takes_too_long(intercept, shape, weighted, monk
 def test_a_search_has_the_diagonal_and_so_the_trace(monkeypatch):
     P, y = exponential_features(40, 90, a=0.5)
     grid = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (0.1, 1.0), "quadrant": "identity"}
-    plain = StretchyRegressorCV(**grid, nested=False).fit(P, y).cv_results_["dof"]
+    plain = StretchyRegressorCV(**grid).fit(P, y).cv_results_["dof"]
     monkeypatch.setattr(factors, "TRACED_SIDE", 0)
-    found = StretchyRegressorCV(**grid, nested=False).fit(P, y).cv_results_["dof"]
+    found = StretchyRegressorCV(**grid).fit(P, y).cv_results_["dof"]
     np.testing.assert_array_equal(found, plain)

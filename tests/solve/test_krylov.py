@@ -21,11 +21,12 @@ from skstretch.exceptions import SingularSystemError
 from skstretch.solve import Spec, fit_stretchy
 from skstretch.solve import choose as fit_module
 from skstretch.solve import krylov as iteration
-from skstretch.solve import krylov as walks
-from skstretch.solve.krylov import TOLERANCE, CentredWalks
+from skstretch.solve.krylov import CentredProducts
 from tests.dask_arrays import as_dask
 from tests.references import INTERCEPTS, exponential_features
 from tests.solve.samples import plain, raw_design, system
+
+TOLERANCE = Spec.tolerance
 
 intercepts = pytest.mark.parametrize("intercept", INTERCEPTS)
 shapes = pytest.mark.parametrize("shape", [(60, 200), (150, 30), (40, 60)])
@@ -155,7 +156,7 @@ def test_constant_targets_take_no_iteration():
 
 
 def test_small_memory_gives_the_same():
-    """Walks of a few columns at a time, short bases, few directions."""
+    """Passes of a few columns at a time, short bases, few directions."""
     X, y = sparse_sample(60, 200)
     Y = np.column_stack([y, y**2])
     whole = StretchyRegressor(1.5, 1.0, solver="krylov").fit(X, Y)
@@ -193,13 +194,13 @@ def test_working_memory_bounds_what_is_held(shape):
 
 
 @pytest.mark.parametrize("width", [1, 3, 7, 100])
-def test_walks_by_width(width, monkeypatch):
-    """The same products, whatever number of columns a walk takes."""
+def test_products_by_width(width, monkeypatch):
+    """The same products, whatever number of columns a pass takes."""
     P, _ = exponential_features(9, 14)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, 9)
     V = np.random.default_rng(2).standard_normal((9, 7))
-    products = CentredWalks(raw_design(P), weights, 4.0)
-    monkeypatch.setattr(walks, "working_bytes", lambda: width * 2 * 8 * 2 * (9 + 14))
+    products = CentredProducts(raw_design(P), weights, 4.0)
+    monkeypatch.setattr(iteration, "working_bytes", lambda: width * 2 * 8 * 2 * (9 + 14))
     Pc, Qc = (F - weights @ F / weights.sum() for F in (P, P**4.0))
     np.testing.assert_allclose(products.back(V), Qc.T @ V, rtol=0, atol=1e-12)
     np.testing.assert_allclose(products.forward(Qc.T @ V), Pc @ (Qc.T @ V), rtol=0, atol=1e-11)
@@ -268,10 +269,20 @@ def test_what_needs_an_inverse_says_so():
             call()
 
 
+def quick_up_to(monkeypatch, side):
+    """Factorising a larger system takes longer than the budget allows."""
+    monkeypatch.setattr(fit_module, "RATE", 2.0 * side**3 / fit_module.BUDGET.seconds)
+
+
+def room_for(monkeypatch, n_bytes):
+    """The memory for square matrices."""
+    monkeypatch.setattr(fit_module.Budget, "available_bytes", n_bytes)
+
+
 @pytest.mark.parametrize("solver", ["auto", "dual", "krylov"])
 @pytest.mark.parametrize("large", [False, True])
 def test_auto_turns_to_krylov_where_k_is_too_large(solver, large, monkeypatch):
-    monkeypatch.setattr(fit_module, "direct_budget", lambda: 3 * 8 * 30**2 - large)
+    room_for(monkeypatch, 3 * 8 * 30**2 - large)
     P, y = exponential_features(30, 60)
     model = StretchyRegressor(solver=solver).fit(P, y)
     expected = "krylov" if solver == "krylov" or (solver == "auto" and large) else "dual"
@@ -285,7 +296,7 @@ def test_auto_turns_to_krylov_where_k_is_too_large(solver, large, monkeypatch):
 
 
 def test_auto_turns_to_krylov_where_lu_takes_too_long(monkeypatch):
-    monkeypatch.setattr(fit_module, "COSTLY_SIDE", 29)
+    quick_up_to(monkeypatch, 29)
     P, y = exponential_features(30, 60)
     assert StretchyRegressor().fit(P, y).solver_ == "krylov"
     assert StretchyRegressor().fit(P[:29], y[:29]).solver_ == "dual"
@@ -311,13 +322,13 @@ def test_classifier_fits_folds_in_place_of_leave_one_out(n_classes):
     np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), atol=1e-7)
 
 
-def test_costly_systems_hold_out_once_and_walk(monkeypatch):
+def test_costly_systems_hold_out_once_and_iterate(monkeypatch):
     """Above the stated size: Krylov, one fold, and the inverse only where it is asked for."""
     X, y = sparse_sample(90, 200)
     labels = y > np.median(y)
     exact = StretchyClassifier().fit(X, labels)
     assert (exact.solver_, exact.held_out_) == ("dual", "leave one out")
-    monkeypatch.setattr(fit_module, "COSTLY_SIDE", 89)
+    quick_up_to(monkeypatch, 89)
     monkeypatch.setattr(inputs, "ENOUGH", 8)
     model = StretchyClassifier().fit(X, labels)
     assert (model.solver_, model.held_out_) == ("krylov", "one fold")
@@ -339,21 +350,21 @@ def test_costly_systems_hold_out_once_and_walk(monkeypatch):
 
 
 def test_intervals_of_costly_systems_have_their_inverse(monkeypatch):
-    monkeypatch.setattr(fit_module, "COSTLY_SIDE", 29)
+    quick_up_to(monkeypatch, 29)
     P, y = exponential_features(30, 60)
     model = StretchyRegressor(c="auto").fit(P, y)
     assert model.solver_ == "krylov"
     found = model.predict_interval(P)
     monkeypatch.undo()
     np.testing.assert_allclose(found, StretchyRegressor(c=model.c_).fit(P, y).predict_interval(P))
-    monkeypatch.setattr(fit_module, "LARGEST_SIDE", 29)
+    room_for(monkeypatch, 3 * 8 * 29**2)
     with pytest.raises(ValueError, match="needs the inverse"):
         StretchyRegressor(c="auto").fit(P, y).predict_interval(P)
 
 
 def test_weak_penalties_of_costly_systems_go_back_to_lu(monkeypatch):
     """Steps that do not suffice are no answer where LU has one; without LU they warn."""
-    monkeypatch.setattr(fit_module, "COSTLY_SIDE", 29)
+    quick_up_to(monkeypatch, 29)
     monkeypatch.setattr(iteration, "FAIR_STEPS", 2)
     P, y = exponential_features(30, 60)
     model = StretchyRegressor(c=1e6).fit(P, y)
@@ -385,7 +396,7 @@ def test_iterations_are_shown():
     text = line.stream.getvalue()
     assert text.endswith("\n")
     last = re.findall(r"iteration (\d+), relative residual (\S+) ", text)[-1]
-    assert int(last[0]) == model.fit.n_iter
+    assert int(last[0]) == model.n_iter
     assert float(last[1]) <= TOLERANCE
 
 
@@ -478,7 +489,7 @@ def test_sketch_is_exact_on_its_span_and_grows_as_needed():
 @pytest.mark.parametrize("k", [1.25, 2.0])
 @intercepts
 def test_large_blocks(storage, k, intercept, tmp_path):
-    """Blocks that are walked over in tiles give what the direct solver gives, whatever holds X."""
+    """Blocks that are passed over in tiles give what the direct solver gives, whatever holds X."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 1500)).astype(np.float32).astype(np.float64)
     y, weights = X[:, 0] + rng.standard_normal(400) + 3.0, rng.uniform(0.5, 2.0, 400)
@@ -495,9 +506,9 @@ def test_large_blocks(storage, k, intercept, tmp_path):
         "sparse": lambda: sparse.csr_array(X),
         "dask": lambda: as_dask(X, (400, 700)),
     }[storage]()
-    walked = StretchyRegressor(**settings, solver="krylov").fit(held, y, sample_weight=weights)
-    assert walked.solver_ == "krylov"
+    iterated = StretchyRegressor(**settings, solver="krylov").fit(held, y, sample_weight=weights)
+    assert iterated.solver_ == "krylov"
     # what is fitted to float32 answers in float32
-    own = max(1e-8, 4.0 * np.finfo(walked.coef_.dtype).eps)
-    close(walked.predict(X), direct.predict(X), own)
-    close(walked.coef_, direct.coef_, 10 * own)
+    own = max(1e-8, 4.0 * np.finfo(iterated.coef_.dtype).eps)
+    close(iterated.predict(X), direct.predict(X), own)
+    close(iterated.coef_, direct.coef_, 10 * own)

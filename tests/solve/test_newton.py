@@ -1,10 +1,10 @@
-"""Newton's method on designs: one walk a step, folds, and what it gives beside coefficients."""
+"""Newton's method on designs: one pass a step, folds, and what it gives beside coefficients."""
 
 import numpy as np
 import pytest
 
 from skstretch.core.crossfit import Fold
-from skstretch.core.moments import Moments
+from skstretch.core.features import Moments
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 from skstretch.designs import as_design
@@ -74,7 +74,7 @@ def test_spread_is_that_of_the_derivative(shape, intercept):
 def test_targets_share_walks():
     _, design, Y, w = sample(15, 40, n_targets=5)
     found = minimise(design, Y, w, spec())
-    counted = Counted(found.where.walks)
+    counted = Counted(found.where.products)
     from skstretch.core.bridge import newton, start
 
     problems = [found.where.problem(1.3, 0.2, y) for y in Y.T]
@@ -84,20 +84,20 @@ def test_targets_share_walks():
 
 
 class Counted:
-    """Walks that count themselves."""
+    """Passes that count themselves."""
 
-    def __init__(self, walks):
-        self.walks, self.steps = walks, 0
+    def __init__(self, products):
+        self.products, self.steps = products, 0
 
     def step(self, trials):
         self.steps += 1
-        return self.walks.step(trials)
+        return self.products.step(trials)
 
     def coef(self, trial, v):
-        return self.walks.coef(trial, v)
+        return self.products.coef(trial, v)
 
     def transposed(self, X):
-        return self.walks.transposed(X)
+        return self.products.transposed(X)
 
 
 def test_an_interpolating_fit_has_no_noise_estimate():

@@ -76,7 +76,7 @@ def test_finite_c_is_the_way_out(kind, k, intercept):
         assert model.coef_[3] == pytest.approx(model.coef_[1], rel=1e-3)
 
 
-def test_ill_conditioned_warning_names_the_cell():
+def test_ill_conditioned_warning_names_the_candidate():
     P, y = five_points()
     with pytest.warns(IllConditionedWarning, match=r"k=1.05, c=inf.*rcond=.*smaller c or"):
         raw_fit(P, y, 1.05, np.inf, solver="dual")

@@ -5,9 +5,17 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import Talk, counted, print_json, printable, show, stdout
+from skstretch.cli.console import (
+    Talk,
+    columns,
+    print_json,
+    printable,
+    show,
+    size_words,
+    stdout,
+    with_error,
+)
 from skstretch.cli.data.files import Form
-from skstretch.cli.options import takes_form
 
 EXAMPLES = (
     "skstretch compare diabetes.csv --target target",
@@ -15,7 +23,7 @@ EXAMPLES = (
 )
 
 
-@takes_form
+@options.taking(form=options.read_form)
 def compare(
     data: options.Data,
     form: Form,
@@ -54,10 +62,9 @@ def compare(
     if json:
         print_json(_facts(problem, places, measure, folds, seed))
         return
-    size = f"{counted(problem.X.shape[0], 'row')}, {counted(problem.X.shape[1], 'feature')}"
     print(
         f"{problem.task} of {problem.target!r} ({printable(problem.reason)})\n"
-        f"{size}, {folds} outer folds",
+        f"{size_words(*problem.X.shape)}, {folds} outer folds",
         file=stdout(),
     )
     show(_table(places, measure))
@@ -86,16 +93,9 @@ def _facts(problem: Any, places: Any, measure: str, folds: int, seed: int) -> di
     }
 
 
-def _table(places: Any, measure: str) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    from skstretch.cli.summary import with_error
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("method")
-    for name in (measure, "seconds a fit", "features used"):
-        table.add_column(name, justify="right")
+def _table(places: list[Any], measure: str) -> Any:
+    sides = {"method": "left", measure: "right", "seconds a fit": "right", "features used": "right"}
+    table = columns(sides, ())
     for place in places:
         if place.error is not None:
             table.add_row(

@@ -9,14 +9,17 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
+from rich import box
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
+from skstretch import style
 from skstretch.exceptions import DataError, Failure
 
 # names of the library, which speaks of Python, and what users of the command line type
@@ -41,7 +44,7 @@ PIPED_WIDTH = 120
 # how many names a message lists
 SHOWN = 8
 # comparing with very many names would take longer than reading the file
-MANY = 20_000
+NAMES = 20_000
 
 
 def in_options(message: str, names: Sequence[str] | None = None) -> str:
@@ -187,7 +190,7 @@ def plain(value: Any) -> Any:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None; case and spaces count little."""
     folded = {
-        entry.casefold().strip(): entry for entry in reversed([*itertools.islice(known, MANY)])
+        entry.casefold().strip(): entry for entry in reversed([*itertools.islice(known, NAMES)])
     }
     found = difflib.get_close_matches(name.casefold().strip(), folded, n=1, cutoff=0.7)
     return folded[found[0]] if found else None
@@ -204,9 +207,50 @@ def quoted(names: Sequence[str], shown: int = SHOWN, total: int | None = None) -
     return listed([repr(name) for name in names[:shown]], len(names) if total is None else total)
 
 
-def counted(count: int, noun: str) -> str:
+def on_terminal(text: str) -> str:
+    """A sentence with the marks of this program: commas between thousands, plain spaces."""
+    return text.replace(style.THIN, ",").replace("\u00a0", " ")
+
+
+def counted(n: int, noun: str) -> str:
     """``1 row``, ``2 rows``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return on_terminal(style.count(n, noun))
+
+
+def size_words(n_rows: int, n_features: int) -> str:
+    """Rows and features in one line."""
+    return f"{counted(n_rows, 'row')}, {counted(n_features, 'feature')}"
+
+
+def short(value: Any) -> str:
+    """A number in a few digits."""
+    return on_terminal(style.number(value, 4))
+
+
+def with_error(mean: float, error: float) -> str:
+    """``mean ± error``; the mean alone where its error is not known."""
+    return short(mean) + (f" ± {on_terminal(style.number(error))}" if math.isfinite(error) else "")
+
+
+def page(rows: Iterable[tuple[str, object]]) -> Table:
+    """Labels and texts side by side; where there is no text the label is left out too."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, text in rows:
+        if text:
+            table.add_row(label, safe_text(text))
+    return table
+
+
+def columns(labels: Mapping[str, str], rows: Iterable[Sequence[object]]) -> Table:
+    """A table with a line below its head; `labels` map each heading to left or right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for label, side in labels.items():
+        table.add_column(label, justify=cast(Any, side), overflow="fold")
+    for row in rows:
+        table.add_row(*map(safe_text, row))
+    return table
 
 
 def printable(text: str, kept: str = "") -> str:
@@ -219,7 +263,7 @@ def printable(text: str, kept: str = "") -> str:
     )
 
 
-def cell(text: object) -> Text:
+def safe_text(text: object) -> Text:
     """Text of a file for a table: no markup, nothing that a terminal would act upon."""
     return Text(printable(str(text)))
 
@@ -229,7 +273,7 @@ def check_writable(path: Path | None, option: str = "-o", *others: object) -> No
 
     `others` are files that the same command reads or writes: none of them may be replaced.
     """
-    from skstretch.io.files import is_special
+    from skstretch.io.archive import is_special
 
     if path is None:
         return
@@ -269,7 +313,7 @@ def check_json(json: bool, output: Path | None) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a whole file in one step; an older one is replaced."""
-    from skstretch.io.files import replacing
+    from skstretch.io.archive import replacing
 
     with replacing(path) as file:
         file.write(text.encode("utf-8", "surrogateescape"))

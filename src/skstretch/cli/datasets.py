@@ -12,8 +12,8 @@ import typer
 from skstretch.cli import options
 from skstretch.cli.console import (
     Talk,
-    cell,
     check_writable,
+    columns,
     counted,
     nearest,
     print_json,
@@ -65,7 +65,7 @@ def datasets(
 
 def _write(name: str, output: Path, talk: Talk) -> None:
     from skstretch import datasets as sets
-    from skstretch.io.files import is_special, replacing
+    from skstretch.io.archive import is_special, replacing
 
     with _downloading(talk):
         bunch = sets.make_spectra() if name == "spectra" else getattr(sets, f"fetch_{name}")()
@@ -113,31 +113,18 @@ def _calm_pooch(quiet: bool) -> Iterator[None]:
         log.setLevel(level)
 
 
+def _table(listed: list[dict[str, Any]]) -> Any:
+    labels = {"name": "left", "task": "left", "kind": "left", "samples": "right"}
+    labels |= {"features": "right", "where": "left"}
+    texts = {"samples": "{:,}".format, "features": "{:,}".format, "where": _place}
+    return columns(
+        labels, ([texts.get(label, str)(row[label]) for label in labels] for row in listed)
+    )
+
+
 def _place(where: str) -> str:
     """A file, or that it would be downloaded: the address is in --json."""
     return "download" if where.startswith("download: ") else where
-
-
-def _table(listed: list[dict[str, Any]]) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for label in ("name", "task", "kind"):
-        table.add_column(label, no_wrap=True)
-    for label in ("samples", "features"):
-        table.add_column(label, justify="right", no_wrap=True)
-    table.add_column("where", overflow="fold")
-    for row in listed:
-        table.add_row(
-            row["name"],
-            row["task"],
-            row["kind"],
-            f"{row['samples']:,}",
-            f"{row['features']:,}",
-            cell(_place(row["where"])),
-        )
-    return table
 
 
 # Data sets as lines of CSV or SVMlight.

@@ -1,7 +1,7 @@
-"""``skstretch fit``: learn from a data file, write a model file."""
+"""``skstretch fit``: learn from a data file, write a model file, say what was found."""
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,18 +9,24 @@ import typer
 
 from skstretch.cli import options
 from skstretch.cli.console import (
+    SHOWN,
     Talk,
     check_json,
     check_writable,
+    counted,
     is_stdout,
+    listed,
+    on_terminal,
+    page,
     print_json,
     show,
+    size_words,
+    with_error,
 )
 from skstretch.cli.data.files import Form
-from skstretch.cli.options import columns, takes_form
-from skstretch.cli.plan import takes_plan
-from skstretch.cli.recipe import Recipe, filled_words, takes_recipe
+from skstretch.cli.recipe import Recipe, read_recipe
 from skstretch.exceptions import DataError
+from skstretch.style import near_one, share
 
 EXAMPLES = (
     "skstretch fit diabetes.csv --target target -o diabetes.stretchy",
@@ -30,12 +36,13 @@ EXAMPLES = (
     "skstretch fit patients.csv -t outcome --impute median -o patients.stretchy",
     "skstretch fit train.svm -o words.stretchy --json",
 )
+# members of a mixture that a page lists
+MEMBERS = 12
 
 
-@takes_recipe
-@takes_form
-@takes_plan
+@options.taking(form=options.read_form, recipe=read_recipe, plan=options.read_plan)
 def fit(
+    *,
     data: options.Data,
     form: Form,
     recipe: Recipe,
@@ -47,10 +54,10 @@ def fit(
     ],
     target: options.Target = None,
     task: options.TaskOption = options.TaskName.AUTO,
-    plan: Any = None,
+    plan: options.Plan,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="A weight for each row.", autocompletion=columns),
+        typer.Option(metavar="COL", help="A weight for each row.", autocompletion=options.columns),
     ] = None,
     groups: options.Groups = None,
     drop: options.Drop = None,
@@ -70,8 +77,9 @@ def fit(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn from DATA, choose or mix a, k, c and density by exact cross-validation, and save it."""
-    from skstretch.cli.learning import searched
-    from skstretch.cli.problem import Request, read_problem
+    from skstretch.cli.learning import facts, searched
+    from skstretch.cli.problem import Request, filled_words, read_problem
+    from skstretch.io import save
 
     talk = Talk(quiet)
     _check_outputs(output, report, json, (data, target))
@@ -83,24 +91,21 @@ def fit(
     if intervals and problem.classifies:
         raise DataError("--intervals is for regression: classes have probabilities instead.")
     model, seconds = searched(problem, plan, talk)
-    _write(model, problem, plan, seconds, Written(data, output, intervals, report), talk)
-    found = _found(model, problem, plan, seconds)
+    about: dict[str, Any] = {"target": problem.target, "seconds": seconds}
+    folds = {} if plan.cv is None or problem.groups is not None else {"cv": plan.cv}
+    with talk.warnings():
+        save(model, output, intervals=intervals, about=about | folds)
+        if report is not None:
+            from skstretch.report import write_report
+
+            write_report(model, report, X=problem.X, y=problem.y, source=data, **about)
+    found = facts(model, problem, seconds)
     found |= {"model": str(output)} | ({} if report is None else {"report": str(report)})
     if json:
         print_json(found)
     elif not quiet:
-        _show(found, output)
+        show(page(fit_rows(found)), sys.stderr if is_stdout(output) else None)
     talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
-
-
-@dataclass(frozen=True)
-class Written:
-    """What is written of a fit to these data."""
-
-    data: str
-    output: Path
-    intervals: bool
-    report: Path | None
 
 
 def _check_outputs(output: Path, report: Path | None, json: bool, sources: tuple[Any, ...]) -> None:
@@ -112,38 +117,77 @@ def _check_outputs(output: Path, report: Path | None, json: bool, sources: tuple
         import skstretch.report  # noqa: F401  says at once where its extra is missing
 
 
-def _found(model: Any, problem: Any, plan: Any, seconds: float) -> dict[str, Any]:
-    """What is told of the model."""
-    from skstretch.cli import summary
-    from skstretch.cli.learning import cross_validated
-    from skstretch.estimators.steps import named_model, steps_in_words
+# What was found, for people.
 
-    own = named_model(model)
-    folds = plan.folds_named(problem, own)
-    found = summary.facts(own, problem, cross_validated(own, problem), folds, seconds)
-    if steps := steps_in_words(model):
-        found |= {"steps": steps, "filled": problem.filled}
-    return found
+Rows = Iterator[tuple[str, str]]
 
 
-def _write(model: Any, problem: Any, plan: Any, seconds: float, what: Written, talk: Talk) -> None:
-    """The model file, and the report where one is wanted."""
-    import skstretch
+def fit_rows(found: dict[str, Any]) -> Rows:
+    """The facts for people, line by line."""
+    yield "task", f"{found['task']} of {found['target']!r} ({found['task_reason']})"
+    yield from model_rows(found)
+    yield "", found["why"]
+    unusable = found["candidates_unusable"]
+    ill = f" ({unusable:,} too ill-conditioned)" if unusable else ""
+    yield "", f"from {counted(found['candidates'], 'candidate')}{ill}, {found['cv']}"
+    for place, one in enumerate(found["errors"]):
+        yield one["measure"], with_error(one["error"], one["standard_error"])
+        if place == 0:
+            yield "", nested_words(found)
+        baseline = with_error(one["baseline"], one["baseline_standard_error"])
+        yield "", f"{one['baseline_name']}: {baseline}"
+    yield "chance", found.get("permutation", {}).get("text", "")
+    if "r2" in found:
+        yield "R²", f"{near_one(found['r2'])} out of fold"
+    yield "numerics", numerics_words(found)
+    seconds = found["seconds_fitting"], found["seconds_reading"]
+    yield "time", "{:.2f} s to fit, {:.2f} s to read".format(*seconds)
 
-    facts: dict[str, Any] = {"target": problem.target, "seconds": seconds}
-    if plan.cv is not None and problem.groups is None:
-        facts["cv"] = plan.cv
-    with talk.warnings():
-        skstretch.save(model, what.output, intervals=what.intervals, about=facts)
-        if what.report is None:
-            return
-        from skstretch.report import write_report
 
-        known = {"seconds": seconds, "target": problem.target, "source": what.data}
-        write_report(model, what.report, X=problem.X, y=problem.y, **known)
+def model_rows(found: dict[str, Any]) -> Rows:
+    """Classes, size of the data, steps before the model, and its candidates."""
+    names = [str(name) for name in found.get("classes", [])]
+    if "class_sizes" in found:
+        sizes = zip(names, found["class_sizes"], strict=True)
+        names = [f"{name} ({size:,})" for name, size in sizes]
+    yield "classes", listed(names[:SHOWN], len(names))
+    yield "data", size_words(found["rows"], found["features"])
+    yield "steps before", found.get("steps", "")
+    mixed = found.get("mixture", [])
+    yield "mixed" if mixed else "chosen", _chosen_words(found)
+    lines = [(one["share"], f"{one['name']}, c = {one['c']:.3g}") for one in mixed[:MEMBERS]]
+    if others := mixed[MEMBERS:]:
+        rest = sum(one["share"] for one in others)
+        lines.append((rest, f"in {counted(len(others), 'other')}"))
+    for part, words in lines:
+        yield "", f"{on_terminal(share(part)):>6} {words}"
 
 
-def _show(found: dict[str, Any], output: Path) -> None:
-    from skstretch.cli import summary
+def _chosen_words(found: dict[str, Any]) -> str:
+    """a, k, c and density in one line, or how many candidates are mixed."""
+    used = found["features_used"]
+    if "mixture" in found:
+        return f"{counted(len(found['mixture']), 'candidate')} on {counted(used, 'feature')}"
+    ridge = found["a"] == 0 and found["solver"] != "newton"
+    k = "" if ridge else f", k = {found['k']:g}"
+    limit = " (the linear limit: ridge)" if ridge else ""
+    if found["a"] == 0 and not ridge:
+        limit = " (the exact minimiser on z-scores)"
+    kept = counted(used, "feature") if used < found["features"] else "all features"
+    return f"a = {found['a']:g}{limit}{k}, c = {found['c']:.3g}, {kept}"
 
-    show(summary.page(found), sys.stderr if is_stdout(output) else None)
+
+def nested_words(found: dict[str, Any]) -> str:
+    """The error of a search that never saw the row, where it is known."""
+    if "nested_error" not in found:
+        return ""
+    text = with_error(found["nested_error"], found["nested_standard_error"])
+    return f"searched again without {found['nested_of']}: {text}"
+
+
+def numerics_words(found: dict[str, Any]) -> str:
+    """Solver, space, condition and degrees of freedom in one line."""
+    return (
+        f"{found['solver']} solver in the {found['space']} space, rcond {found['rcond']:.1e}, "
+        f"{found['dof']:.1f} degrees of freedom"
+    )

@@ -1,13 +1,13 @@
 """``skstretch inspect``: what is in a model file."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import cell, print_json, show
+from skstretch.cli.console import columns, page, print_json, short, show, with_error
+from skstretch.cli.fit import Rows, model_rows, nested_words, numerics_words
 
 EXAMPLES = (
     "skstretch inspect diabetes.stretchy",
@@ -24,57 +24,52 @@ def inspect(
     quiet: options.Quiet = False,
 ) -> None:
     """Show what is in a model file, and the features with the strongest effect."""
-    from skstretch.cli.models import header_of, load_model
+    from skstretch.cli.models import read_model
 
-    loaded = load_model(model)
-    found = _facts(loaded, header_of(model), model, top)
+    found = _facts(read_model(model), model, top)
     if json:
         print_json(found)
         return
-    show(_page(found))
+    show(page(_rows(found)))
     if found["top"]:
-        show(_features(found))
+        show(_features(found["top"]))
 
 
-def _facts(loaded: Any, header: dict[str, Any], path: Path, top: int) -> dict[str, Any]:
-    from skstretch.cli.models import origin_of
-    from skstretch.cli.summary import chosen, features_used, honest, mixture, numerics
-    from skstretch.estimators.steps import named_model, steps_in_words
+def _facts(file: Any, path: Path, top: int) -> dict[str, Any]:
+    from skstretch.cli.learning import facts_of_model
+    from skstretch.estimators.pipelines import named_model, steps_in_words
+    from skstretch.estimators.quality import measure_of
     from skstretch.estimators.summary import strongest
 
-    steps, loaded = steps_in_words(loaded), named_model(loaded)
-    origin = origin_of(path)
-    names = getattr(loaded, "feature_names_in_", None)
+    steps, header, model = steps_in_words(file.model), file.header, named_model(file.model)
+    names = getattr(model, "feature_names_in_", None)
     # columns of a file without names count from 1
-    names = range(1, loaded.n_features_in_ + 1) if names is None else names
+    names = range(1, model.n_features_in_ + 1) if names is None else names
     found = {
         "file": str(path),
         "bytes": path.stat().st_size,
         "schema": header["schema"],
         "class": header["class"],
         "task": header["task"],
-        "target": origin.target,
+        "target": file.target,
         "rows": header["n_samples"],
         "features": header["n_features"],
-        "features_used": features_used(loaded),
-        **chosen(loaded),
-        **mixture(loaded),
-        **honest(loaded),
-        **numerics(loaded),
-        "cv": origin.cv,
-        "seconds_fitting": origin.seconds,
+        **facts_of_model(model),
+        "cv": file.cv,
+        "seconds_fitting": file.seconds,
         "intervals": _intervals(header),
         "versions": header["versions"],
         "notes": header["notes"],
-        "top": strongest(loaded, top, [*map(str, names)]),
+        "top": strongest(model, top, [*map(str, names)]),
     }
     if steps:
         found["steps"] = steps
-    if hasattr(loaded, "best_score_"):
-        found["score"] = loaded.best_score_
-        found["standard_error"] = loaded.best_score_se_
-    if hasattr(loaded, "classes_"):
-        found["classes"] = loaded.classes_.tolist()
+    if hasattr(model, "best_score_"):
+        measure = measure_of(model)
+        found["measure"], found["error"] = measure.name, float(measure.of_scores(model.best_score_))
+        found["score"], found["standard_error"] = model.best_score_, model.best_score_se_
+    if hasattr(model, "classes_"):
+        found["classes"] = model.classes_.tolist()
     return found
 
 
@@ -87,83 +82,39 @@ def _intervals(header: dict[str, Any]) -> str:
     return "from leave-one-out residuals" if stored else "none"
 
 
-def _page(found: dict[str, Any]) -> Any:
-    from skstretch.cli.learning import BALANCED, SQUARED
-    from skstretch.cli.summary import (
-        chosen_words,
-        classes_words,
-        grid,
-        mixture_lines,
-        nested_words,
-        numerics_words,
-        size_words,
+def _rows(found: dict[str, Any]) -> Rows:
+    """The facts for people, line by line."""
+    target, cv, spent = found["target"], found["cv"], found["seconds_fitting"]
+    of = "" if target is None else f" of {target!r}"
+    yield "file", f"{found['file']}, {found['bytes']:,} bytes, schema {found['schema']}"
+    yield "model", f"{found['class']} ({found['task']}{of})"
+    yield from model_rows(found)
+    if "measure" in found:
+        folds = "" if cv is None else f" (--cv {cv})"
+        score = with_error(found["error"], found["standard_error"])
+        yield "cross-validated", f"{found['measure']} {score}{folds}"
+    yield "", nested_words(found)
+    yield "numerics", numerics_words(found)
+    yield "time", "" if spent is None else f"{spent:.2f} s to fit"
+    yield "intervals", found["intervals"]
+    yield "written by", ", ".join(f"{name} {value}" for name, value in found["versions"].items())
+    # folds that are named need no note
+    notes = [note for note in found["notes"] if cv is None or "the parameter cv " not in note]
+    yield "notes", "; ".join(notes)
+
+
+def _features(top: list[dict[str, Any]]) -> Any:
+    several = any(row["of"] is not None for row in top)
+    labels = {"strongest features": "left", **({"for": "left"} if several else {})}
+    labels |= {"effect of one sd": "right", "of one unit": "right"}
+    return columns(
+        labels,
+        (
+            [
+                row["feature"],
+                *([row["of"]] if several else []),
+                *map(short, (row["effect"], row["slope"])),
+            ]
+            for row in top
+        ),
     )
-
-    table = grid()
-    score = ""
-    if "score" in found:
-        names = {"regression": SQUARED, "classification": BALANCED}
-        folds = "" if found["cv"] is None else f" (--cv {found['cv']})"
-        score = f"{names[found['task']]} {_score(found)}{folds}"
-    rows = {
-        "file": f"{found['file']}, {found['bytes']:,} bytes, schema {found['schema']}",
-        "model": f"{found['class']} ({found['task']}{_of(found['target'])})",
-        "classes": classes_words([str(name) for name in found.get("classes", [])]),
-        "data": size_words(found),
-        "steps before": found.get("steps", ""),
-        "mixed" if "mixture" in found else "chosen": chosen_words(found),
-        "cross-validated": score,
-        "numerics": numerics_words(found),
-        "time": "" if (spent := found["seconds_fitting"]) is None else f"{spent:.2f} s to fit",
-        "intervals": found["intervals"],
-        "written by": ", ".join(f"{name} {value}" for name, value in found["versions"].items()),
-        "notes": "; ".join(_notes(found)),
-    }
-    below = {
-        "mixed": mixture_lines(found),
-        "cross-validated": [nested_words(found)] if "nested_error" in found else [],
-    }
-    for label, text in rows.items():
-        if text:
-            table.add_row(label, cell(text))
-        for line in below.get(label, []):
-            table.add_row("", cell(line))
-    return table
-
-
-def _notes(found: dict[str, Any]) -> list[str]:
-    """Notes for people: folds that are named need none."""
-    named = found["cv"] is not None
-    return [note for note in found["notes"] if not (named and "the parameter cv " in note)]
-
-
-def _of(target: str | None) -> str:
-    return "" if target is None else f" of {target!r}"
-
-
-def _score(found: dict[str, Any]) -> str:
-    from skstretch.cli.summary import short, with_error
-
-    error = -found["score"]
-    known = math.isfinite(found["standard_error"])
-    return with_error(error, found["standard_error"]) if known else short(error)
-
-
-def _features(found: dict[str, Any]) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    from skstretch.cli.summary import short
-
-    several = any(row["of"] is not None for row in found["top"])
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("strongest features", overflow="fold")
-    if several:
-        table.add_column("for", overflow="fold")
-    table.add_column("effect of one sd", justify="right")
-    table.add_column("of one unit", justify="right")
-    for row in found["top"]:
-        cells = [cell(row["feature"])]
-        cells += [cell(row["of"])] if several else []
-        table.add_row(*cells, short(row["effect"]), short(row["slope"]))
-    return table

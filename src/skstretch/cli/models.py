@@ -1,7 +1,7 @@
 """Model files: the model in one, data read for it, and what it says of them."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,58 +11,130 @@ from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 
-from skstretch.cli.columns import KnownColumns, check_features, check_infinite, missing_counts
-from skstretch.cli.console import Talk, counted, in_options
-from skstretch.cli.data.files import Form, check_source
-from skstretch.cli.data.read import read_table, read_vector
-from skstretch.cli.data.table import Table
+from skstretch.cli.console import Talk, counted, in_options, nearest, quoted
+from skstretch.cli.data.files import Choice, Form, Table, check_source
+from skstretch.cli.data.matrices import read_vector
 from skstretch.cli.learning import asked_to_select, splitter
-from skstretch.cli.problem import missing_message, read_values
-from skstretch.cli.recipe import filled_words
-from skstretch.estimators.steps import first_step, last_step, steps_before, transformed
+from skstretch.cli.problem import (
+    Note,
+    check_distinct,
+    check_features,
+    check_infinite,
+    filled_words,
+    missing_counts,
+    missing_message,
+    others,
+    read_table,
+    read_values,
+    unknown,
+)
+from skstretch.estimators.pipelines import first_step, last_step, steps_before, transformed
 from skstretch.exceptions import DataError
 
 
-def load_model(path: Path) -> Any:
-    """The model in a file; the error says where a data file was given instead."""
-    from skstretch.io import ModelFileError, load
+@dataclass(frozen=True)
+class KnownColumns:
+    """Chooses the columns that a model knows, in its order.
 
-    check_source(str(path))
-    try:
-        return load(path)
-    except ModelFileError as error:
-        raise DataError(f"{error} Models are made by skstretch fit.") from None
-    except PermissionError:
-        raise DataError(f"{str(path)!r} may not be read: permission denied.") from None
+    `model_names` is None for a model without names, which takes columns as they come; `unused`
+    are names to which the model gives no weight: those may be absent. `target` is what the model
+    predicts, `ids` are columns to keep apart, which users named with `option`.
+    """
+
+    model_names: Sequence[str] | None
+    unused: frozenset[str]
+    note: Note
+    ids: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    target: str | None = None
+    option: str = "--id"
+
+    def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
+        def known(name: str) -> bool:
+            return name in names or name in extras
+
+        ids = [name for name in self.ids if known(name) or not self._is_file(name)]
+        for option, listed in ((self.option, ids), ("--drop", self.drop)):
+            for name in listed:
+                if not known(name):
+                    raise DataError(unknown(option, name, names, extras))
+        aside = {f"id {name}": name for name in ids}
+        numbered = all(name == str(number) for number, name in enumerate(names, 1))
+        if self.model_names is None or (numbered and not self._knows(names)):
+            return Choice(others(names, {*self.ids, *self.drop}), aside)
+        return Choice(self._by_name(names, self.model_names), aside)
+
+    def _is_file(self, name: str) -> bool:
+        """Whether a target is in a file of its own, which is left to the caller."""
+        return self.option == "--target" and Path(name).is_file()
+
+    def _knows(self, names: Sequence[str]) -> bool:
+        return bool(names) and names[0] in (self.model_names or ())
+
+    def _by_name(self, names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+        place = {name: i for i, name in reversed(list(enumerate(names)))}
+        lacking = [name for name in wanted if name not in place]
+        needed = [name for name in lacking if name not in self.unused]
+        if needed:
+            raise DataError(_lacking(needed, names))
+        if lacking:
+            verb = "is" if len(lacking) == 1 else "are"
+            absent = counted(len(lacking), "column")
+            self.note(f"{absent} that the model gives no weight {verb} not in the file.")
+        known = {*wanted, *self.ids, *self.drop}
+        if self.target in names and self.target not in known:
+            self.note(f"left out {self.target!r}, which is what the model predicts.")
+        ignored = [name for name in names if name not in known and name != self.target]
+        if ignored:
+            self.note(
+                f"ignored {counted(len(ignored), 'column')} that the model does not know: "
+                f"{quoted(ignored)}."
+            )
+        used = {*wanted}
+        check_distinct([name for name in names if name in used], names)
+        return [place[name] for name in wanted if name in place]
+
+
+def _lacking(needed: Sequence[str], names: Sequence[str]) -> str:
+    lacking = counted(len(needed), "column")
+    message = f"the file lacks {lacking} that the model needs: {quoted(needed)}."
+    near = nearest(needed[0], set(names) - {*needed})
+    if near is not None:
+        message += f" Is {needed[0]!r} called {near!r} there?"
+    return message
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What `skstretch fit` stored beside a model; None where the file has nothing of the kind."""
+class ModelFile:
+    """A model, the header of its file, and what `skstretch fit` stored; None where it did not."""
 
+    model: Any
+    header: dict[str, Any]
     target: str | None
     cv: str | None
     seconds: float | None
 
 
-def origin_of(path: Path) -> Origin:
-    """The origin of a model in a file that `load_model` has accepted."""
-    from skstretch.io import about
+def read_model(path: Path) -> ModelFile:
+    """The model in a file; the error says where a data file was given instead."""
+    from skstretch.io import ModelFileError, load
+    from skstretch.io.archive import Archive
+    from skstretch.io.header import read_header, stored_facts
 
-    facts = about(path)
+    check_source(str(path))
+    try:
+        model = load(path)
+        with open(path, "rb") as file:
+            header = read_header(Archive(file))
+    except ModelFileError as error:
+        raise DataError(f"{error} Models are made by skstretch fit.") from None
+    except PermissionError:
+        raise DataError(f"{str(path)!r} may not be read: permission denied.") from None
+    facts = stored_facts(header)
     words = (facts.get(name) for name in ("target", "cv"))
     target, cv = (word if isinstance(word, str) else None for word in words)
     seconds = facts.get("seconds")
-    return Origin(target, cv, seconds if isinstance(seconds, float) else None)
-
-
-def header_of(path: Path) -> dict[str, Any]:
-    """The header of a model file that `load_model` has accepted."""
-    from skstretch.io.archive import Archive
-    from skstretch.io.header import read_header
-
-    with open(path, "rb") as file:
-        return read_header(Archive(file))
+    return ModelFile(model, header, target, cv, seconds if isinstance(seconds, float) else None)
 
 
 def read_for(
@@ -78,17 +150,14 @@ def read_for(
     names = None if names is None else [str(name) for name in names]
     unused = frozenset(names[j] for j in _idle(model)) if names else frozenset()
     choose = KnownColumns(names, unused, note=talk.note, **(apart or {}))
-    with talk.reading("reading") as watch:
-        table = read_table(data, form, choose, watch)
-    for note in table.notes:
-        talk.note(note)
+    table = read_table(data, form, choose, talk)
     check_features(table)
     counts, rows = missing_counts(table)
     fill = _fill(model)
     if counts and fill is None:
-        raise DataError(missing_message(counts, int(rows.sum()), rows.size))
+        raise DataError(missing_message(counts, rows))
     if counts:
-        talk.note(filled_words(counts, str(fill)).replace("of the column", "of the fit"))
+        talk.note(filled_words(counts, str(fill), "of the fit"))
     check_infinite(table)
     _fit_width(table, model, names, talk)
     return table
@@ -218,14 +287,17 @@ def training_data(
     """Features in the order of the model, and its target."""
     if target is None:
         raise DataError("say with --target which column of --data the model predicts.")
-    table = _table(model, data, target, form, talk)
+    table = read_for(model, data, form, talk, {"ids": (target,), "option": "--target"})
     expected = getattr(last_step(model), "cv_predictions_", None)
     if expected is not None and len(expected) != table.X.shape[0]:
         raise DataError(
             f"the model was fitted to {counted(len(expected), 'row')}, and {data!r} has "
             f"{table.X.shape[0]:,}: pass the data that it was fitted to."
         )
-    values = read_values(table.aside["target"])
+    column = table.aside.get(f"id {target}")
+    if column is None:
+        column = read_vector(target, table.X.shape[0], form.max_memory)
+    values = read_values(column)
     if values.missing.any():
         raise DataError(f"the target {target!r} has {int(values.missing.sum())} missing values.")
     if not is_classifier(model):
@@ -247,20 +319,10 @@ def restore_folds(model: Any, cv: str | None) -> None:
     model.cv = splitter(cv, False, is_classifier(model), compressed)
 
 
-def _table(model: Any, data: str, target: str, form: Form, talk: Talk) -> Any:
-    """The features, and the target apart: a column, or a file of one value a row."""
-    table = read_for(model, data, form, talk, {"ids": (target,), "option": "--target"})
-    column = table.aside.pop(f"id {target}", None)
-    table.aside["target"] = column
-    if column is None:
-        table.aside["target"] = read_vector(target, table.X.shape[0], form.max_memory)
-    return table
-
-
 def _labels(model: Any, values: Any, target: str) -> Any:
     whole = model.classes_.dtype.kind in "iu" and values.numbers is not None
     y = values.numbers.astype(np.int64) if whole else np.array(values.words)
-    unknown = sorted(set(y.tolist()) - set(model.classes_.tolist()))
-    if unknown:
-        raise DataError(f"the model does not know the class {unknown[0]!r} of {target!r}.")
+    others = sorted(set(y.tolist()) - set(model.classes_.tolist()))
+    if others:
+        raise DataError(f"the model does not know the class {others[0]!r} of {target!r}.")
     return y

@@ -1,18 +1,23 @@
-"""Options that several commands share, and the names of columns that the shell completes."""
+"""Options of the commands, and the names of columns that the shell completes.
+
+Nothing here loads numpy: a help page does not wait for it.
+"""
 
 import inspect
+import math
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from skstretch.cli.data.files import Form, Kind
-from skstretch.cli.data.memory import read_size
+from skstretch.cli.data.files import Form, Kind, read_size
+from skstretch.exceptions import DataError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,10 +58,9 @@ class TaskName(StrEnum):
 
 
 class RuleName(StrEnum):
-    """Which cell of the search wins, or that the best ones are mixed."""
+    """Which candidate of the search wins, or that the best ones are mixed."""
 
     MIX = "mix"
-    GUARDED = "guarded"
     BEST = "best"
     ONE_SE = "1se"
 
@@ -106,15 +110,6 @@ Drop = Annotated[
     ),
 ]
 
-PenaltyFactor = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL=NUMBER",
-        help="Penalise a feature so many times as much as the others: 0 never (age, sex, batch), "
-        "inf leaves it out; may be repeated.",
-    ),
-]
-
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out the rows that have a missing value.")
 ]
@@ -129,95 +124,59 @@ def output(help: str) -> Any:
     return typer.Option("--output", "-o", metavar="FILE", help=help)
 
 
-KindOption = Annotated[
-    Kind,
-    typer.Option("--format", help="auto looks at the file.", rich_help_panel=PANEL),
-]
-
-Separator = Annotated[
-    str | None,
-    typer.Option(
-        "--sep",
-        metavar="CHAR",
-        help="Between the fields of a CSV: a character, or tab. Found out by default.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-Decimal = Annotated[
-    str | None,
-    typer.Option(
-        "--decimal",
-        metavar="CHAR",
-        help="The decimal mark: . or , Found out by default.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-Encoding = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Of a CSV; UTF-8 by default.", rich_help_panel=PANEL),
-]
-
-NoHeader = Annotated[
-    bool,
-    typer.Option(
-        "--no-header",
-        help="The first line of a CSV is data; columns are called 'column 1' and so on.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-ZeroBased = Annotated[
-    bool,
-    typer.Option(
-        "--zero-based",
-        help="Features of an SVMlight file are numbered from 0, not from 1.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-
-Comment = Annotated[
-    str | None,
-    typer.Option(
-        metavar="START",
-        help="Leave out lines of a CSV that start so, say '#'.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-SkipRows = Annotated[
-    int,
-    typer.Option(
-        "--skip-rows",
-        min=0,
-        metavar="N",
-        help="Leave out the first N lines of a CSV.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="What reading a file may take, say 8GB; half of this machine's memory by default.",
-        rich_help_panel=PANEL,
-    ),
-]
+# an option about how the data are written
+written: Any = partial(typer.Option, rich_help_panel=PANEL)
 
 
 def read_form(
-    format: KindOption = Kind.AUTO,
-    sep: Separator = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    no_header: NoHeader = False,
-    comment: Comment = None,
-    skip_rows: SkipRows = 0,
-    zero_based: ZeroBased = False,
-    max_memory: MaxMemory = None,
+    format: Annotated[
+        Kind,
+        written("--format", help="auto looks at the file."),
+    ] = Kind.AUTO,
+    sep: Annotated[
+        str | None,
+        written(
+            "--sep",
+            metavar="CHAR",
+            help="Between the fields of a CSV: a character, or tab. Found out by default.",
+        ),
+    ] = None,
+    decimal: Annotated[
+        str | None,
+        written("--decimal", metavar="CHAR", help="The decimal mark: . or , Found out by default."),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        written(metavar="NAME", help="Of a CSV; UTF-8 by default."),
+    ] = None,
+    no_header: Annotated[
+        bool,
+        written(
+            "--no-header",
+            help="The first line of a CSV is data; columns are called 'column 1' and so on.",
+        ),
+    ] = False,
+    comment: Annotated[
+        str | None,
+        written(metavar="START", help="Leave out lines of a CSV that start so, say '#'."),
+    ] = None,
+    skip_rows: Annotated[
+        int,
+        written("--skip-rows", min=0, metavar="N", help="Leave out the first N lines of a CSV."),
+    ] = 0,
+    zero_based: Annotated[
+        bool,
+        written(
+            "--zero-based", help="Features of an SVMlight file are numbered from 0, not from 1."
+        ),
+    ] = False,
+    max_memory: Annotated[
+        str | None,
+        written(
+            metavar="SIZE",
+            help="What reading a file may take, say 8GB; half of this machine's memory by default.",
+        ),
+    ] = None,
 ) -> Form:
     """The form that the options ask for."""
     from skstretch.cli.data.delimited import separator_named
@@ -235,31 +194,178 @@ def read_form(
     )
 
 
-def takes_form(command: Command) -> Command:
-    """Give a command the options of `read_form` in place of its argument `form`."""
-    return taking(command, "form", read_form)
+# What a search tries, and how it chooses.
+
+# below this the penalty 1/(c k) leaves the range of float64
+LEAST_C = 1e-249
 
 
-def taking(command: Command, name: str, reader: Callable[..., Any]) -> Command:
-    """Give a command the options of a function in place of the argument that it makes.
+@dataclass(frozen=True)
+class Plan:
+    """What to search, and how to judge it."""
 
-    The help page lists them where that argument stands.
+    cv: str | None
+    grid: Mapping[str, Any]
+    rule: str
+    factors: Mapping[str, float]
+
+    @property
+    def n_folds(self) -> int | None:
+        return fold_number(self.cv)
+
+
+def read_plan(
+    cv: Annotated[
+        str | None,
+        typer.Option(
+            metavar="loo|N",
+            help="Leave one out, or N folds. Default: loo, or 10 where features are selected.",
+        ),
+    ] = None,
+    k: Annotated[
+        str | None, typer.Option("--k", metavar="LIST", help="Stretching powers to try, say 1.1,2.")
+    ] = None,
+    c: Annotated[
+        str | None,
+        typer.Option("--c", metavar="LIST", help="Strengths to try, or auto (default)."),
+    ] = None,
+    a: Annotated[
+        str | None,
+        typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is linear."),
+    ] = None,
+    density: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Shares of features to keep, say 0.1,1. By default all, and a mix also tries 30 "
+            "and 100 features.",
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="N", help="Numbers of features to keep, say 20 or 20,100.")
+    ] = None,
+    rule: Annotated[
+        RuleName,
+        typer.Option(
+            help="mix: a weighted mean of the best candidates of all families; best: the least "
+            "error; 1se: the simplest within one standard error of the best."
+        ),
+    ] = RuleName.MIX,
+    penalty_factor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL=NUMBER",
+            help="Penalise a feature so many times as much as the others: 0 never (age, sex, "
+            "batch), inf leaves it out; may be repeated.",
+        ),
+    ] = None,
+) -> Plan:
+    """The plan that the options ask for; refuses what no data could follow."""
+    fold_number(cv)
+    grid: dict[str, Any] = {"c_grid": "auto"}
+    if c is not None and c.strip() != "auto":
+        way_out = "must be a number above 0: a large one regularises little, inf not at all."
+        grid["c_grid"] = numbers("--c", c, lambda value: value >= LEAST_C, way_out)
+    grid["density_grid"] = densities(density, keep)
+    if k is not None:
+        way_out = (
+            "must be a number above 1: values up to 2 compress the coefficients, 2 is ridge "
+            "regression."
+        )
+        grid["k_grid"] = numbers("--k", k, lambda value: 1 < value < math.inf, way_out)
+    if a is not None:
+        way_out = "must be a finite number: the paper's is -0.2, 0 is plain ridge."
+        grid["a_grid"] = numbers("--a", a, math.isfinite, way_out)
+    return Plan(cv, grid, str(rule), named_factors(penalty_factor))
+
+
+def numbers(
+    option: str, text: str, allowed: Callable[[float], bool], way_out: str
+) -> tuple[float, ...]:
+    """Numbers with commas between them, ``1.1,1.5,2``, each of which is allowed."""
+    try:
+        found = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found:
+        raise DataError(f"{option} {text!r} is not a list of numbers such as 1.1,1.5,2.")
+    for value in found:
+        if not allowed(value):
+            raise DataError(f"{option} {value:g} {way_out}")
+    return found
+
+
+def densities(shares: str | None, counts: str | None) -> Any:
+    """Shares of features to keep, and counts of them; ``auto`` where neither is given."""
+    found: list[Any] = []
+    if shares is not None:
+        way_out = "must lie above 0 and not above 1; for a count use --keep."
+        found += numbers("--density", shares, lambda value: 0 < value <= 1, way_out)
+    if counts is not None:
+        way_out = "must be a whole number from 1."
+        whole = numbers("--keep", counts, lambda value: value >= 1 and value.is_integer(), way_out)
+        found += map(int, whole)
+    return tuple(found) or "auto"
+
+
+def named_factors(words: Sequence[str] | None) -> dict[str, float]:
+    """Penalty factors by the names of their columns, from ``NAME=NUMBER``."""
+    found: dict[str, float] = {}
+    for word in words or ():
+        name, equals, number = word.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not equals or not value >= 0:
+            raise DataError(
+                f"--penalty-factor {word!r} is not a column and a number from 0, such as age=0."
+            )
+        if found.setdefault(name, value) != value:
+            raise DataError(
+                f"--penalty-factor names {name!r} twice, with {found[name]:g} and {value:g}."
+            )
+    return found
+
+
+def fold_number(text: str | None) -> int | None:
+    """How many folds were asked for; None for ``loo`` and where nothing was said."""
+    word = "loo" if text is None else text.strip().lower()
+    if word == "loo":
+        return None
+    if not word.isdecimal() or int(word) < 2:
+        raise DataError(f"--cv {text!r} is not known: use loo, or a number of folds from 2.")
+    return int(word)
+
+
+def taking(**readers: Callable[..., Any]) -> Callable[[Command], Command]:
+    """Give a command the options of functions in place of the arguments that they make.
+
+    ``@taking(form=read_form)`` makes `form` of the options of `read_form`; the help page lists
+    them where that argument stands.
     """
-    shared = inspect.signature(reader).parameters
-    own = inspect.signature(command)
+    shared = {name: inspect.signature(reader).parameters for name, reader in readers.items()}
 
-    @wraps(command)
-    def run(**words: Any) -> Any:
-        made = reader(**{key: words.pop(key) for key in shared})
-        return command(**{name: made}, **words)
+    def decorated(command: Command) -> Command:
+        own = inspect.signature(command)
 
-    listed = [
-        # by name alone: then those with and without a default may stand in any order
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for key, place in own.parameters.items()
-        for parameter in (shared.values() if key == name else [place])
-    ]
-    changed = cast(Any, run)
-    changed.__signature__ = own.replace(parameters=listed)
-    changed.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
-    return cast(Command, run)
+        @wraps(command)
+        def run(**words: Any) -> Any:
+            made = {
+                name: reader(**{key: words.pop(key) for key in shared[name]})
+                for name, reader in readers.items()
+            }
+            return command(**made, **words)
+
+        listed = [
+            # by name alone: then those with and without a default may stand in any order
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for key, place in own.parameters.items()
+            for parameter in (shared[key].values() if key in shared else [place])
+        ]
+        changed = cast(Any, run)
+        changed.__signature__ = own.replace(parameters=listed)
+        changed.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
+        return cast(Command, run)
+
+    return decorated

@@ -19,7 +19,6 @@ from skstretch.cli.console import (
     write_text,
 )
 from skstretch.cli.data.files import Form
-from skstretch.cli.options import takes_form
 from skstretch.exceptions import DataError
 
 EXAMPLES = (
@@ -32,7 +31,7 @@ MODEL = ".stretchy"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-@takes_form
+@options.taking(form=options.read_form)
 def predict(
     model: options.Model,
     data: options.Data,
@@ -72,7 +71,7 @@ def predict(
     quiet: options.Quiet = False,
 ) -> None:
     """Predict the rows of DATA, in their order, with a model that skstretch fit wrote."""
-    from skstretch.cli.models import check_asked, load_model, origin_of, predicted, read_for
+    from skstretch.cli.models import check_asked, predicted, read_for, read_model
 
     talk = Talk(quiet)
     check_writable(output, "-o", data, model)
@@ -83,12 +82,11 @@ def predict(
         raise DataError(f"the model comes first: skstretch predict {data} {model}")
     if interval is not None and not 0 < interval < 1:
         raise DataError(f"--interval {interval:g} must lie between 0 and 1, say 0.9.")
-    loaded = load_model(model)
-    check_asked(loaded, interval, proba)
-    target = origin_of(model).target
-    apart = {"ids": tuple(id or ()), "drop": tuple(drop or ()), "target": target}
-    table = read_for(loaded, data, form, talk, apart)
-    columns = predicted(loaded, table, interval, proba, talk)
+    found = read_model(model)
+    check_asked(found.model, interval, proba)
+    apart = {"ids": tuple(id or ()), "drop": tuple(drop or ()), "target": found.target}
+    table = read_for(found.model, data, form, talk, apart)
+    columns = predicted(found.model, table, interval, proba, talk)
     if json and output is None:
         print_json(columns)
         return
@@ -101,8 +99,8 @@ def predict(
         return
     write_text(output, text)
     if json:
-        found = {"rows": table.X.shape[0], "columns": list(columns), "output": str(output)}
-        print_json({**found, "target": target})
+        facts = {"rows": table.X.shape[0], "columns": list(columns), "output": str(output)}
+        print_json({**facts, "target": found.target})
     talk.done(f"wrote {counted(table.X.shape[0], 'prediction')} to {output}")
 
 

@@ -1,7 +1,8 @@
 """Data to learn from: read, checked, split into features, target, weights and groups."""
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -9,27 +10,295 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.cli.columns import (
-    TrainingColumns,
-    check_features,
-    check_infinite,
-    leave_out_numbering,
-    missing_counts,
-    note_identifiers,
+from skstretch.cli.console import NAMES, SHOWN, Talk, counted, listed, nearest, quoted
+from skstretch.cli.data.columnar import read_columnar
+from skstretch.cli.data.delimited import MISSING, comment_hint, number_in, read_delimited
+from skstretch.cli.data.files import (
+    Budget,
+    Choice,
+    Choose,
+    Form,
+    Kind,
+    Numbers,
+    Stray,
+    Table,
+    kind_of,
+    opened,
 )
-from skstretch.cli.console import SHOWN, Talk, listed
-from skstretch.cli.data.delimited import MISSING, number_in
-from skstretch.cli.data.files import Form
-from skstretch.cli.data.read import read_table, read_vector
-from skstretch.cli.data.table import Choice, Table
+from skstretch.cli.data.matrices import read_mtx, read_npz, read_svmlight, read_vector
 from skstretch.cli.options import TaskName
 from skstretch.cli.recipe import Recipe
 from skstretch.exceptions import DataError
 
+Note = Callable[[str], None]
+
+# vectors that are the target where none is named: those of NPZ and SVMlight files
+USUAL_TARGETS = ("y", "target", "label")
+# how unnamed columns of row numbers are called by us, pandas and pyarrow
+NUMBERINGS = ("column 1", "Unnamed: 0", "__index_level_0__")
+IDENTIFIERS = ("id", "index", "key", "row", "no", "nr", "uuid", "sample", "sample_id")
+# columns that a message describes one by one
+CLAUSES = 4
 # whole numbers with so few different values may be classes
 FEW = 10
 # and so may numbers without a gap up to here
-MANY = 100
+MOST_CODES = 100
+
+
+# Columns of a file.
+
+
+def read_table(source: str, form: Form, choose: Choose, talk: Talk) -> Table:
+    """Read a data file once, and say what was found out about it.
+
+    Parameters
+    ----------
+    source : str
+        A path, or ``-`` for standard input.
+    form : Form
+    choose : callable
+        Shown the names of the columns and of further vectors, says which to read.
+    talk : Talk
+    """
+    budget = Budget.of(source, form.max_memory)
+    with talk.reading("reading") as watch, opened(source, watch, budget) as stream:
+        kind = form.kind
+        if kind is Kind.AUTO:
+            kind = kind_of(source, stream.peek(1 << 14))
+        if kind in (Kind.PARQUET, Kind.FEATHER):
+            table = read_columnar(stream, source, kind, choose, budget)
+        elif kind is Kind.NPZ:
+            table = read_npz(stream, source, choose, budget)
+        elif kind is Kind.MTX:
+            table = read_mtx(stream, source, choose, budget)
+        elif kind is Kind.SVMLIGHT:
+            table = read_svmlight(stream, source, form, choose, budget)
+        else:
+            table = read_delimited(stream, source, form, choose, budget)
+    for note in table.notes:
+        talk.note(note)
+    return table
+
+
+@dataclass(frozen=True)
+class TrainingColumns:
+    """Chooses columns to learn from: all that have no role and are not dropped.
+
+    `roles` maps target, weights, groups to the names that were asked for. A target that is no
+    column but a file is left to the caller. `named` maps the roles that are columns to their names
+    as soon as the file was seen.
+    """
+
+    roles: Mapping[str, str | None]
+    drop: Sequence[str]
+    note: Note
+    named: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
+        aside = {role: name for role, name in self.roles.items() if name is not None}
+        if self.roles["target"] is None:
+            aside["target"] = self._usual_target(names, extras)
+        for role, name in list(aside.items()):
+            if name not in names and name not in extras:
+                if role == "target" and Path(name).is_file():
+                    del aside[role]
+                    continue
+                raise DataError(unknown(f"--{role}", name, names, extras))
+        for name in self.drop:
+            if name not in names:
+                raise DataError(unknown("--drop", name, names) + _apart(name, names))
+        taken = {*aside.values(), *self.drop}
+        if aside.get("target") in self.drop:
+            raise DataError(f"--drop names the target {aside['target']!r}.")
+        features = others(names, taken)
+        if not isinstance(names, Numbers):
+            check_distinct([names[i] for i in features] + list(set(aside.values())), names)
+        if not features:
+            raise DataError("no column is left to learn from beside the target.")
+        self.named.update(aside)
+        return Choice(features, aside)
+
+    def _usual_target(self, names: Sequence[str], extras: Sequence[str]) -> str:
+        for name in USUAL_TARGETS:
+            if name in extras:
+                self.note(f"target: {name!r}, which the file names so.")
+                return name
+        raise DataError(
+            "say which column to predict with --target; the columns are "
+            f"{quoted([*extras, *names[:NAMES]], total=len(extras) + len(names))}."
+        )
+
+
+def others(names: Sequence[str], taken: set[str]) -> Sequence[int]:
+    """Places of the names that are not taken."""
+    if isinstance(names, Numbers) and not any(name in names for name in taken):
+        return range(len(names))
+    return [i for i, name in enumerate(names) if name not in taken]
+
+
+def unknown(option: str, name: str, names: Sequence[str], extras: Sequence[str] = ()) -> str:
+    """That there is no such column, and which it may be."""
+    known = [*extras, *names[:NAMES]]
+    near = nearest(name, known)
+    message = f"{option}: there is no column {name!r}"
+    if near is not None:
+        return f"{message}; did you mean {near!r}?{comment_hint(names)}"
+    message = f"{message}; the columns are {quoted(known, total=len(extras) + len(names))}."
+    if known and all(number_in(entry) is not None for entry in known):
+        message += " If the first line is data and not names, pass --no-header."
+    return message + comment_hint(names)
+
+
+def _apart(name: str, known: Sequence[str]) -> str:
+    """How to write several names that were put into one word."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) < 2 or not {*parts} <= {*known}:
+        return ""
+    return f" Repeat the option: {dropping(*parts)}"
+
+
+def dropping(*names: str) -> str:
+    """The options that leave columns out."""
+    return " ".join(f"--drop {shlex.quote(name)}" for name in names)
+
+
+def check_distinct(used: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a name that several of the columns in use have."""
+    twice = [name for name, count in Counter(used).items() if count > 1]
+    if not twice:
+        return
+    places = [str(i) for i, name in enumerate(names, 1) if name == twice[0]]
+    raise DataError(
+        f"the name {twice[0]!r} occurs {len(places)} times (columns {', '.join(places)}): rename "
+        f"one in the header, or leave them all out with {dropping(twice[0])}."
+    )
+
+
+def check_features(table: Table) -> None:
+    """Refuse columns that hold text."""
+    if not table.stray:
+        return
+    rows = table.X.shape[0]
+    found = []
+    for name, stray in table.stray.items():
+        share = "" if stray.count == rows else f" in {stray.count:,} of {rows:,} rows"
+        found.append(f"column {name!r} holds text{share} ({stray.place})")
+    text = "; ".join(found[:CLAUSES])
+    text += f"; and {len(found) - CLAUSES:,} more columns" if len(found) > CLAUSES else ""
+    raise DataError(f"{text}. {_about_marks(list(table.stray.values())) or _way_out(table, rows)}")
+
+
+def _about_marks(strays: Sequence[Stray]) -> str:
+    """What to do where all text consists of numbers with commas or points in them."""
+    decimals = all(stray.decimals for stray in strays)
+    thousands = all(stray.thousands for stray in strays)
+    value = strays[0].value
+    bare = f"write the numbers without it, {value.replace(',', '')} in place of {value!r}"
+    if decimals and thousands:
+        return (
+            f"If the comma is a decimal mark, pass --decimal , and if it parts thousands, {bare}."
+        )
+    if decimals:
+        return "If the comma is a decimal mark, pass --decimal ,"
+    if thousands:
+        return f"If the comma parts thousands, {bare}."
+    if all(stray.pointed for stray in strays):
+        return (
+            "The comma is the decimal mark here, and a point no part of a number: write "
+            f"{value.replace('.', '')} in place of {value!r}, or pass --decimal ."
+        )
+    return ""
+
+
+def _way_out(table: Table, rows: int) -> str:
+    """What to do about columns of text: correct a few cells, drop or encode whole columns."""
+    names = list(table.stray)
+    whole = any(stray.count == rows for stray in table.stray.values())
+    it = "it" if len(names) == 1 else "them"
+    drop = dropping(*names) if len(names) <= CLAUSES else "--drop COL"
+    if whole:
+        return f"Leave {it} out with {drop}, or encode {it} as numbers."
+    return f"Correct these cells, or leave {it} out with {drop}."
+
+
+def missing_counts(table: Table) -> tuple[dict[str, int], Any]:
+    """Missing values by column, and which rows have one."""
+    X = table.X
+    rows = np.zeros(X.shape[0], dtype=bool)
+    if table.is_sparse:
+        bad = np.isnan(X.data)
+        rows[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[bad]] = True
+        columns, counts = np.unique(X.indices[bad], return_counts=True)
+        return {table.name_of(c): int(n) for c, n in zip(columns, counts, strict=True)}, rows
+    suspects = np.flatnonzero(np.isnan(_sums(X)))
+    found = {}
+    for column in suspects.tolist():
+        missing = np.isnan(X[:, column])
+        if missing.any():
+            found[table.name_of(column)] = int(missing.sum())
+            rows |= missing
+    return found, rows
+
+
+def _sums(X: Any) -> Any:
+    """Column sums: NaN where a column has a NaN, or infinities of both signs."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return X.sum(axis=0)
+
+
+def check_infinite(table: Table) -> None:
+    """Refuse infinite values."""
+    X = table.X
+    if table.is_sparse:
+        columns = np.unique(X.indices[np.isinf(X.data)]).tolist()
+    else:
+        suspects = np.flatnonzero(~np.isfinite(_sums(X)))
+        columns = [j for j in suspects.tolist() if np.isinf(X[:, j]).any()]
+    if columns:
+        name = table.name_of(columns[0])
+        raise DataError(
+            f"column {name!r} has infinite values: correct them, or leave it out with "
+            f"{dropping(name)}."
+        )
+
+
+def leave_out_numbering(table: Table, note: Note) -> None:
+    """Leave out an unnamed column that counts the rows."""
+    for name in NUMBERINGS:
+        if table.names is None or name not in table.names or len(table.names) < 2:
+            continue
+        column = table.names.index(name)
+        if _counts_rows(table.X[:, column]):
+            note(f"left out the unnamed column {column + 1}, which counts the rows.")
+            table.X = np.delete(table.X, column, axis=1)
+            table.names = [other for other in table.names if other != name]
+
+
+def _counts_rows(values: Any) -> bool:
+    return bool(values.size and values[0] in (0, 1) and (np.diff(values) == 1).all())
+
+
+def note_identifiers(table: Table, note: Note) -> None:
+    """Point out columns that look like identifiers: they carry no meaning, but can be fitted."""
+    if table.names is None or table.is_sparse or table.X.shape[0] < 3:
+        return
+    for column, name in enumerate(table.names):
+        first = table.X[:3, column]
+        if (first != np.round(first)).any():
+            continue
+        word = name.strip().lower()
+        named = word in IDENTIFIERS or word.endswith(("_id", " id"))
+        values = table.X[:, column]
+        # beyond 2**53 different identifiers can round to one number, beyond 2**64 there are none
+        huge = abs(first).min() > 2**53 and abs(first).max() < 2**64
+        if not (named or huge or _counts_rows(values)):
+            continue
+        different = np.unique(values).size
+        if different == values.size or (huge and different > 1):
+            note(
+                f"column {name!r} looks like an identifier and is used as a feature: "
+                f"{dropping(name)} leaves it out."
+            )
 
 
 @dataclass(frozen=True)
@@ -131,7 +400,7 @@ def _may_be_codes(numbers: Any, different: int) -> bool:
     if not (numbers == np.round(numbers)).all():
         return False
     gapless = numbers.min() in (0, 1) and numbers.max() - numbers.min() == different - 1
-    return different <= FEW or bool(gapless and different <= min(numbers.size / 2, MANY))
+    return different <= FEW or bool(gapless and different <= min(numbers.size / 2, MOST_CODES))
 
 
 def _classes(values: Values) -> Any:
@@ -181,9 +450,9 @@ class Problem:
 def read_problem(request: Request, talk: Talk) -> Problem:
     """Read a file and check all that can be checked before a fit."""
     start = perf_counter()
-    table, named = _read(request, talk)
-    for note in table.notes:
-        talk.note(note)
+    roles = {"target": request.target, "weights": request.weights, "groups": request.groups}
+    choose = TrainingColumns(roles, request.drop, talk.note)
+    table, named = read_table(request.data, request.form, choose, talk), choose.named
     if "target" not in named:
         table.aside["target"] = read_vector(
             str(request.target), table.X.shape[0], request.form.max_memory
@@ -197,7 +466,7 @@ def read_problem(request: Request, talk: Talk) -> Problem:
     if table.X.shape[0] < 2:
         raise DataError("there is one row to learn from: at least two are needed.")
     check_infinite(table)
-    filled = missing_counts(table)[0]
+    filled = missing_counts(table)[0] if _fills(request) else {}
     _check_filled(table, filled)
     leave_out_numbering(table, talk.note)
     note_identifiers(table, talk.note)
@@ -223,19 +492,9 @@ def read_problem(request: Request, talk: Talk) -> Problem:
     )
 
 
-def _read(request: Request, talk: Talk) -> tuple[Table, dict[str, str]]:
-    """The table, and the names of the columns that are kept apart, by role."""
-    roles = {"target": request.target, "weights": request.weights, "groups": request.groups}
-    choose = TrainingColumns(roles, request.drop, talk.note)
-    named: dict[str, str] = {}
-
-    def remembered(names: Sequence[str], extras: Sequence[str]) -> Choice:
-        choice = choose(names, extras)
-        named.update(choice.aside)
-        return choice
-
-    with talk.reading("reading") as watch:
-        return read_table(request.data, request.form, remembered, watch), named
+def _fills(request: Request) -> bool:
+    """Whether the recipe fills missing values of the features."""
+    return request.recipe is not None and request.recipe.impute is not None
 
 
 def _known_rows(
@@ -246,8 +505,7 @@ def _known_rows(
     Gaps that the recipe fills are none.
     """
     counts, rows = missing_counts(table)
-    recipe = request.recipe
-    if recipe is not None and recipe.impute is not None:
+    if _fills(request):
         counts, rows = {}, np.zeros_like(rows)
     for role, values in columns.items():
         if values.missing.any():
@@ -259,8 +517,8 @@ def _known_rows(
         if rows.all():
             raise DataError("every row has a missing value: --drop-missing leaves nothing.")
         return np.flatnonzero(~rows)
-    apart, fills = named.values(), recipe is not None
-    raise DataError(missing_message(counts, int(rows.sum()), rows.size, apart, fills))
+    can_fill = request.recipe is not None
+    raise DataError(missing_message(counts, rows, named.values(), can_fill))
 
 
 def _check_filled(table: Table, filled: dict[str, int]) -> None:
@@ -268,38 +526,42 @@ def _check_filled(table: Table, filled: dict[str, int]) -> None:
     empty = [name for name, count in filled.items() if count == table.X.shape[0]]
     if empty:
         raise DataError(
-            f"column {empty[0]!r} has no value at all to fill it with: leave it out with --drop "
-            f"{shlex.quote(empty[0])}."
+            f"column {empty[0]!r} has no value at all to fill it with: leave it out with "
+            f"{dropping(empty[0])}."
         )
+
+
+def most_first(counts: Mapping[str, int]) -> str:
+    """Columns with their counts, the greatest first."""
+    order = sorted(counts, key=lambda name: -counts[name])
+    first = [f"{name!r} {counts[name]:,}" for name in order[:SHOWN]]
+    return listed(first, len(order), more="more columns")
+
+
+def filled_words(counts: Mapping[str, int], fill: str, where: str = "of the column") -> str:
+    """What was filled with a mean or median: how many values in which columns."""
+    total, columns = counted(sum(counts.values()), "missing value"), counted(len(counts), "column")
+    return f"filled {total} in {columns} with the {fill} {where}: {most_first(counts)}."
 
 
 def missing_message(
-    counts: dict[str, int],
-    n_bad: int,
-    n_rows: int,
-    apart: Collection[str] | None = None,
-    fills: bool = False,
+    counts: dict[str, int], rows: Any, apart: Collection[str] | None = None, can_fill: bool = False
 ) -> str:
-    """Counts by column, most first, and the ways out; no row of new data can be left out.
+    """Counts by column, and the ways out; `apart` is None for new data, all rows of which count.
 
-    `fills` says whether the command can fill gaps of the features by itself.
+    `can_fill` says whether the command can fill gaps of the features by itself.
     """
-    order = sorted(counts, key=lambda name: -counts[name])
-    first = [f"{name!r} {counts[name]:,}" for name in order[:SHOWN]]
-    where = listed(first, len(order), more="more columns")
-    message = f"missing values in {n_bad:,} of {n_rows:,} rows: {where}."
+    message = f"missing values in {rows.sum():,} of {rows.size:,} rows: {most_first(counts)}."
     if apart is None:
         return f"{message} Fill these cells first, or fit the model with --impute."
+    order = sorted(counts, key=lambda name: -counts[name])
     droppable = [name for name in order if name not in apart]
     ways = ["leave out these rows with --drop-missing"]
-    if fills and droppable:
+    if can_fill and droppable:
         ways = ["have them filled with --impute mean or --impute median", *ways]
-    if droppable and len(droppable) <= 3:
-        ways.append(
-            "the columns with " + " ".join(f"--drop {shlex.quote(name)}" for name in droppable)
-        )
-    elif droppable:
-        ways.append("the columns with --drop COL")
+    if droppable:
+        drop = dropping(*droppable) if len(droppable) <= CLAUSES else "--drop COL"
+        ways.append(f"the columns with {drop}")
     return f"{message} Fill the cells, or {', or '.join(ways)}."
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from skstretch.cli.console import SHOWN, counted, listed
-from skstretch.cli.options import Command, taking
+from skstretch.cli.console import counted
 from skstretch.exceptions import DataError
 
 PANEL = "Before the model"
@@ -69,60 +69,44 @@ class Recipe:
             )
 
 
-def filled_words(counts: dict[str, int], fill: str) -> str:
-    """What was filled: how many values in which columns, most first."""
-    order = sorted(counts, key=lambda name: -counts[name])
-    first = [f"{name!r} {counts[name]:,}" for name in order[:SHOWN]]
-    total = counted(sum(counts.values()), "missing value")
-    where = listed(first, len(order), more="more columns")
-    columns = counted(len(order), "column")
-    return f"filled {total} in {columns} with the {fill} of the column: {where}."
+# an option about what happens before the model
+step: Any = partial(typer.Option, rich_help_panel=PANEL)
 
 
 def read_recipe(
     impute: Annotated[
         Fill | None,
-        typer.Option(
+        step(
             help="Fill missing values with the mean or median of their column; the model "
-            "remembers it for predict.",
-            rich_help_panel=PANEL,
+            "remembers it for predict."
         ),
     ] = None,
     snv: Annotated[
         bool,
-        typer.Option(
-            "--snv", help="Spectra: every row gets mean 0 and deviation 1.", rich_help_panel=PANEL
-        ),
+        step("--snv", help="Spectra: every row gets mean 0 and deviation 1."),
     ] = False,
     detrend: Annotated[
         bool,
-        typer.Option(
-            "--detrend", help="Spectra: take a parabola out of every row.", rich_help_panel=PANEL
-        ),
+        step("--detrend", help="Spectra: take a parabola out of every row."),
     ] = False,
     derivative: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Spectra: Savitzky–Golay derivative along the columns; 0 smooths.",
-            rich_help_panel=PANEL,
-        ),
+        step(metavar="N", help="Spectra: Savitzky–Golay derivative along the columns; 0 smooths."),
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Columns in its window; 11.", rich_help_panel=PANEL),
+        step(metavar="N", help="Columns in its window; 11."),
     ] = None,
     polyorder: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Degree of its polynomial; 2.", rich_help_panel=PANEL),
+        step(metavar="N", help="Degree of its polynomial; 2."),
     ] = None,
     recipes: Annotated[
         bool,
-        typer.Option(
+        step(
             "--recipes",
             help="Spectra: search all of the usual (as measured, SNV, first and second "
             "derivatives, both) and mix them.",
-            rich_help_panel=PANEL,
         ),
     ] = False,
 ) -> Recipe:
@@ -145,8 +129,3 @@ def read_recipe(
         )
     filling = None if impute is None else str(impute)
     return Recipe(filling, snv, detrend, derivative, wide, order, recipes)
-
-
-def takes_recipe(command: Command) -> Command:
-    """Give a command the options of `read_recipe` in place of its argument `recipe`."""
-    return taking(command, "recipe", read_recipe)

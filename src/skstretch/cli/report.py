@@ -8,7 +8,6 @@ import typer
 from skstretch.cli import options
 from skstretch.cli.console import Talk, check_json, check_writable, print_json
 from skstretch.cli.data.files import Form
-from skstretch.cli.options import takes_form
 from skstretch.exceptions import DataError
 
 EXAMPLES = (
@@ -17,7 +16,7 @@ EXAMPLES = (
 )
 
 
-@takes_form
+@options.taking(form=options.read_form)
 def report(
     model: options.Model,
     form: Form,
@@ -38,7 +37,7 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a report on a model as one HTML page that needs no network."""
-    from skstretch.cli.models import load_model, origin_of, restore_folds, training_data
+    from skstretch.cli.models import read_model, restore_folds, training_data
     from skstretch.report import write_report
 
     talk = Talk(quiet)
@@ -47,23 +46,15 @@ def report(
     check_json(json, path)
     if target is not None and data is None:
         raise DataError("--target goes with --data, the file that the model was fitted to.")
-    loaded = load_model(model)
-    origin = origin_of(model)
-    target = target or origin.target
+    found = read_model(model)
+    target = target or found.target
     X = y = None
     if data is not None:
-        X, y = training_data(loaded, data, target, form, talk)
-        restore_folds(loaded, origin.cv)
+        X, y = training_data(found.model, data, target, form, talk)
+        restore_folds(found.model, found.cv)
+    source, seconds = data or str(model), found.seconds
     with talk.warnings():
-        write_report(
-            loaded,
-            path,
-            X=X,
-            y=y,
-            source=data or str(model),
-            seconds=origin.seconds,
-            target=target,
-        )
+        write_report(found.model, path, X=X, y=y, source=source, seconds=seconds, target=target)
     if json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     talk.done(f"wrote {path}")

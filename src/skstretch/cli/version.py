@@ -1,7 +1,7 @@
 """``skstretch version``: versions of all that matters to a result."""
 
 from skstretch.cli import options
-from skstretch.cli.console import cell, print_json, show
+from skstretch.cli.console import page, print_json, show
 
 EXAMPLES = ("skstretch version", "skstretch version --json")
 PACKAGES = ("numpy", "scipy", "scikit-learn", "typer", "rich", "pyarrow", "altair")
@@ -13,7 +13,6 @@ def version(json: options.Json = False, quiet: options.Quiet = False) -> None:
     from importlib import metadata
 
     from skstretch import __version__
-    from skstretch.cli.summary import grid
 
     found = {
         "skstretch": __version__,
@@ -28,7 +27,4 @@ def version(json: options.Json = False, quiet: options.Quiet = False) -> None:
     if json:
         print_json(found)
         return
-    table = grid()
-    for name, value in found.items():
-        table.add_row(name, cell(value))
-    show(table)
+    show(page(found.items()))

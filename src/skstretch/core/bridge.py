@@ -4,7 +4,7 @@
 
 With λ = 1/(4c), u = √w and r = 1/(k−1) this is ½‖e‖² + λ Σ|α_j|^k, and its dual has one unknown
 a sample, the weighted residual e (M). Newton's method on the dual never sees Z: a design answers
-`step` (see `Walks`), one walk over the data for any number of problems (powers, strengths,
+`step` (see `Passes`), one pass over the data for any number of problems (powers, strengths,
 targets, folds). A fold is a problem whose weights are zero on the rows left out.
 """
 
@@ -15,17 +15,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+from scipy.linalg import lapack
 
-from skstretch.core import cholesky
-from skstretch.core.bridge_walks import Gram, Trial, Walk, Walks, phi, sandwich, share_of
+from skstretch.core.bridge_products import (
+    MinimiserProducts,
+    Trial,
+    TrialResult,
+    phi,
+    sandwich,
+    share_of,
+)
 from skstretch.core.types import Array
 
-# What rounding in single precision may do to the least eigenvalue of a Newton matrix, relative.
-COARSE_LIMIT = 0.1
-# Farther out than this a matrix from a sample of the columns leads as far as the true one.
-FAR = 0.3
-# rounding of single precision, and what it may do to a Newton matrix that is factorised in it
-SINGLE, ROUGH = float(np.finfo(np.float32).eps), 1e-3
 # What a point keeps of the one before it as long as its Newton matrix is the same.
 KEPT = ("L", "extra", "rcond", "B")
 
@@ -74,9 +75,9 @@ class Problem:
 @dataclass(frozen=True)
 class Point:
     """A problem evaluated at e (M): v, fitted Zα (M, raw), f = its weighted, projected form (M),
-    energy Σ|α|^k, A = H − I (M×M), Cholesky factor L of H, rcond, number of walks so far.
+    energy Σ|α|^k, A = H − I (M×M), Cholesky factor L of H, rcond, number of passes so far.
     `stale` is the change of the coefficients, relative and to first order, since A was formed,
-    `how` its precision, `pairs` the changes of e and F since then."""
+    `pairs` the changes of e and F since then."""
 
     problem: Problem
     e: Array
@@ -87,7 +88,6 @@ class Point:
     A: Array
     n_iter: int = 0
     stale: float = 0.0
-    how: Gram = "fine"
     pairs: tuple[tuple[Array, Array], ...] = ()
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -114,12 +114,6 @@ class Point:
         return float(0.5 * F @ F) / max(float(primal), float(np.finfo(float).tiny))
 
     @property
-    def single(self) -> bool:
-        """Whether L has single precision, as A has: where rounding changes no eigenvalue of H, of
-        which the least is 1 and the largest at most 1 + tr A, by more than `ROUGH`."""
-        return bool(self.how != "fine" and SINGLE * np.trace(self.A) < ROUGH)
-
-    @property
     def L(self) -> Array:
         """Lower Cholesky factor of H = I + A (M×M), formed once.
 
@@ -129,9 +123,9 @@ class Point:
         if "L" not in self.cache:
             extra, info = 1.0, 1
             while info:
-                H: Array = np.array(self.A, dtype="f4" if self.single else "f8", order="F")
+                H: Array = np.array(self.A, order="F")
                 H[np.diag_indices_from(H)] += extra
-                L, info = cholesky.factorise(H)
+                L, info = lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
                 if info:
                     extra = max(10.0 * extra, 1e-14 * np.abs(self.A).sum(0).max())
             self.cache.update(L=L, extra=extra)
@@ -144,14 +138,15 @@ class Point:
             L, diagonal = self.L, np.diag(self.A)
             outside = np.abs(self.A).sum(0) - np.abs(diagonal)
             norm = float(np.max(outside + np.abs(diagonal + self.cache["extra"])))
-            self.cache["rcond"] = cholesky.rcond(L, norm)
+            self.cache["rcond"] = lapack.dpocon(L, norm, uplo="L")[0]
         return float(self.cache["rcond"])
 
     @property
     def B(self) -> Array:
         """H⁻¹ outside null (M×M): the map from target to e, linearised."""
         if "B" not in self.cache:
-            self.cache["B"] = sandwich(cholesky.inverse(self.L), self.problem.null)
+            low = lapack.dpotri(self.L, lower=1)[0]
+            self.cache["B"] = sandwich(np.tril(low) + np.tril(low, -1).T, self.problem.null)
         return cast(Array, self.cache["B"])
 
     @property
@@ -194,9 +189,7 @@ class Point:
 
     def exact(self, tol: Tolerance) -> bool:
         """Whether A belongs to this e as closely as asked."""
-        linear = self.problem.k == 2.0
-        good = self.how == "fine" or (tol.stale > 1e-6 and self.how == "coarse")
-        return (linear or self.stale <= tol.stale) and good
+        return self.problem.k == 2.0 or self.stale <= tol.stale
 
     @property
     def scale(self) -> float:
@@ -206,21 +199,16 @@ class Point:
 
     def solve(self, x: Array) -> Array:
         """H⁻¹ x outside null (M or M×n)."""
-        if not self.single:
-            return self.problem.project(cholesky.solve(self.L, x))
-        # single precision has a narrow range, and x the units of y
-        unit = float(np.abs(x).max(initial=0.0)) or 1.0
-        solved = cholesky.solve(self.L, (x / unit).astype(np.float32))
-        return self.problem.project(unit * solved.astype(np.float64))
+        return self.problem.project(lapack.dpotrs(self.L, x, lower=1)[0])
 
 
-def evaluate(problem: Problem, e: Array, walk: Walk, old: Point | None, how: Gram) -> Point:
-    """Weights, intercept and the column of ones around what the walk brought back.
+def evaluate(problem: Problem, e: Array, result: TrialResult, old: Point | None) -> Point:
+    """Weights, intercept and the column of ones around what the pass brought back.
 
     f = u∘Zα and A = diag(u) Z W Zᵀ diag(u), outside null. The column of ones is one more feature,
     with v_0 = uᵀe.
     """
-    p, fitted, energy, S = problem, walk.fitted, walk.energy, walk.gram
+    p, fitted, energy, S = problem, result.fitted, result.energy, result.gram
     if p.column:
         a0, w0, q0 = (x[0] for x in phi(np.array([p.u @ e]), p.k, p.lam))
         fitted, energy = fitted + a0, energy + q0
@@ -229,15 +217,15 @@ def evaluate(problem: Problem, e: Array, walk: Walk, old: Point | None, how: Gra
     f = p.project(p.u * fitted)
     if S is not None:
         A = sandwich(S if np.all(p.u == 1.0) else S * p.u * p.u[:, None], p.null)
-        return Point(p, e, walk.v, fitted, f, energy, A, done, 0.0, how)
-    assert old is not None, "a first walk brings its Gram matrix"
+        return Point(p, e, result.v, fitted, f, energy, A, done)
+    assert old is not None, "a first pass brings its Gram matrix"
     keep: dict[str, Any] = {x: old.cache[x] for x in KEPT if x in old.cache}
     stale = old.stale + p.r * float(np.linalg.norm(e - old.e) / np.linalg.norm(e))
     change = e - old.e, e + f - old.e - old.f
     # Rounding can spoil the last pairs: those of no curvature are left out.
     curved = change[0] @ change[1] >= 0.5 * change[0] @ change[0] > 0.0
     pairs = (*old.pairs, change)[-8:] if curved else old.pairs
-    return Point(p, e, walk.v, fitted, f, energy, old.A, done, stale, old.how, pairs, keep)
+    return Point(p, e, result.v, fitted, f, energy, old.A, done, stale, pairs, keep)
 
 
 def stretch(point: Point, c: float) -> tuple[float, float]:
@@ -268,7 +256,7 @@ def stretch(point: Point, c: float) -> tuple[float, float]:
 def rescale(point: Point, c: float) -> Point:
     """The neighbour's e as a start for another c: s·e with the s that minimises D(s e).
 
-    v, Zα, the energy and A are homogeneous in e, so the start costs no walk. With τ = sλ/λ':
+    v, Zα, the energy and A are homogeneous in e, so the start costs no pass. With τ = sλ/λ':
     α' = τ^r α, energy' = τ^(r+1) energy, A' = τ^(r−1) (λ/λ') A.
     """
     s, tau = stretch(point, c)
@@ -284,62 +272,74 @@ def rescale(point: Point, c: float) -> Point:
 
 
 def start(
-    walks: Walks,
+    products: MinimiserProducts,
     problems: Sequence[Problem],
     E: Sequence[Array] | None = None,
     anywhere: bool = False,
 ) -> list[Point]:
-    """Points to start from: s·E (by default s·y) for the best s, in one walk.
+    """Points to start from: s·E (by default s·y) for the best s, in one pass.
 
-    The walk is made at a λ where no power can overflow, and `rescale` goes to the wanted one;
-    `anywhere`: it stays there, since at a c that has not the units of y powers may vanish.
+    The pass is made at λk = ‖e‖‖u‖, which is above every |v_j| of z-scores, and `rescale` goes to
+    the wanted λ; `anywhere`: it stays there, since at a c that has not the units of y powers may
+    vanish. Columns of other lengths may overflow or vanish there: the pass is repeated.
     """
     es = [p.target if E is None else p.project(E[i]) for i, p in enumerate(problems)]
-    safe = []
-    for p, e in zip(problems, es, strict=True):
-        top = float(np.linalg.norm(e) * np.linalg.norm(p.u)) / p.k
-        safe.append(replace(p, c=0.25 / top if top > 0 else p.c))
+    tops = [
+        float(np.linalg.norm(e) * np.linalg.norm(p.u)) for p, e in zip(problems, es, strict=True)
+    ]
     points: dict[int, Point] = {}
     todo = list(range(len(es)))
-    for _ in range(8):
-        far: Gram = "coarse" if anywhere else "rough"
-        how: list[Gram] = ["fine" if safe[i].k == 2.0 else far for i in todo]
-        trials = [
-            Trial(safe[i].k, safe[i].lam, safe[i].u * es[i], h)
-            for i, h in zip(todo, how, strict=True)
-        ]
-        for i, h, walk in zip(todo, how, walks.step(trials), strict=True):
-            points[i] = evaluate(safe[i], es[i], walk, None, h)
-        # Features that hardly correlate with y underflow at large r: come closer.
-        todo = [i for i in todo if points[i].energy == 0.0 and es[i].any()]
+    for _ in range(20):
+        safe = {i: at_unit(problems[i], tops[i]) for i in todo}
+        # below this ceiling the matrix does not overflow either
+        trials = [Trial(p.k, p.lam, p.u * es[i], True, 1e100) for i, p in safe.items()]
+        found = dict(zip(todo, products.step(trials), strict=True))
+        for i, result in found.items():
+            if np.isfinite(result.energy):
+                points[i] = evaluate(safe[i], es[i], result, None)
+        todo = [i for i in todo if (i not in points or points[i].energy == 0.0) and es[i].any()]
+        for i in todo:
+            tops[i] = other_unit(problems[i], es[i], found[i], tops[i])
+        todo = [i for i in todo if tops[i] > 0.0]
         if not todo:
             break
-        for i in todo:
-            safe[i] = replace(safe[i], c=safe[i].c * 8.0)
-    wanted = [(safe[i] if anywhere else p).c for i, p in enumerate(problems)]
+    wanted = [(points[i].problem if anywhere else p).c for i, p in enumerate(problems)]
     return [replace(rescale(points[i], c), n_iter=1) for i, c in enumerate(wanted)]
+
+
+def at_unit(problem: Problem, top: float) -> Problem:
+    """The problem at λk = top, where |v_j| = top gives a power of one; as it is if top is zero."""
+    return replace(problem, c=0.25 * problem.k / top) if 0.0 < top < np.inf else problem
+
+
+def other_unit(problem: Problem, e: Array, result: TrialResult, top: float) -> float:
+    """A unit for v in place of one at which all powers vanish or some overflow: the largest |v_j|
+    where v is known. Else powers up to x^51 (k ≥ 1.02) hold x from 1e-3 to 1e6: steps shorter than
+    that do not jump over what is looked for."""
+    if result.v is not None:
+        ones = abs(float(problem.u @ e)) if problem.column else 0.0
+        return max(ones, float(np.abs(result.v).max(initial=0.0)))
+    return top * (1e4 if np.isinf(result.energy) else 0.1)
 
 
 @dataclass(frozen=True)
 class Tolerance:
     """When to stop: relative gap, Newton step relative to ‖e‖ times r (never to ‖y‖: where the fit
     nearly interpolates e is far smaller, and it is what matters), `stale` (how far A may be from
-    e, times r), at most `walks` evaluations."""
+    e, times r), at most `passes` evaluations."""
 
     gap: float
     step: float
     stale: float
-    walks: int = 200
+    products: int = 200
 
 
-REPORTED = Tolerance(gap=1e-10, step=1e-10, stale=1e-8)
+REPORTED = Tolerance(gap=1e-10, step=1e-11, stale=1e-8)
 SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
 
 
 # a step below this converges quadratically, if the Newton matrix is good enough
 NEAR = 0.05
-# what is left of `stale` for the last step
-SOON = 0.3
 # a step that is smaller than this beside e is rounding
 ROUNDED = 1e-12
 
@@ -349,14 +349,12 @@ class _State:
     """The driver's notes on one problem: where it is, where it looks, how it fares."""
 
     point: Point
-    how: Gram
     t: float = 1.0
     size: float = np.inf
     rate: float = np.inf
     slow: bool = False
     close: bool = False
     done: bool = False
-    rough: bool = False
     aim: Array = field(default_factory=lambda: np.empty(0))
 
     def trial(self, tol: Tolerance) -> Trial:
@@ -364,105 +362,92 @@ class _State:
         q, p = self.point, self.point.problem
         self.aim = q.e + self.t * q.step
         # The matrix of the end, asked for where the step before the last is as good as there.
-        soon = tol.stale < 1e-6 and self.size * self.rate <= SOON * tol.stale
+        soon = tol.stale < 1e-6 and self.size * self.rate <= tol.stale
         if self.close or soon:
-            want = "none" if q.exact(tol) else "fine" if tol.stale < 1e-6 else self.how
+            want = not q.exact(tol)
         else:
-            near = q.stale + self.size < 0.02 and not self.slow and q.how != "rough"
-            want = "none" if near or (p.k == 2.0 and q.how == "fine") else self.how
-            want = "rough" if want == "coarse" and self.size > FAR else want
+            near = q.stale + self.size < 0.02 and not self.slow
+            want = not near and p.k < 2.0
         slack = q.dual + 1e-9 * q.scale - float(0.5 * self.aim @ self.aim - p.target @ self.aim)
-        return Trial(p.k, p.lam, p.u * self.aim, want, max(slack, 0.0) / (p.lam * (p.k - 1.0)))
+        ceiling = max(slack, 0.0) / (p.lam * (p.k - 1.0))
+        if self.size > NEAR or q.v is None:
+            return Trial(p.k, p.lam, p.u * self.aim, want, ceiling)
+        # Near the end v moves by Zᵀ(u∘td): of e as a whole, nearly orthogonal to features of hardly
+        # any penalty, Zᵀ(u∘e) would round away the digits that tell their coefficients.
+        return Trial(p.k, p.lam, p.u * (self.t * q.step), want, ceiling, base=q.v)
 
 
-def newton(walks: Walks, points: Sequence[Point], tol: Tolerance = REPORTED) -> list[Point]:
-    """Minimise D for all problems together: e ← e − t H⁻¹F(e), one walk a step for all of them.
+def newton(
+    products: MinimiserProducts, points: Sequence[Point], tol: Tolerance = REPORTED
+) -> list[Point]:
+    """Minimise D for all problems together: e ← e − t H⁻¹F(e), one pass a step for all of them.
 
-    The walk evaluates e + d whole. If D has fallen enough, that was the next step's walk; if not,
-    t follows from the two v (D) alone and the next walk evaluates e + t d.
+    The pass evaluates e + d whole. If D has fallen enough, that was the next step's pass; if not,
+    t follows from the two v (D) alone and the next pass evaluates e + t d.
     """
-    share = share_of(walks)
+    share = share_of(products)
 
-    def begun(q: Point) -> _State:
-        s = _State(q, "coarse" if tame(q) else "fine")
+    def started_state(q: Point) -> _State:
+        s = _State(q)
         settle(s, tol)
         return s
 
-    def moved(found: tuple[_State, Trial, Walk]) -> None:
+    def moved(found: tuple[_State, Trial, TrialResult]) -> None:
         advance(*found)
         settle(found[0], tol)
 
-    states = share(begun, points)
+    states = share(started_state, points)
     while active := [s for s in states if not s.done]:
         trials = [s.trial(tol) for s in active]
-        share(moved, list(zip(active, trials, walks.step(trials), strict=True)))
+        share(moved, list(zip(active, trials, products.step(trials), strict=True)))
     return [s.point for s in states]
 
 
-def tame(q: Point) -> bool:
-    """Whether single precision will do for Newton matrices such as this one.
-
-    Its roundings, random and of the size of the diagonal, have a spectral norm of about √M times
-    that; the least eigenvalue of H = I + A is 1, and outside null it may be far larger.
-    """
-    size, N = float(np.trace(q.A)) / len(q.e), q.problem.null
-    rounding = 3.0 * SINGLE * size * np.sqrt(len(q.e))
-    if rounding < COARSE_LIMIT:
-        return True
-    H = q.A + size * (N @ N.T)
-    H[np.diag_indices_from(H)] += 1.0
-    norm = float(np.abs(H).sum(0).max())
-    L, info = cholesky.factorise(np.asfortranarray(H))
-    return not info and rounding < COARSE_LIMIT * norm * cholesky.rcond(L, norm)
-
-
-def advance(s: _State, trial: Trial, walk: Walk) -> None:
-    """Accept the walk's point, or shorten the step.
+def advance(s: _State, trial: Trial, result: TrialResult) -> None:
+    """Accept the pass's point, or shorten the step.
 
     Near the end the decrease of D drowns in rounding, and its slope decides: D'(t) ≤ ½|D'(0)|
     (the approximate Wolfe condition of Hager and Zhang). A step that is rounding itself has no
     slope to speak of, and is taken.
     """
     q, d = s.point, s.point.step
-    if np.isfinite(walk.energy):
-        new = evaluate(q.problem, s.aim, walk, q, trial.gram)
+    if np.isfinite(result.energy):
+        new = evaluate(q.problem, s.aim, result, q)
         down, slope = q.F @ d, new.F @ d
         fell = new.dual <= q.dual + 1e-4 * s.t * down
         level = slope <= 0.5 * abs(down) or s.size < ROUNDED
         if fell or (level and new.dual <= q.dual + 1e-9 * q.scale):
-            s.point, s.t, s.rough = new, 1.0, q.how == "rough"
+            s.point, s.t = new, 1.0
             return
     s.point = replace(q, n_iter=q.n_iter + 1)
-    if walk.v is None or q.v is None:
+    if result.v is None or q.v is None:
         s.t *= 0.25
     else:
-        s.t = shorten(line(q, (walk.v - q.v) / s.t), s.t)
+        s.t = shorten(line(q, (result.v - q.v) / s.t), s.t)
 
 
 def settle(s: _State, tol: Tolerance) -> None:
     """Decide whether the problem is solved, and how good the next Newton matrix must be.
 
-    When the step is small enough one more walk takes it, and brings the A that belongs there.
+    When the step is small enough one more pass takes it, and brings the A that belongs there.
     """
     q, last = s.point, s.size
     s.size = q.size
     s.rate = s.size / last if s.t == 1.0 and last < NEAR else np.inf
     # Within reach of quadratic convergence a step that gains less than a digit means that the
-    # Newton matrix is too old or too coarse, or that rounding has been reached.
-    s.slow = s.t == 1.0 and last < 0.3 and s.size > 0.1 * last and not s.rough
-    # Further out it is the way of Newton's method to gain little, so long as it gains.
-    if s.slow and q.stale <= 0.1 * last and (last < NEAR or s.size > 0.7 * last):
-        s.how = "fine"
-    floor = s.slow and last < 1e-6 and s.size > 0.5 * last and q.how == "fine"
+    # Newton matrix is too old, or that rounding has been reached.
+    s.slow = s.t == 1.0 and last < 0.3 and s.size > 0.1 * last
+    floor = s.slow and last < 1e-6 and s.size > 0.5 * last
     s.close = s.size <= tol.step or floor
-    s.done = s.size == 0.0 or q.n_iter >= tol.walks or s.t < 1e-15
+    # a step (nan: of an overflow) that is nothing beside e ends it too
+    s.done = q.n_iter >= tol.products or not s.t * s.size >= 1e-15
     s.done |= q.cancels and not q.problem.whole
     # At rounding the gap is what it is: it is reported, and the caller warns.
-    s.done |= s.close and q.exact(tol) and (q.gap <= tol.gap or floor or s.size < 1e-12)
+    s.done |= s.close and q.exact(tol) and (q.gap <= tol.gap or floor)
 
 
 def line(old: Point, dv: Array) -> Callable[[float], tuple[float, float]]:
-    """t ↦ slope and curvature of D(e + t d), from v = Zᵀ(u∘e) and dv = Zᵀ(u∘d): no walk."""
+    """t ↦ slope and curvature of D(e + t d), from v = Zᵀ(u∘e) and dv = Zᵀ(u∘d): no pass."""
     p, d = old.problem, old.step
     ed, dd, yd = old.e @ d, d @ d, p.target @ d
     assert old.v is not None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Literal, TypeVar
+from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 from scipy.linalg import lapack
@@ -27,15 +27,13 @@ from skstretch.core.bridge import (
     start,
     stretch,
 )  # fmt: skip
-from skstretch.core.bridge_walks import DenseWalks, Trial, Walks, phi, share_of
-from skstretch.core.lazy import cached_property
-from skstretch.core.types import Array, Index
-
-Intercept = Literal["free", "column", "none"]
+from skstretch.core.bridge_products import DenseProducts, MinimiserProducts, Trial, phi, share_of
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array
 
 # Bytes that the Newton matrices of problems solved together may take.
 BATCH = 2**28
-# A cell is of no use (its leave-one-out residuals are noise) beyond these.
+# A candidate is of no use (its leave-one-out residuals are noise) beyond these.
 LEAST_DIAGONAL = 1e-6
 LEAST_RESIDUAL = 1e-4
 MOST_DOF = 0.98
@@ -48,16 +46,21 @@ STEP = 0.1
 class Space:
     """Where the dual lives. Wide: on the samples, outside `null` (M×p, orthonormal, found by
     `split`, without the intercept's direction). Tall: diag(u) Z, centred, is Q R with Q (M×T), and
-    walks go over R (T×D'); Z (M×D) is kept for predictions. u (M): root weights. U (M×q): columns
+    passes go over R (T×D'); Z (M×D) is kept for predictions. u (M): root weights. U (M×q): columns
     that are never penalised, beside a free intercept; Z is then without its part in [1, U]."""
 
-    walks: Walks
+    products: MinimiserProducts
     u: Array
-    intercept: Intercept = "free"
+    intercept: Intercept = Intercept.FREE
     null: Array | None = None
     Q: Array | None = None
     Z: Array | None = None
     U: Array | None = None
+
+    @property
+    def side(self) -> int:
+        """The number of unknowns of the dual, and the side of its Newton matrices."""
+        return len(self.u) if self.Q is None else self.Q.shape[1]
 
     @property
     def n_free(self) -> int:
@@ -84,7 +87,8 @@ class Space:
         return np.column_stack([self.tall[0], self.N])
 
     def centre(self, x: Array) -> Array:
-        """x − u uᵀx/uᵀu for a free intercept, else x (M or M×q); without its part in U, too."""
+        """x (M or M×q) without its part in what is not penalised, if there is a free intercept; of
+        a constant target nothing is left, not even rounding."""
         if self.intercept != "free":
             return x
         if self.U is not None:
@@ -121,9 +125,7 @@ class Space:
     def outside(self) -> Array:
         """The squared length of each sample's unit vector in what is not reached (M)."""
         if self.Q is not None:
-            free = self.u**2 / (self.u @ self.u) if self.intercept == "free" else 0.0
-            if self.U is not None:
-                free = np.sum(self.N**2, axis=1)
+            free = np.sum(self.N**2, axis=1) if self.intercept == "free" else 0.0
             return np.asarray(1.0 - free - np.einsum("ij,ij->i", self.Q, self.Q))
         return np.zeros_like(self.u) if self.null is None else np.sum(self.null**2, axis=1)
 
@@ -137,20 +139,6 @@ class Space:
         if self.Q is None:
             return np.diag(point.B) + self.outside()
         return np.asarray(np.einsum("ij,ij->i", self.Q, self.Q @ point.B) + self.outside())
-
-    def rows(self, point: Point, some: Index) -> Array:
-        """Rows of B_c (m×M): the identity less the derivative of the weighted fit by u∘y."""
-        if self.Q is None:
-            B = point.B[some]
-            return B if self.null is None else B + self.null[some] @ self.null.T
-        inner = self.Q[some] @ (point.B - np.eye(len(point.B)))
-        out = (self.Q @ inner.T).T  # Q may be rows that come when a product asks for them
-        out[np.arange(some.size), some] += 1.0
-        if self.U is not None:
-            out -= self.N[some] @ self.N.T
-        elif self.intercept == "free":
-            out -= np.multiply.outer(self.u[some], self.u / (self.u @ self.u))
-        return np.asarray(out)
 
     def residual_norm(self, point: Point) -> float:
         """‖B_c‖² + Σw − M: tr((I − H)ᵀ(I − H)) for the linearised fit, weights as repetitions.
@@ -181,7 +169,9 @@ def reached(A: Array) -> Array:
     return np.asarray(U[:, s > s.max(initial=0.0) * max(A.shape) * np.finfo(float).eps])
 
 
-def space(Z: Array, u: Array, intercept: Intercept = "free", U: Array | None = None) -> Space:
+def space(
+    Z: Array, u: Array, intercept: Intercept = Intercept.FREE, U: Array | None = None
+) -> Space:
     """The space for a Z in memory (M×D): the samples if D ≥ M, else the directions of Z.
 
     Q R is the thin QR of diag(u) Z, centred for a free intercept, with the column u appended for
@@ -189,10 +179,10 @@ def space(Z: Array, u: Array, intercept: Intercept = "free", U: Array | None = N
     (M×q) that are never penalised.
     """
     if Z.shape[1] >= Z.shape[0]:
-        return Space(DenseWalks(Z), u, intercept, U=U)
+        return Space(DenseProducts(Z), u, intercept, U=U)
     A = u[:, None] * Z
     if U is not None:
-        bare = Space(DenseWalks(Z[:, :0]), u, intercept, U=U)
+        bare = Space(DenseProducts(Z[:, :0]), u, intercept, U=U)
         # twice, for what rounding leaves of a large part in U
         A = bare.centre(bare.centre(A))
     elif intercept == "free":
@@ -200,15 +190,15 @@ def space(Z: Array, u: Array, intercept: Intercept = "free", U: Array | None = N
     Q, R = np.linalg.qr(np.column_stack([A, u]) if intercept == "column" else A)
     left, s, Vt = np.linalg.svd(R, full_matrices=False)
     keep = s > s.max(initial=0.0) * max(A.shape) * np.finfo(float).eps
-    walks = DenseWalks(s[keep, None] * Vt[keep])
-    return Space(walks, u, intercept, None, Q @ left[:, keep], Z, U)
+    products = DenseProducts(s[keep, None] * Vt[keep])
+    return Space(products, u, intercept, None, Q @ left[:, keep], Z, U)
 
 
 def split(s: Space) -> Space:
     """A wide space that knows the directions of the samples which no feature reaches.
 
     Z-scores without an intercept miss u, duplicated rows miss their difference. Where e has a
-    large part there, v = Zᵀe drowns in its rounding. One walk brings K = ZZᵀ; only if K is
+    large part there, v = Zᵀe drowns in its rounding. One pass brings K = ZZᵀ; only if K is
     singular to rounding an eigendecomposition proposes directions n, and ‖Zᵀn‖ decides, which
     resolves singular values of Z that K, their square, does not.
     """
@@ -216,9 +206,8 @@ def split(s: Space) -> Space:
         return s
     M, none = len(s.u), replace(s, null=np.empty((len(s.u), 0)))
     p = none.problem(2.0, 0.5, s.u)
-    point = evaluate(
-        p, s.u * 0.0, s.walks.step([Trial(2.0, p.lam, s.u * 0.0, "fine")])[0], None, "fine"
-    )
+    trial = Trial(2.0, p.lam, s.u * 0.0, gram=True)
+    point = evaluate(p, s.u * 0.0, s.products.step([trial])[0], None)
     K = point.A + np.trace(point.A) / M * (p.null @ p.null.T)
     on = s.u > 0
     low, info = lapack.dpotrf(K[np.ix_(on, on)], lower=1)
@@ -227,7 +216,7 @@ def split(s: Space) -> Space:
     size, U = np.linalg.eigh(K[np.ix_(on, on)])
     N = np.zeros((M, int((size < 1e-10 * size[-1]).sum())))
     N[on] = U[:, : N.shape[1]]
-    V = s.walks.transposed(s.u[:, None] * N)
+    V = s.products.transposed(s.u[:, None] * N)
     if p.column:
         V = np.vstack([V, s.u @ N])
     left, turn = np.linalg.svd(V, full_matrices=False)[1:]
@@ -263,7 +252,7 @@ class Fit:
 def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
     """Read the coefficients off a solved point: α = φ(v)."""
     p, u = point.problem, s.u
-    alpha, m = s.walks.coef(Trial(p.k, p.lam, p.u * point.e), point.v), 0.0
+    alpha, m = s.products.coef(Trial(p.k, p.lam, p.u * point.e), point.v), 0.0
     if s.intercept == "column":
         if s.Q is None:
             m = float(phi(np.array([u @ point.e]), p.k, p.lam)[0][0])
@@ -293,37 +282,27 @@ def batches(items: Sequence[Item], each: int) -> list[Sequence[Item]]:
 
 
 def solve_all(
-    s: Space, k: float, c: float, Y: Array, tol: Tolerance = REPORTED
+    s: Space, k: float, c: float, Y: Array, E: Array | None = None, tol: Tolerance = REPORTED
 ) -> tuple[Space, list[Point]]:
-    """All targets Y (M×t) from a cold start, one walk a step for as many as fit in `BATCH` bytes
-    of Newton matrices; and the space in which they were solved (see `solve`)."""
-    problems = [s.problem(k, c, y) for y in Y.T]
-    size = max(1, int(BATCH // (24 * len(problems[0].target) ** 2)))
+    """All targets Y (M×t) from a cold start, or from the e of neighbours in c or k (E, one column
+    each); and the space in which they were solved, which is split if that was necessary. One pass a
+    step serves as many as fit in `BATCH` bytes of Newton matrices."""
     points: list[Point] = []
-    for at in range(0, len(problems), size):
-        points += newton(s.walks, start(s.walks, problems[at : at + size]), tol)
-    if any(q.cancels for q in points) and not points[0].problem.whole:
-        s = split(s)
-        again = [s.problem(k, c, y) for y in Y.T]
-        for at in range(0, len(problems), size):
-            some = slice(at, at + size)
-            first = start(s.walks, again[some], [q.e for q in points[some]])
-            points[some] = newton(s.walks, first, tol)
+    for some in batches(range(Y.shape[1]), 24 * s.side**2):
+        problems = [s.problem(k, c, Y[:, i]) for i in some]
+        first = start(s.products, problems, None if E is None else [E[:, i] for i in some])
+        points += newton(s.products, first, tol)
+    if s.null is None and s.Q is None and any(q.cancels for q in points):
+        return solve_all(split(s), k, c, Y, np.column_stack([q.e for q in points]), tol)
     return s, points
 
 
 def solve(
     s: Space, k: float, c: float, y: Array, e: Array | None = None, tol: Tolerance = REPORTED
 ) -> tuple[Space, Point]:
-    """One problem from a cold start, or from the e of a neighbour in c or k; and the space in
-    which it was solved, which is split if that was necessary."""
-    point = newton(s.walks, start(s.walks, [s.problem(k, c, y)], None if e is None else [e]), tol)[
-        0
-    ]
-    if not point.cancels or point.problem.whole:
-        return s, point
-    s = split(s)
-    return s, newton(s.walks, start(s.walks, [s.problem(k, c, y)], [point.e]), tol)[0]
+    """One problem, as `solve_all` solves several."""
+    s, (point,) = solve_all(s, k, c, y[:, None], None if e is None else e[:, None], tol)
+    return s, point
 
 
 def derivative(s: Space, point: Point, some: slice = slice(None)) -> Array:
@@ -331,16 +310,16 @@ def derivative(s: Space, point: Point, some: slice = slice(None)) -> Array:
     order, exact at k = 2."""
     p = point.problem
     rows = point.B[:, some] if s.Q is None else point.B @ s.Q[some].T
-    out = s.walks.transposed(p.u[:, None] * rows * s.u[some])
-    v = s.walks.transposed((p.u * point.e)[:, None])[:, 0]
+    out = s.products.transposed(p.u[:, None] * rows * s.u[some])
+    v = s.products.transposed((p.u * point.e)[:, None])[:, 0]
     out *= phi(v, p.k, p.lam)[1][:, None]
     return out[:-1] if s.Q is not None and s.intercept == "column" else out
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One cell of a path: the approximate leave-one-out residuals (M), or what else was asked for
-    in their place, e to start from again, and whether the cell may win a search."""
+class PathPoint:
+    """One candidate of a path: the approximate leave-one-out residuals (M), or what else was asked
+    for in their place, e to start from again, and whether the candidate may win a search."""
 
     k: float
     c: float
@@ -376,11 +355,13 @@ def has_loo(s: Space, point: Point, y: Array) -> bool:
 HeldOut = Callable[[Space, Point, Array, int], Array]
 
 
-def cell(s: Space, point: Point, y: Array, target: int, held_out: HeldOut | None = None) -> Cell:
+def path_point(
+    s: Space, point: Point, y: Array, target: int, held_out: HeldOut | None = None
+) -> PathPoint:
     """Score a solved point, and mark it unusable where e_i/(B_c)_ii would be noise."""
     p, usable = point.problem, has_loo(s, point, y)
     loo = approximate_loo(s, point, y) if held_out is None else held_out(s, point, y, target)
-    return Cell(
+    return PathPoint(
         p.k, p.c, target, loo, point.e, s.dof(point), point.gap, point.rcond, point.n_iter,
         bool(usable),
     )  # fmt: skip
@@ -429,45 +410,47 @@ def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
 def paths(
     s: Space, ks: Sequence[float], Y: Array, n: int = 20,
     cs: Sequence[Sequence[float]] | None = None, tol: Tolerance = SCORING,
-    held_out: HeldOut | None = None, enough: Callable[[Sequence[Cell]], bool] | None = None,
-) -> list[list[Cell]]:  # fmt: skip
-    """All k and all targets (Y: M×q) along their c, upwards, in step: one walk serves them all.
+    held_out: HeldOut | None = None, enough: Callable[[Sequence[PathPoint]], bool] | None = None,
+) -> list[list[PathPoint]]:  # fmt: skip
+    """All k and all targets (Y: M×q) along their c, upwards, in step: one pass serves them all.
 
     Without cs the path of each k begins near no degrees of freedom and ends at saturation, at
-    most n cells; c scales as y^(k−2) does, so the path follows the units of y. One list a k.
-    Such a path ends before where its cells so far are `enough`.
+    most n candidates; c scales as y^(k−2) does, so the path follows the units of y. One list a k.
+    Such a path ends before where its candidates so far are `enough`.
     """
-    s, q, share = split(s), Y.shape[1], share_of(s.walks)
+    s, q, share = split(s), Y.shape[1], share_of(s.products)
     given = [1.0 if cs is None else cs[i][0] for i in range(len(ks))]
     problems = [s.problem(k, c, y) for k, c in zip(ks, given, strict=True) for y in Y.T]
-    firsts = start(s.walks, problems, anywhere=cs is None)
+    firsts = start(s.products, problems, anywhere=cs is None)
     live = {i: firsts[i * q : (i + 1) * q] for i in range(len(ks))}
     c = {i: min(first_c(p) for p in live[i]) if cs is None else cs[i][0] for i in live}
-    cells: list[list[Cell]] = [[] for _ in ks]
+    path_points: list[list[PathPoint]] = [[] for _ in ks]
 
-    def told(solved: tuple[Point, int]) -> Cell:
+    def scored_point(solved: tuple[Point, int]) -> PathPoint:
         point, t = solved
-        return cell(s, point, Y[:, t], t, held_out)
+        return path_point(s, point, Y[:, t], t, held_out)
 
     for at in range(n if cs is None else max(map(len, cs))):
         moved = [rescale(p, c[i]) for i in live for p in live[i]]
-        solved = newton(s.walks, moved, tol)
-        scored = share(told, [(point, j % q) for j, point in enumerate(solved)])
+        solved = newton(s.products, moved, tol)
+        scored = share(scored_point, [(point, j % q) for j, point in enumerate(solved)])
         live = {i: solved[j * q : (j + 1) * q] for j, i in enumerate(live)}
         for j, (i, group) in enumerate(list(live.items())):
-            cells[i] += scored[j * q : (j + 1) * q]
+            path_points[i] += scored[j * q : (j + 1) * q]
             last = cs is not None and at + 1 >= len(cs[i])
-            last |= cs is None and enough is not None and enough(cells[i])
-            if last or ended(s, group, cells[i][-q:], cs is None):
+            last |= cs is None and enough is not None and enough(path_points[i])
+            if last or ended(s, group, path_points[i][-q:], cs is None):
                 del live[i]
             else:
                 c[i] = c[i] * next_ratio(s, group, n) if cs is None else cs[i][at + 1]
         if not live:
             break
-    return cells
+    return path_points
 
 
-def ended(s: Space, points: Sequence[Point], cells: Sequence[Cell], automatic: bool) -> bool:
+def ended(
+    s: Space, points: Sequence[Point], path_points: Sequence[PathPoint], automatic: bool
+) -> bool:
     """Whether an automatic path has arrived: every target saturated or no longer usable."""
     most = MOST_DOF * room(s, points[0]) + s.n_free
-    return automatic and all(x.dof > most or not x.usable for x in cells)
+    return automatic and all(x.dof > most or not x.usable for x in path_points)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax
 
 from skstretch.core.crossfit import paired_error
@@ -144,39 +143,95 @@ def temperature(outputs: Array, codes: Index, weights: Array) -> float:
     Labels are smoothed by one pseudo-observation per class, so that separable scores have a
     finite answer.
     """
-    M = margins(outputs)
-    n_classes = M.shape[1]
-    counts = np.bincount(codes, weights=weights, minlength=n_classes)
-    targets = np.full(M.shape, 1.0)
-    targets[np.arange(codes.size), codes] += counts[codes]
-    targets /= targets.sum(axis=1, keepdims=True)
-    size = float(np.abs(M - M.mean(axis=1, keepdims=True)).max())
-    if size == 0:
-        return 1.0
-
-    M = M / size  # so that the answer is as accurate in every unit
-    # of two classes the margin of the first is zero
-    only, heavy = M[:, 1], weights * M[:, 1]
-    wanted = float(heavy @ targets[:, 1])
-
-    def gradient(A: float) -> float:
-        if outputs.shape[1] == 1:
-            return float(heavy @ expit(A * only)) - wanted
-        return float(weights @ ((softmax(A * M, axis=1) - targets) * M).sum(axis=1))
-
-    low, high = 1e-6, 1.0
-    if gradient(low) >= 0:
-        return low / size
-    while gradient(high) < 0:
-        high *= 4.0
-    return float(brentq(gradient, low, high)) / size
+    return float(temperatures(outputs[None], codes[None], weights[None])[0])
 
 
-def log_partition(outputs: Array, factor: float) -> Array:
-    """``log sum_c exp(factor * margin_c)`` (n)."""
-    if outputs.shape[1] == 1:
-        return np.asarray(np.logaddexp(0.0, factor * outputs[:, 0]))
-    return np.asarray(logsumexp(factor * outputs, axis=1))
+def temperatures(outputs: Array, codes: Index, weights: Array) -> Array:
+    """`temperature` (m,) of many outputs (m, n, t) with their codes and weights (m, n).
+
+    Newton's method for ``x = log A``, within bounds that close in. A label counts
+    ``(1 + s) / (C + s)`` for its own class, s the weight of that class, and the rest alike.
+    """
+    M = outputs if outputs.shape[2] > 1 else np.dstack([np.zeros_like(outputs), outputs])
+    size = np.abs(M - M.mean(axis=2, keepdims=True)).max(axis=(1, 2), initial=0.0)
+    flat, size = size == 0.0, np.where(size > 0.0, size, 1.0)
+    outputs = outputs / size[:, None, None]  # so that the answer is as accurate in every unit
+    sure = np.take_along_axis(class_sums(weights, codes, M.shape[2]), codes, axis=1)
+    own, other = (1.0 + sure) / (M.shape[2] + sure), 1.0 / (M.shape[2] + sure)
+    at_own, everywhere = own_margins(outputs, codes)
+    wanted = (weights * ((own - other) * at_own + other * everywhere)).sum(axis=1)
+    low, high = np.full(len(size), np.log(1e-6)), np.full(len(size), np.log(1e9))
+    useless = mean_margins(outputs, weights, low)[0] >= wanted
+    x, some = np.where(useless, low, np.log(3.0)), np.flatnonzero(~useless)
+    while some.size:
+        at = x[some]
+        mean, curvature = mean_margins(outputs[some], weights[some], at)
+        slope = mean - wanted[some]
+        low[some] = np.where(slope < 0, at, low[some])
+        high[some] = np.where(slope < 0, high[some], at)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            new = at - slope / curvature
+        inside = (new > low[some]) & (new < high[some])
+        x[some] = np.where(inside, new, 0.5 * (low[some] + high[some]))
+        some = some[np.abs(x[some] - at) > 1e-12 * (1.0 + np.abs(at))]
+    return np.asarray(np.where(flat, 1.0, np.exp(x) / size))
+
+
+def mean_margins(outputs: Array, weights: Array, x: Array) -> tuple[Array, Array]:
+    """``sum w E[margin]`` (m,) under ``softmax(exp(x) margins)``, and its derivative by x."""
+    A = np.exp(x)[:, None]
+    if outputs.shape[2] == 1:
+        only = outputs[:, :, 0]
+        p = expit(A * only)
+        mean, variance = p * only, p * (1.0 - p) * np.square(only)
+    else:
+        p = softmax(A[:, :, None] * outputs, axis=2)
+        mean = (p * outputs).sum(axis=2)
+        variance = (p * np.square(outputs - mean[:, :, None])).sum(axis=2)
+    return (weights * mean).sum(axis=1), (weights * variance).sum(axis=1) * A[:, 0]
+
+
+def class_sums(weights: Array, codes: Index, n_classes: int) -> Array:
+    """Total weights (m, C) of the classes."""
+    return np.stack([(weights * (codes == c)).sum(axis=1) for c in range(n_classes)], axis=1)
+
+
+def own_margins(outputs: Array, codes: Index) -> tuple[Array, Array]:
+    """The margin of the own class of every sample, and the sum over all classes, both (m, n).
+
+    One column of outputs is the margin of the second class, and that of the first is zero.
+    """
+    if outputs.shape[2] == 1:
+        only = outputs[:, :, 0]
+        return only * codes, only
+    return np.take_along_axis(outputs, codes[:, :, None], 2)[:, :, 0], outputs.sum(axis=2)
+
+
+def balanced_log_losses(outputs: Array, codes: Index, weights: Array) -> tuple[Array, Array]:
+    """Log losses (m, n) of outputs (m, n, t), each at its temperature, and these factors (m,).
+
+    Classes weigh alike: with weights (m, n) the losses of a sample count n / (C n_class) times.
+    """
+    C = max(2, outputs.shape[2])
+    codes = np.broadcast_to(codes, weights.shape)
+    counts = class_sums(weights, codes, C)
+    present = np.maximum((counts > 0).sum(axis=1), 1)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = weights.sum(axis=1, keepdims=True) / (present * counts)
+    balance = np.take_along_axis(np.where(counts > 0, share, 0.0), codes, axis=1)
+    factors = temperatures(outputs, codes, weights * balance)
+    scaled = factors[:, None, None] * outputs
+    if outputs.shape[2] == 1:
+        partition = np.logaddexp(0.0, scaled[:, :, 0])
+    else:
+        partition = logsumexp(scaled, axis=2)
+    return (partition - own_margins(scaled, codes)[0]) * balance, factors
+
+
+def log_losses(outputs: Array, codes: Index, weights: Array) -> Array:
+    """Mean `balanced_log_losses` (m,)."""
+    found, _ = balanced_log_losses(outputs, codes, weights)
+    return np.asarray((weights * found).sum(axis=1) / weights.sum(axis=1))
 
 
 def probabilities(outputs: Array, factor: float) -> Array:

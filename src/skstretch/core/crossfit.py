@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
-from skstretch.core.dual import DualSolution
-from skstretch.core.dual_inverse import Inverse
+from skstretch.core.dual import DualSolution, Inverse
 from skstretch.core.factors import power_of_two
 from skstretch.core.types import Array, Index
 
@@ -50,10 +49,10 @@ class Fold:
         return training
 
 
-def loo_residuals(inverse: Inverse, solution: DualSolution) -> Array:
+def loo_residuals(inverse: Inverse, beta: Array) -> Array:
     """``beta_i / G_ii``: residuals of every sample by the model fitted without it, (M, t)."""
     diagonal = inverse.diagonal()[:, None]
-    return np.asarray(solution.beta[: len(diagonal)] / diagonal)
+    return np.asarray(beta[: len(diagonal)] / diagonal)
 
 
 # steps of the power method, which need not be exact
@@ -101,30 +100,6 @@ def changed_residuals(inverse: Inverse, solution: DualSolution, fold: Fold) -> t
     return np.asarray(np.linalg.solve(A, solution.beta[S])), A
 
 
-def pair_residuals(rows: Array, columns: Array, diagonal: Array, e: Array, some: Index) -> Array:
-    """Residuals of every sample j when it and sample i are left out, (m, n, t), for i in `some`.
-
-    ``T_SS r = e_S`` with ``S = {i, j}``: ``r_j = (T_ii e_j - T_ji e_i) / (T_ii T_jj - T_ij T_ji)``,
-    for ``T = G, e = beta`` of a dual form or ``T = I - H`` and the residuals e of a primal one.
-    `rows` are T[some] (m, n), `columns` T[:, some]' (m, n). At j = i it is the residual of i alone.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # divided by T_ii T_jj, so that units of T cancel before anything is multiplied
-        alone = e / diagonal[:, None]
-        across, back = rows / diagonal[some][:, None], columns / diagonal
-        found = alone - back[:, :, None] * alone[some][:, None, :]
-        found /= (1.0 - across * back)[:, :, None]
-        found[np.arange(some.size), some] = alone[some]
-    return np.asarray(found)
-
-
-def others(weights: Array, some: Index) -> Array:
-    """The weights (m, M) of all samples but one."""
-    out = np.tile(weights, (some.size, 1))
-    out[np.arange(some.size), some] = 0.0
-    return out
-
-
 def without(inverse: Inverse, solution: DualSolution, fold: Fold) -> Array:
     """Dual coefficients of the model fitted to a fold: zero on the held-out samples, (M, t).
 
@@ -148,7 +123,8 @@ def out_of_fold(
     G_peak = np.abs(inverse.diagonal()).max()
     beta_peak = np.abs(solution.beta[: inverse.diagonal().size]).max(axis=0)
     if folds is None:
-        residuals, sizes = loo_residuals(inverse, solution), np.abs(inverse.diagonal())[:, None]
+        residuals = loo_residuals(inverse, solution.beta)
+        sizes = np.abs(inverse.diagonal())[:, None]
         errors = known * (beta_peak + G_peak * np.abs(residuals)) / sizes
         return residuals, errors
     parts, bounds = [], []
@@ -284,11 +260,3 @@ def distances(squares: Array, left_out: Array, weights: Array, dof: Array) -> Ar
     with np.errstate(divide="ignore", invalid="ignore"):
         found = squares / (dof * variance)[:, None]
     return np.asarray(found.mean(axis=0))
-
-
-def squared_scores(residuals: Array, weights: Array) -> Array:
-    """Minus the weighted mean squares (m,) of residuals (m, M, t), averaged over targets."""
-    squares = np.square(residuals).mean(axis=2)
-    # a sample of weight zero may have no residual at all
-    squares = np.where(weights > 0, squares, 0.0)
-    return np.asarray(-np.einsum("mn,mn->m", weights, squares) / weights.sum(axis=1))

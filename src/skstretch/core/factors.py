@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 
 import numpy as np
 from scipy.linalg import lapack
 
-from skstretch.core.inplace import invert_triangles, inverted
-from skstretch.core.lazy import cached_property
 from skstretch.core.types import Array, Index
 from skstretch.exceptions import SingularSystemError
 
@@ -45,7 +44,7 @@ class Tally:
             self.counts[what] += times
 
 
-# of whoever counts; threads that work for it are told (`Crew` in `designs.blocks`)
+# of whoever counts; threads that work for it take it over (`ordered_map` in `designs.threads`)
 tally: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 
@@ -106,7 +105,8 @@ class Factor:
     def inverse(self) -> Array:
         """``A^-1``, formed once."""
         self._must_be_regular()
-        inverse = inverted(self.lu, self.pivots)
+        work = int(lapack.dgetri_lwork(self.lu.shape[0])[0].real)
+        inverse, _ = lapack.dgetri(self.lu, self.pivots.copy(), lwork=work)
         inverse /= self.columns[:, None]
         inverse /= self.rows
         return np.asarray(inverse)
@@ -121,7 +121,8 @@ class Factor:
         if self.lu.shape[0] <= WHOLE_INVERSE or "inverse" in self.__dict__:
             return self.inverse.diagonal().copy()
         self._must_be_regular()
-        packed = invert_triangles(self.lu.copy(order="F"))
+        packed, _ = lapack.dtrtri(self.lu, lower=0)
+        packed, _ = lapack.dtrtri(packed, lower=1, unitdiag=1, overwrite_c=1)
         place = np.argsort(permutation(self.pivots))
         return _product_diagonal(packed, place) / (self.rows * self.columns)
 

@@ -6,13 +6,13 @@ row (sorted rows, pivoted columns) keeps them. Slower than the Gram matrix, and 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from skstretch.core.factors import Factor, SingularMatrixError, factorise, power_of_two
 from skstretch.core.features import Features, Offset, constant_part
-from skstretch.core.lazy import cached_property
 from skstretch.core.quadrant import centred
 from skstretch.core.stretch import Intercept, is_safe, rows_for_penalty, scaled_penalty
 from skstretch.core.types import Array, Fit, Index
@@ -236,7 +236,7 @@ def wide_system(
 ) -> WideSystem:
     """Factor; `lam` is ``lambda / w`` (M,), `free` a basis F of what is never penalised (M, q)."""
     peaks = features.log_peaks(axis=1)
-    safe = is_safe(float(peaks.min()), float(peaks.max()), r)
+    safe = is_safe(peaks, r)
     log_rows = np.zeros_like(peaks)
     if not safe:
         log_rows = np.maximum(peaks, 0.0) if intercept is Intercept.COLUMN else peaks
@@ -381,8 +381,7 @@ def tall_system(
     is zero (minus infinity) is not stretched.
     """
     peaks = features.log_peaks(axis=0)
-    safe = is_safe(float(peaks.min()), float(peaks.max()), r)
-    log_columns = None if safe else r * peaks
+    log_columns = None if is_safe(peaks, r) else r * peaks
     P, centre = _tall_features(features, 1.0, weights, intercept, None)
     Q, _ = _tall_features(features, r, weights, intercept, log_columns)
     lams = np.full(Q.shape[1], lam)

@@ -1,6 +1,18 @@
-"""The first-quadrant transform: z-score, then ``exp(a z + b)``; its features about their means."""
+"""The first-quadrant transform: z-score, then ``exp(a z + b)``; its features about their means.
 
-from collections.abc import Iterator, Sequence
+The additive shares of single features in a prediction.
+
+Predictions are ``f(x) = level + sum_j alpha_j P_j(x_j)``, a sum of one curve a feature. About the
+means p of the features over some background,
+
+``phi_j(x) = alpha_j (P_j(x_j) - p_j)``  and  ``f(x) = base + sum_j phi_j(x)``
+
+with ``base = level + sum_j alpha_j p_j``, the mean prediction of the background. Nothing in f
+depends on two features at once, so that every order in which features become known gives the same
+shares: they are the Shapley values of f for independent features.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -8,16 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from skstretch.core.features import (
+    LARGEST_LOG_FEATURE,
+    Columns,
     ExpFeatures,
     Features,
+    Kind,
+    Moments,
     Offset,
     PlainFeatures,
     doubled,
-    is_cached,
     row_tiles,
     tile_of,
 )
-from skstretch.core.moments import LARGEST_LOG_FEATURE, Columns, Kind, Moments
 from skstretch.core.stretch import Intercept, checked_number, is_safe
 from skstretch.core.types import Array, Index
 
@@ -131,7 +145,8 @@ class Quadrant:
         """Whether the moments alone tell that training features can be raised to this power."""
         if self.kind != "exp":
             return False
-        return is_safe(self.lowest_log(), float(self.column_peaks().max(initial=0.0)), exponent)
+        ends = self.lowest_log(), self.column_peaks().max(initial=0.0)
+        return is_safe(np.array(ends), exponent)
 
     def slope(self, coef: Array) -> Array:
         """Effect of one unit of each raw column at its mean, for coefficients (..., D)."""
@@ -245,10 +260,6 @@ class Rows(Protocol):
 
     def rows(self, rows: slice) -> Features: ...
 
-    def part(self, columns: slice) -> "Rows":
-        """Some of the columns."""
-        ...
-
 
 @dataclass(frozen=True)
 class Strip:
@@ -271,33 +282,10 @@ class Strip:
     def rows(self, rows: slice) -> Features:
         return self.quadrant.features(tile_of(self.raw, rows), self.columns, self.bounded)
 
-    def part(self, columns: slice) -> "Strip":
-        first = self.columns.start or 0
-        span = slice(first + columns.start, first + columns.stop)
-        return replace(self, raw=self.raw[:, columns], columns=span)
-
     def middle(self, r: float) -> Array:
         """``P**r - offset**r`` of a sample at the mean of every column."""
         mean = self.quadrant.moments.mean[None, self.columns]
         return np.asarray(self.quadrant.features(mean, self.columns, self.bounded).excess(r)[0])
-
-
-# columns of the parts of a block that is one tile: few enough for their powers to stay in the
-# cache, enough for a product (measured)
-PART_COLUMNS = 1 << 8
-
-
-def column_parts(block: Rows) -> Iterator[Rows]:
-    """A block that is one tile, transformed, some columns at a time; a larger one as it is."""
-    n_columns = block.shape[1]
-    if n_columns <= PART_COLUMNS or not is_cached(*block.shape):
-        yield block
-        return
-    # one pass over long rows takes less than many over short ones
-    features = block.rows(slice(None))
-    size = -(-n_columns // round(n_columns / PART_COLUMNS))
-    for start in range(0, n_columns, size):
-        yield features.part(slice(start, min(n_columns, start + size)))
 
 
 def centre_into(
@@ -305,22 +293,19 @@ def centre_into(
     exponents: Sequence[float],
     weights: Array,
     outs: Sequence[Array],
-    peaks: Array | None = None,
     left: Sequence[float] = (),
 ) -> list[Array]:
     """Write ``Qc`` of every exponent into `outs`; returns the means less the offsets.
 
-    ``Q = P**r = Qc + 1 (e + offset**r)'``, e the weighted mean of ``Q - offset**r``. Where `peaks`
-    is given, it is raised to the largest logs of every row. Exponents of `left` are left about the
-    offset (e = 0); one that is twice an earlier one takes a product in place of an exponential.
+    ``Q = P**r = Qc + 1 (e + offset**r)'``, e the weighted mean of ``Q - offset**r``. Exponents of
+    `left` are left about the offset (e = 0); one that is twice an earlier one takes a product in
+    place of an exponential.
     """
     n_rows, n_columns = block.shape
     means = [np.zeros(n_columns) for _ in exponents]
     halves = [_half(exponents[:i], r) for i, r in enumerate(exponents)]
     for rows in row_tiles(n_rows, n_columns):
         tile = block.rows(rows)
-        if peaks is not None:
-            np.maximum(peaks[rows], tile.log_peaks(axis=1), out=peaks[rows])
         for r, half, out, mean in zip(exponents, halves, outs, means, strict=True):
             if half is None:
                 Q = tile.excess(r, out[rows])
@@ -342,10 +327,29 @@ def _half(earlier: Sequence[float], r: float) -> int | None:
 
 def centred(block: Rows, r: float, weights: Array) -> tuple[Array, Array]:
     """``(Qc, e)`` of one exponent, in fresh arrays."""
-    if not is_cached(*block.shape):
-        out = np.empty(block.shape)
-        return out, centre_into(block, [r], weights, [out])[0]
-    Q = block.rows(slice(None)).excess(r)
-    mean = weights @ Q / weights.sum()
-    Q -= mean
-    return Q, mean
+    out = np.empty(block.shape)
+    return out, centre_into(block, [r], weights, [out])[0]
+
+
+# roundings of size eps that a sum of products leaves
+ROUNDINGS = 8.0
+
+
+def feature_shares(features: Features, means: Array, coef: Array) -> Array:
+    """``alpha_j (P_ij - p_j)``, (n, d, t), for coefficients (t, d); means p less the offset."""
+    excess = features.excess(1.0)
+    excess -= means
+    out = np.empty((*excess.shape, coef.shape[0]))
+    for target, own in enumerate(coef):
+        np.multiply(excess, own, out=out[:, :, target])
+    return out
+
+
+def base_values(level: Array, terms: Sequence[tuple[Array, Array]]) -> Array:
+    """``level + sum_j alpha_j p_j``, (t,), for pairs of means (D,) and coefficients (t, D).
+
+    What rounding leaves of zero, as the mean score of balanced classes, is zero.
+    """
+    total = level + sum(coef @ means for means, coef in terms)
+    size = np.abs(level) + sum(np.abs(coef) @ np.abs(means) for means, coef in terms)
+    return np.where(np.abs(total) <= ROUNDINGS * np.finfo(np.float64).eps * size, 0.0, total)

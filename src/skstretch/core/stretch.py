@@ -3,7 +3,7 @@
 import math
 import numbers
 from collections.abc import Iterable
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -110,9 +110,9 @@ def penalty_in_unit(lam: float, r: float, unit: float) -> float:
     return math.exp(min(math.log(lam) - (1.0 + r) * unit, math.log(LARGEST_PENALTY)))
 
 
-def is_safe(low: float, high: float, r: float) -> bool:
-    """Whether features whose largest logs lie in [low, high] can be raised to r as they are."""
-    return max(1.0, r) * max(abs(low), abs(high)) <= SAFE_EXPONENT
+def is_safe(logs: Array, r: float) -> bool:
+    """Whether features whose largest logs (of rows, or of columns) are these can be raised to r."""
+    return bool(max(1.0, r) * np.abs(logs).max() <= SAFE_EXPONENT)
 
 
 def rows_are_alike(peaks: Array, r: float) -> bool:
@@ -120,8 +120,7 @@ def rows_are_alike(peaks: Array, r: float) -> bool:
 
     Rows of very different size have no common part: centring would bury the small ones.
     """
-    low, high = float(peaks.min()), float(peaks.max())
-    return is_safe(low, high, r) and (1.0 + r) * (high - low) <= SIMILAR_ROWS
+    return is_safe(peaks, r) and bool((1.0 + r) * np.ptp(peaks) <= SIMILAR_ROWS)
 
 
 def scaled_penalty(lam: Array, log_scale: Array) -> Array:
@@ -142,7 +141,7 @@ def rows_for_penalty(log_rows: Array, lam: Array, r: float) -> Array:
     return np.maximum(log_rows, least) if capped else log_rows
 
 
-class Intercept(Enum):
+class Intercept(StrEnum):
     """Free (not penalised), the paper's column of ones (stretched and penalised), or none."""
 
     FREE = "free"

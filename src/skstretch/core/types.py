@@ -1,7 +1,7 @@
 """Names for the array types of the maths, and what every way of solving returns."""
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,14 @@ class Fit:
         Steps and relative residual of an iterative solve; None for a direct one.
     gap : float or None
         Relative duality gap of an exact minimiser; None for a closed form.
+    dof : float
+        Degrees of freedom.
+    space, solver : str
+        How it was found: "dual" or "primal", and the name of the solver.
+    targets, columns : index arrays
+        Of a fitted model: which targets these are, and which columns of the model's design.
+    design : Design or None
+        These columns.
     """
 
     coef: Array
@@ -44,3 +52,9 @@ class Fit:
     n_iter: int | None = None
     residual: float | None = None
     gap: float | None = None
+    dof: float = np.nan
+    space: str = ""
+    solver: str = ""
+    targets: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    columns: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    design: Any = None

@@ -16,8 +16,8 @@ from skstretch.datasets.loaders import (
     fetch_prostate,
     fetch_tfidf,
     list_datasets,
+    make_spectra,
 )
-from skstretch.datasets.spectra import make_spectra
 from skstretch.exceptions import ChecksumError, DatasetNotFoundError
 
 __all__ = [

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from skstretch.datasets.find import (
     FAILURE,
     Folder,
+    Sample,
     address,
     check_content,
     data_home,
@@ -28,10 +29,9 @@ from skstretch.datasets.find import (
     places,
     verified_paths,
 )
-from skstretch.datasets.readers import Sample
 from skstretch.datasets.registry import Dataset
 from skstretch.exceptions import ChecksumError
-from skstretch.io.files import replacing
+from skstretch.io.archive import replacing
 
 WIDTH, HEIGHT = 1200, 1000
 

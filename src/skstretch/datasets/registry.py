@@ -34,7 +34,7 @@ class Form:
     reader: str
     files: tuple[File, ...]
     openml: int | None = None
-    argument: str = ""
+    instrument: str = ""
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ def _corn_forms(instrument: str, sha256: str, size: int) -> tuple[Form, ...]:
         "8a2d1a03648b6ad334caaafa5d8377bf945ba1477a5082c4963d705d07cca795",
         1_094_488,
     )
-    return ours, Form("corn_mat", (archive,), argument=instrument)
+    return ours, Form("corn_mat", (archive,), instrument=instrument)
 
 
 def _corn(instrument: str, sha256: str, size: int, content: str) -> Dataset:

@@ -2,37 +2,44 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skstretch.core.bridge_walks import Walks
-from skstretch.core.dual_gram import DualGram, Frame, dual_coefficients, tiled_coefficients
-from skstretch.core.features import Features, is_cached, row_tiles
-from skstretch.core.moments import (
+from skstretch.core.bridge_products import MinimiserProducts
+from skstretch.core.features import (
+    Features,
     MergedMoments,
     Moments,
     column_moments,
+    is_cached,
     resolution,
     side_by_side,
 )
-from skstretch.core.primal_gram import PrimalGram, pooled_rows, primal_grams, row_grams
+from skstretch.core.gram import (
+    Frame,
+    PrimalGram,
+    dual_coefficients,
+    primal_grams,
+    tiled_coefficients,
+)
 from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import (
+from skstretch.designs.minimiser_products import StripProducts, resident_products
+from skstretch.designs.protocol import LocalDesign
+from skstretch.designs.source import Source, dense_values
+from skstretch.designs.threads import (
     COPIES,
     FEW_TARGETS,
     SHARED_ROWS,
     available_threads,
     blocks_of,
-    calm_blas,
-    in_threads,
+    parallel_map,
     shares,
+    single_blas_thread,
     threads_for_rows,
 )
-from skstretch.designs.protocol import LocalDesign
-from skstretch.designs.source import Source
-from skstretch.designs.walks import StripWalks, resident_walks
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,32 +50,15 @@ class DenseDesign(LocalDesign):
 
     def dot(self, coef: Array) -> Array:
         out = np.zeros((self.shape[0], coef.shape[1]))
-        if self.shape[0] > self.shape[1]:
-            for rows, features in self.row_blocks():
-                out[rows] = features.excess(1.0) @ coef
-            return out
-        for columns, strip in self.column_strips():
-            for rows in row_tiles(*strip.shape):
-                out[rows] += strip.rows(rows).excess(1.0) @ coef[columns]
+        for rows, columns, features in self.tiles():
+            out[rows] += features.excess(1.0) @ coef[columns]
         return out
 
     def _peaks(self) -> Array:
         peaks = np.full(self.shape[0], -np.inf)
-        for _, strip in self.column_strips():
-            for rows in row_tiles(*strip.shape):
-                np.maximum(peaks[rows], strip.rows(rows).log_peaks(axis=1), out=peaks[rows])
+        for rows, _, features in self.tiles():
+            np.maximum(peaks[rows], features.log_peaks(axis=1), out=peaks[rows])
         return peaks
-
-    def _sums(
-        self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
-    ) -> list[DualGram]:
-        return self.dense_sums(exponents, weights, log_rows, borders)
-
-    def coefficients(
-        self, frame: Frame, beta: Array, total: Array, weights: Array
-    ) -> Iterator[tuple[slice, Array]]:
-        for columns, (alpha,) in self.several_coefficients([(frame, beta, total)], weights):
-            yield columns, alpha
 
     def several_coefficients(
         self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array
@@ -92,30 +82,16 @@ class DenseDesign(LocalDesign):
         n_targets = sum(beta.shape[1] for _, beta, _ in systems)
         if n_rows <= SHARED_ROWS and n_targets <= FEW_TARGETS:
             with threads_for_rows(n_rows) as threads:
-                parts = in_threads(part, shares(n_columns, threads, n_rows))
+                parts = parallel_map(part, shares(n_columns, threads, n_rows))
             for blocks in parts:
                 yield from blocks
         else:
             for columns, strip in self.column_strips():
                 yield columns, of(strip)
 
-    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+    def _column_sums(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         log_columns = self.column_scales(exponents)
-        if isinstance(self.X, Source):
-            return self._grams_in_one_walk(exponents, weights, log_columns)
-        return primal_grams(self.row_blocks, exponents, weights, log_columns)
-
-    def _grams_in_one_walk(
-        self, exponents: Sequence[float], weights: Array, log_columns: Sequence[Array | None]
-    ) -> list[PrimalGram]:
-        """Data that has to be read is read once: each block about its own means, then pooled."""
-        grams: list[PrimalGram] = []
-        for rows, features in self.row_blocks():
-            if weights[rows].any():
-                more = row_grams(features, weights[rows], exponents, log_columns)
-                pairs = list(zip(grams, more, strict=False))
-                grams = [pooled_rows(pair) for pair in pairs] or more
-        return grams
+        return primal_grams(self.row_blocks(), exponents, weights, log_columns)
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
         out = np.zeros((self.shape[1], V.shape[1]))
@@ -123,9 +99,9 @@ class DenseDesign(LocalDesign):
             out += gram.stretched(features).T @ V[rows]
         return out
 
-    def walks(self, once: bool = False) -> Walks:
-        resident = None if once else resident_walks(self)
-        return StripWalks(self) if resident is None else resident
+    def minimiser_products(self, once: bool = False) -> MinimiserProducts:
+        resident = None if once else resident_products(self)
+        return StripProducts(self) if resident is None else resident
 
     def row_features(self, rows: Index) -> Features:
         index = rows if self.rows is None else self.rows[rows]
@@ -181,9 +157,13 @@ def chosen(X: npt.NDArray[np.generic], columns: slice | Index) -> npt.NDArray[np
 def dense_moments(X: npt.NDArray[np.generic] | Source, weights: Array) -> Moments:
     """Moments of all columns, block by block; rows of a source may have weight zero."""
     eps = resolution(X.dtype)
-    if isinstance(X, Source) and X.shape[0] >= X.shape[1]:
-        return _moments_by_rows(X, weights, eps)
     used = np.flatnonzero(weights > 0)
+    if isinstance(X, Source) and X.shape[0] >= X.shape[1]:
+        moments, extreme = row_moments(X, weights).moments(eps)
+        for column in np.flatnonzero(extreme):
+            one = slice(column, column + 1)
+            moments.put(one, column_moments(X.read(used, one), weights[used], eps))
+        return moments
 
     def block(columns: slice) -> Moments:
         raw = X.read(used, columns) if isinstance(X, Source) else X[:, columns]
@@ -192,23 +172,16 @@ def dense_moments(X: npt.NDArray[np.generic] | Source, weights: Array) -> Moment
     def part(share: slice) -> list[Moments]:
         return [block(columns) for columns in blocks_of(X.shape[1], X.shape[0], share)]
 
-    with calm_blas(0):
-        found = in_threads(part, shares(X.shape[1], available_threads(), X.shape[0]))
+    with single_blas_thread(0):
+        found = parallel_map(part, shares(X.shape[1], available_threads(), X.shape[0]))
     parts = [moments for share in found for moments in share]
     return side_by_side(parts)
 
 
-def _moments_by_rows(X: Source, weights: Array, eps: float) -> Moments:
-    """Moments of tall data in one walk over its rows."""
-    n_rows, n_columns = X.shape
-    merged = MergedMoments(n_columns)
-    for rows in blocks_of(n_rows, n_columns):
-        used = np.flatnonzero(weights[rows] > 0)
-        raw = np.asarray(X.read(rows, slice(0, n_columns)), dtype=np.float64)
-        merged.add(raw if used.size == len(raw) else raw[used], weights[rows][used])
-    moments, extreme = merged.moments(eps)
-    used = np.flatnonzero(weights > 0)
-    for column in np.flatnonzero(extreme):
-        raw = np.asarray(X.read(used, slice(column, column + 1)), dtype=np.float64)
-        moments.put(slice(column, column + 1), column_moments(raw, weights[used], eps))
-    return moments
+def row_moments(X: Any, weights: Array) -> MergedMoments:
+    """Moments of the rows of positive weight of a Source or a sparse matrix, in one pass."""
+    found, used = MergedMoments(X.shape[1]), np.flatnonzero(weights > 0)
+    for some in blocks_of(used.size, X.shape[1]):
+        rows = used[some]
+        found.add(dense_values(X, rows), weights[rows])
+    return found

@@ -1,31 +1,32 @@
 """Where the dual of the exact minimiser lives, for a design of any storage.
 
-With no fewer features than samples it lives on the samples, and Newton's method walks over the
+With no fewer features than samples it lives on the samples, and Newton's method passes over the
 design. With fewer it lives on the directions that the features reach,
 
     diag(u) (Z - 1 m') = Q R,    Q (M x T) orthonormal,  R (T x D),
 
-u the root weights and m the weighted mean under a free intercept: R comes from one walk over the
+u the root weights and m the weighted mean under a free intercept: R comes from one pass over the
 rows, and nothing M x M is ever formed.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from skstretch.core.bridge import Point
-from skstretch.core.bridge_path import Intercept, Space, space
-from skstretch.core.bridge_walks import DenseWalks
-from skstretch.core.lazy import cached_property
-from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.bridge_path import Space, space
+from skstretch.core.bridge_products import DenseProducts
+from skstretch.core.gram import PrimalGram
+from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index, Mask
-from skstretch.designs.blocks import working_bytes
 from skstretch.designs.factored import FactoredDesign
+from skstretch.designs.minimiser_products import shared
 from skstretch.designs.protocol import Design, stacked_factor
 from skstretch.designs.sparse import SparseDesign
-from skstretch.designs.walks import shared
+from skstretch.designs.threads import working_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ class Rows:
         return np.vstack([self[rows] for rows in self.design.row_slices()]).astype(dtype or float)
 
     def back(self, X: Array) -> Array:
-        """The transpose times X (M x n), in one walk."""
+        """The transpose times X (M x n), in one pass."""
         weighted = self.u[:, None] * X
         n_columns = self.design.shape[1]
         bare = PrimalGram(
@@ -122,8 +123,8 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class WalkedSpace(Space):
-    """A tall space whose Q is not in memory: the diagonals come from a walk over the rows."""
+class StreamedSpace(Space):
+    """A tall space whose Q is not in memory: the diagonals come from a pass over the rows."""
 
     @cached_property
     def _lengths(self) -> Array:
@@ -145,7 +146,9 @@ class WalkedSpace(Space):
         return np.asarray(rows.forms(point.B) + self.outside())
 
 
-def dual_space(design: Design, u: Array, intercept: Intercept = "free", k: float = 2.0) -> Space:
+def dual_space(
+    design: Design, u: Array, intercept: Intercept = Intercept.FREE, k: float = 2.0
+) -> Space:
     """The space of the dual problem of a design with root weights u (M).
 
     With penalty factors its columns are in the scale that belongs to the power k.
@@ -162,11 +165,11 @@ def dual_space(design: Design, u: Array, intercept: Intercept = "free", k: float
         U = U if U.shape[1] else None
     n_rows, n_columns = design.shape
     if n_columns >= n_rows:
-        return Space(design.walks(), u, intercept, U=U)
+        return Space(design.minimiser_products(), u, intercept, U=U)
     features = None if isinstance(design, SparseDesign) else design.in_memory()
     if features is not None:
         found = space(features.excess(1.0), u, intercept, U)
-        return replace(found, walks=shared(cast(DenseWalks, found.walks)))
+        return replace(found, products=shared(cast(DenseProducts, found.products)))
     factor = beside.row_factor(u)
     if U is not None:
         factor = stacked_factor([factor[:, np.append(0, 1 + order)]])
@@ -178,13 +181,15 @@ def dual_space(design: Design, u: Array, intercept: Intercept = "free", k: float
     # Q, its factor and a copy
     if 3 * 8 * n_rows * max(1, g.size) > working_bytes():
         check_no_free(U, n_rows * max(1, g.size))
-        walks = shared(DenseWalks(R))
-        return WalkedSpace(walks, u, intercept, None, cast(Array, Q), cast(Array, Z))
+        products = shared(DenseProducts(R))
+        return StreamedSpace(products, u, intercept, None, cast(Array, Q), cast(Array, Z))
     # what rounding has left of the angles goes into R
     left, right = np.linalg.qr(np.asarray(Q))
     left_of, s, Vt = np.linalg.svd(right @ R, full_matrices=False)
     turned = left @ left_of
-    return Space(shared(DenseWalks(s[:, None] * Vt)), u, intercept, None, turned, cast(Array, Z), U)
+    return Space(
+        shared(DenseProducts(s[:, None] * Vt)), u, intercept, None, turned, cast(Array, Z), U
+    )
 
 
 def check_no_free(U: Array | None, size: int) -> None:

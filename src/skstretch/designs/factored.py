@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from skstretch.core.bridge_walks import Walks
-from skstretch.core.dual_gram import DualGram, Frame
+from skstretch.core.bridge_products import MinimiserProducts
 from skstretch.core.features import Features, Offset
-from skstretch.core.lazy import cached_property
-from skstretch.core.penalty_factors import (
+from skstretch.core.gram import DualGram, Frame, PrimalGram
+from skstretch.core.primal import (
     FreeBasis,
     check_free,
     check_left_out,
@@ -18,10 +18,8 @@ from skstretch.core.penalty_factors import (
     log_penalties,
     log_scales,
 )
-from skstretch.core.primal_gram import PrimalGram
 from skstretch.core.stretch import strongest
 from skstretch.core.types import Array, Index
-from skstretch.designs.products import Products, WalkedProducts
 from skstretch.designs.protocol import Design
 
 
@@ -33,7 +31,7 @@ class FactoredDesign(Design):
     the scale ``s_j = p_j^(-1/k)``, and beside the ones of the free intercept a basis F of the
     columns whose factor is zero: dual coefficients have the q coefficients of F below them. The
     primal form sees ``lam p_j^r`` on its diagonal, and never penalised columns unstretched. See
-    `skstretch.core.penalty_factors`.
+    `skstretch.core.primal`.
     """
 
     inner: Design
@@ -112,8 +110,19 @@ class FactoredDesign(Design):
             coef[self.free] = gamma
         return coef
 
-    def _basis(self, weights: Array) -> FreeBasis:
-        return free_basis(self.U, weights)
+    def basis(self, weights: Array) -> FreeBasis | None:
+        return free_basis(self.U, weights) if self.free.size else None
+
+    def log_factors(self, r: float) -> Array:
+        return log_penalties(self.factors, r)
+
+    def strongest(self, coef: Array, count: int) -> Index:
+        some = self.penalised[strongest(coef[self.penalised], count)]
+        return np.sort(np.concatenate([some, self.free]))
+
+    def check_held_out(self, weights: Array, held: Sequence[Index] | None) -> None:
+        if self.free.size:
+            check_left_out(self.U, weights, held)
 
     def take(self, columns: Index) -> "FactoredDesign":
         return FactoredDesign(self.inner.take(columns), self.factors[columns])
@@ -147,9 +156,9 @@ class FactoredDesign(Design):
         """The means in the scale of the design, and F beside K."""
         centre = np.zeros(self.shape[1])
         centre[self.penalised] = gram.centre / self.scales(gram.r)
-        if not self.free.size:
+        basis = self.basis(weights)
+        if basis is None:
             return replace(gram, centre=centre)
-        basis = self._basis(weights)
         # features in scaled rows are whole, and so is what their means leave out
         left = 0.0 if gram.log_rows is None else self.inner.take(self.free).offset
         centre[self.free] = basis.mean + left
@@ -170,9 +179,9 @@ class FactoredDesign(Design):
             own = self._inner_frame(frame)
             for columns, part in self.at(frame.r).coefficients(own, beta[:M], total, weights):
                 alpha[columns] = part
-        gamma = beta[M:]
-        if self.free.size:
-            gamma = self._basis(weights).coefficients(gamma)
+        gamma, basis = beta[M:], self.basis(weights)
+        if basis is not None:
+            gamma = basis.coefficients(gamma)
         yield slice(0, self.shape[1]), self.whole(frame.r, alpha, gamma)
 
     def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
@@ -186,7 +195,7 @@ class FactoredDesign(Design):
         grams = self.inner.column_grams(asked, weights)
         out = []
         for r, gram in zip(exponents, grams, strict=False):
-            known = replace(gram, log_factors=log_penalties(self.factors, r))
+            known = replace(gram, log_factors=self.log_factors(r))
             if self.free.size:
                 plain = grams[asked.index(1.0)]
                 C, q_centre = gram.C.copy(), gram.q_centre.copy()
@@ -230,15 +239,13 @@ class FactoredDesign(Design):
         if self.penalised.size:
             new = self._in_scale(other.take(self.penalised), frame.r)
             K, Pq = self.at(frame.r).cross(self._inner_frame(frame), weights, new)
-        if self.free.size:
-            K = np.hstack([K, self._basis(weights).at(free_columns(other, self.free))])
+        basis = self.basis(weights)
+        if basis is not None:
+            K = np.hstack([K, basis.at(free_columns(other, self.free))])
         return K, Pq
 
-    def walks(self, once: bool = False) -> Walks:
-        return self.inner.walks(once)
-
-    def products(self, exponent: float, weights: Array) -> Products:
-        return WalkedProducts(self, exponent, weights)
+    def minimiser_products(self, once: bool = False) -> MinimiserProducts:
+        return self.inner.minimiser_products(once)
 
     def row_factor(self, root: Array) -> Array:
         return self.inner.row_factor(root)
@@ -263,29 +270,3 @@ def check_factored(design: Design, weights: Array, names: Sequence[str]) -> None
     """Refuse never penalised columns that samples cannot tell apart."""
     if isinstance(design, FactoredDesign) and design.free.size:
         check_free(design.U, weights, [names[j] for j in design.free])
-
-
-def check_held_out(design: Design, weights: Array, held: Sequence[Index] | None) -> None:
-    """Refuse folds (None: leave one out) without which never penalised columns are unknown."""
-    if isinstance(design, FactoredDesign) and design.free.size:
-        check_left_out(design.U, weights, held)
-
-
-def n_choosable(design: Design) -> int:
-    """The columns among which a density selects: never penalised ones are always kept."""
-    return design.penalised.size if isinstance(design, FactoredDesign) else design.shape[1]
-
-
-def kept_columns(design: Design, coef: Array, count: int) -> Index:
-    """The `count` strongest columns, and beyond them those that are never penalised."""
-    if not isinstance(design, FactoredDesign):
-        return strongest(coef, count)
-    some = design.penalised[strongest(coef[design.penalised], count)]
-    return np.sort(np.concatenate([some, design.free]))
-
-
-def same_space(design: Design, ks: Sequence[float]) -> list[Sequence[float]]:
-    """Powers grouped by the columns that they see: all of them, unless factors scale these."""
-    if isinstance(design, FactoredDesign) and design.is_scaled:
-        return [[k] for k in ks]
-    return [ks]

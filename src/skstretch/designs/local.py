@@ -1,25 +1,25 @@
-"""Data that this process can read: its design, its moments, and both in one walk.
+"""Data that this process can read: its design, its moments, and both in one pass.
 
 A block of a Dask array is such data as well, in the task that works on it.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from skstretch.core.dual_gram import DualGram, DualSums, joined
-from skstretch.core.moments import Moments, column_moments, resolution, side_by_side
-from skstretch.core.quadrant import Quadrant, Strip
+from skstretch.core.features import Moments, side_by_side
+from skstretch.core.gram import DualGram, joined
+from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import is_safe
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import blocks_of, copies_for, in_threads, shares, threads_for_rows
 from skstretch.designs.dense import DenseDesign, dense_moments
 from skstretch.designs.protocol import LocalDesign, Ready
-from skstretch.designs.source import Raw, Source
+from skstretch.designs.source import Source
 from skstretch.designs.sparse import SparseDesign, sparse_moments
+from skstretch.designs.threads import blocks_of, copies_for, parallel_map, shares, threads_for_rows
 
 
 def by_columns(X: Any) -> Any:
@@ -76,7 +76,64 @@ class Transform(Protocol):
         ...
 
 
-def local_survey(
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Consecutive columns: their moments, and of every transform K by exponent and the peaks."""
+
+    moments: Moments
+    grams: list[list[DualGram]]
+    peaks: list[Array]
+
+    def ready(self, weights: Array, borders: bool) -> list[Ready]:
+        """For every transform K of the exponents that are safe."""
+        pairs = zip(self.grams, self.peaks, strict=True)
+        return [Ready(weights, borders, safe_grams(*pair)) for pair in pairs]
+
+
+def measured(
+    X: Any, columns: slice, weights: Array, transforms: Sequence[Transform], borders: bool
+) -> Measured:
+    """Measure all rows of some columns, then see them through every transform."""
+    moments, rows = local_moments(X, weights), np.flatnonzero(weights > 0)
+    grams, peaks = [], []
+    for transform in transforms:
+        quadrant, active = transform.whole(moments, columns)
+        design = local_design(X, quadrant, rows=rows, columns=active)
+        # what overflows is not safe, and is summed again with scaled rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            grams.append(design.gram(transform.exponents, weights[rows], None, borders))
+        peaks.append(_sizes(design))
+    return Measured(moments, grams, peaks)
+
+
+def _sizes(design: LocalDesign) -> Array:
+    """Logs of the largest feature of every row; for exp the smallest of all must be safe too."""
+    n_rows, n_columns = design.shape
+    # no exponent is safe when it is infinite: there always are peaks
+    peaks = design.row_peaks(np.inf) if n_columns else None
+    if peaks is None:
+        return np.full(n_rows, -np.inf)
+    lowest = design.quadrant.lowest_log() if design.quadrant.kind == "exp" else np.inf
+    return np.maximum(peaks, -lowest)
+
+
+def joined_grams(parts: Sequence[list[DualGram]], overwrite: bool = False) -> list[DualGram]:
+    """Gram matrices of consecutive blocks of features, exponent by exponent."""
+    return [joined(grams, overwrite) for grams in zip(*parts, strict=True)]
+
+
+def merged(parts: Sequence[Measured], overwrite: bool = False) -> Measured:
+    """Consecutive columns together; Gram matrices of the first of them may be overwritten."""
+    # what overflowed is not safe, and is summed again with scaled rows
+    with np.errstate(over="ignore", invalid="ignore"):
+        every = zip(*(part.grams for part in parts), strict=True)
+        grams = [joined_grams(some, overwrite) for some in every]
+    peaks = zip(*(part.peaks for part in parts), strict=True)
+    moments = side_by_side([part.moments for part in parts])
+    return Measured(moments, grams, [np.maximum.reduce(some) for some in peaks])
+
+
+def local_moments_and_grams(
     source: Source, weights: Array, transforms: Sequence[Transform], borders: bool
 ) -> tuple[Moments, list[Ready]]:
     """Moments of all columns and, for every transform, K of the exponents that are safe.
@@ -84,75 +141,26 @@ def local_survey(
     A block of wide data holds all rows of its columns, so their moments are known as soon as it is
     read, and the Gram matrices of all transforms are summed while it is at hand.
     """
-    eps = resolution(source.dtype)
     used = np.flatnonzero(weights > 0)
     rows, weights = (None if used.size == weights.size else used), weights[used]
 
-    def part(share: slice) -> _Share:
-        found = _Share(transforms, weights, borders)
+    def part(share: slice) -> Measured:
+        found: list[Measured] = []
         for columns in blocks_of(source.shape[1], source.shape[0], share, copies):
             raw = source.read(rows, columns)
-            found.add(raw, columns, column_moments(raw, weights, eps))
-        return found
+            found.append(measured(raw, columns, weights, transforms, borders))
+            found = [merged(found, overwrite=True)]
+        return found[0]
 
     with threads_for_rows(weights.size) as threads:
         copies = copies_for(sum(1 + len(one.exponents) for one in transforms), threads)
-        parts = in_threads(part, shares(source.shape[1], threads, weights.size))
-    moments = side_by_side([moments for one in parts for moments in one.moments])
-    ready = [
-        Ready(weights, borders, _safe_grams([one.sums[i] for one in parts]))
-        for i in range(len(transforms))
-    ]
-    return moments, ready
-
-
-class _Share:
-    """What one thread sums over its columns."""
-
-    def __init__(self, transforms: Sequence[Transform], weights: Array, borders: bool) -> None:
-        self.moments: list[Moments] = []
-        self.transforms = transforms
-        self.sums = [_Sums(one.exponents, weights, borders) for one in transforms]
-
-    def add(self, raw: Raw, columns: slice, moments: Moments) -> None:
-        self.moments.append(moments)
-        for transform, sums in zip(self.transforms, self.sums, strict=True):
-            quadrant, active = transform.whole(moments, columns)
-            some = raw if active.size == raw.shape[1] else raw[:, active]
-            sums.add(some, quadrant.take(active))
-
-
-class _Sums:
-    """Gram matrices of one transform, and how large its features are."""
-
-    def __init__(self, exponents: Sequence[float], weights: Array, borders: bool) -> None:
-        self.peaks = np.full(weights.size, -np.inf)
-        self.grams = DualSums(exponents, weights, None, borders, self.peaks)
-
-    def add(self, raw: Raw, quadrant: Quadrant) -> None:
-        if not raw.shape[1]:
-            return
-        # what overflows is not safe, and is summed again with scaled rows
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.grams.add(Strip(raw, quadrant, slice(None)))
-        np.maximum(self.peaks, depth(quadrant), out=self.peaks)
-
-
-def depth(quadrant: Quadrant) -> float:
-    """How far below 1 the logs of features go: the smallest must be safe too, not only the largest
-    of each row."""
-    return -quadrant.lowest_log() if quadrant.kind == "exp" else -np.inf
-
-
-def _safe_grams(sums: Sequence[_Sums]) -> dict[float, DualGram]:
-    columns = zip(*(part.grams.grams() for part in sums), strict=True)
-    peaks = np.max([part.peaks for part in sums], axis=0)
-    return safe_grams([joined(parts) for parts in columns], peaks)
+        parts = parallel_map(part, shares(source.shape[1], threads, weights.size))
+    whole = merged(parts, overwrite=True)
+    return whole.moments, whole.ready(weights, borders)
 
 
 def safe_grams(grams: Sequence[DualGram], peaks: Array) -> dict[float, DualGram]:
     """Those whose features could be raised to their exponent as they are, by exponent."""
-    low, high = float(peaks.min()), float(peaks.max())
-    if not np.isfinite([low, high]).all():
+    if not np.isfinite(peaks).all():
         return {}
-    return {gram.r: gram for gram in grams if is_safe(low, high, gram.r)}
+    return {gram.r: gram for gram in grams if is_safe(peaks, gram.r)}

@@ -1,7 +1,6 @@
 """Data that is read in blocks: memory maps, and whatever slices like an array (zarr, h5py).
 
-Here it is told from Dask and from arrays in memory, read whole chunks at a time, and checked as it
-comes.
+It is read whole chunks at a time, and checked as it comes.
 """
 
 import sys
@@ -10,15 +9,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skstretch.core.lazy import cached_property
-from skstretch.core.types import Index
-from skstretch.designs.blocks import working_bytes
+from skstretch.core.types import Array, Index
+from skstretch.designs.protocol import check_unmasked
+from skstretch.designs.threads import working_bytes
 
 Raw = npt.NDArray[np.generic]
 Load = Callable[[slice, slice], Raw]
@@ -28,42 +28,6 @@ CHUNK_SHARE = 16
 
 # bytes that are read at a time to pick scattered columns from
 READ_BYTES = 1 << 24
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a Dask collection, told without importing Dask.
-
-    What can hold Dask arrays but does not (xarray's arrays around numpy's) has no graph.
-    """
-    graph = getattr(X, "__dask_graph__", None)
-    return graph is not None and graph() is not None
-
-
-def is_source(X: Any) -> bool:
-    """Whether X is a memory map, or an array that lives elsewhere and is read by slicing."""
-    if isinstance(X, Source):
-        return True
-    if isinstance(X, np.memmap):
-        # a copy of a map is an ordinary array that has kept the name
-        return getattr(X, "_mmap", None) is not None
-    if isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
-        return False
-    shape, dtype = getattr(X, "shape", None), getattr(X, "dtype", None)
-    is_array = isinstance(shape, tuple) and isinstance(dtype, np.dtype)
-    # scipy's matrices and Dask's arrays have homes of their own; pandas' columns are in memory
-    return is_array and not (hasattr(X, "tocsc") or hasattr(X, "iloc") or is_dask(X))
-
-
-def check_unmasked(values: Any, name: str = "X") -> None:
-    """Refuse a masked array that hides values: what they are fitted as would be anyone's guess."""
-    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
-        return
-    count = int(np.ma.getmaskarray(values).sum())
-    raise ValueError(
-        f"{name} is a masked array that hides {count} of {values.size} values: fill them first, "
-        f"for instance {name}.filled(np.nan) and then sklearn.impute.SimpleImputer, or "
-        "dask.array.ma.filled for a Dask array."
-    )
 
 
 def check_finite(
@@ -158,11 +122,11 @@ class ChunkReader:
 class Meter:
     """A line on stderr that tells how much of the data was read; threads may share it.
 
-    `walk` is what one walk over the data reads.
+    `pass` is what one pass over the data reads.
     """
 
-    def __init__(self, walk: int, stream: TextIO | None = None) -> None:
-        self.walk, self.done = max(1, walk), 0
+    def __init__(self, total: int, stream: TextIO | None = None) -> None:
+        self.total, self.done = max(1, total), 0
         self.stream = sys.stderr if stream is None else stream
         # a log file gets a line now and then, a terminal one line that moves
         self.moving = self.stream.isatty()
@@ -183,7 +147,7 @@ class Meter:
                 self._draw()
 
     def _draw(self) -> None:
-        line = f"read {self.done / 1e9:.2f} GB, {self.done / self.walk:.1f} walks over the data"
+        line = f"read {self.done / 1e9:.2f} GB, {self.done / self.total:.1f} passes over the data"
         self.stream.write(f"\r{line} " if self.moving else f"{line}\n")
         self.stream.flush()
 
@@ -305,6 +269,12 @@ class Source:
                 f"the file {str(self.array.filename)!r} behind X has {size:,} bytes, and "
                 f"{need:,} are mapped: it was cut short after it was opened."
             )
+
+
+def dense_values(X: Any, rows: slice | Index = slice(None)) -> Array:
+    """Rows of validated X that is not Dask's, in one array of float64."""
+    raw = X[rows]
+    return np.asarray(raw.toarray() if sparse.issparse(raw) else raw, dtype=np.float64)
 
 
 def _shifted(index: slice | Index, by: int) -> slice | Index:

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from skstretch.core.bridge_walks import Walks
-from skstretch.core.dual_gram import DualGram, Frame, accumulated
-from skstretch.core.features import Features
-from skstretch.core.lazy import cached_property
-from skstretch.core.moments import (
+from skstretch.core.bridge_products import MinimiserProducts
+from skstretch.core.features import (
+    Features,
     Moments,
     column_moments,
     from_range,
@@ -19,21 +18,12 @@ from skstretch.core.moments import (
     resolution,
     side_by_side,
 )
-from skstretch.core.primal_gram import PrimalGram, primal_grams
+from skstretch.core.gram import DualGram, Frame, PrimalGram, joined, primal_grams
 from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import (
-    COPIES,
-    FEW_TARGETS,
-    available_threads,
-    blocks_of,
-    in_threads,
-    shares,
-    working_bytes,
-)
-from skstretch.designs.products import KEPT_ENTRY_BYTES, Products, sparse_products
-from skstretch.designs.protocol import Design, LocalDesign
-from skstretch.designs.sparse_block import (
+from skstretch.designs.protocol import Design, LocalDesign, Products
+from skstretch.designs.sparse_products import SparseProducts, backward, some_columns
+from skstretch.designs.sparse_sums import (
     SparseBlock,
     add_product,
     log_sizes,
@@ -45,7 +35,15 @@ from skstretch.designs.sparse_block import (
     sparse_primal_grams,
     weighted_rows,
 )
-from skstretch.designs.sparse_walks import SparseWalks, some_columns
+from skstretch.designs.threads import (
+    COPIES,
+    FEW_TARGETS,
+    available_threads,
+    blocks_of,
+    parallel_map,
+    shares,
+    working_bytes,
+)
 
 # a multiplication of the sparse product takes as long as this many of BLAS
 SPARSE_COST = 150
@@ -55,6 +53,65 @@ EXP_COST = 150
 
 # bytes per stored entry that a block takes: values, patterns and copies of both
 BLOCK_ENTRY_BYTES = 96
+
+# bytes of a stored entry that is kept: its value in P and in Q
+KEPT_ENTRY_BYTES = 16
+
+# numbers of a product below which it takes less time than starting threads does
+LEAST_SHARED = 1 << 18
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some columns: ``P - offset = S + 1 u'``, and ``Qc = T - 1 t'`` with the means t of T."""
+
+    columns: slice
+    S: Any
+    u: Array
+    T: Any
+    t: Array
+
+    def trace(self, share: Array) -> float:
+        """``sum_ij w_i Pc_ij Qc_ij / sum(w)`` of these columns."""
+        stored = float(share[self.S.indices] @ (self.S.data * self.T.data))
+        return stored - float((self.S.T @ share) @ self.t)
+
+
+@dataclass(frozen=True)
+class KeptProducts:
+    """`Products` of S and T that are made once; threads share the columns."""
+
+    n_columns: int
+    weights: Array
+    shares: list[list[Part]]
+
+    def forward(self, alpha: Array) -> Array:
+        def part(some: list[Part]) -> Any:
+            return sum(p.S @ alpha[p.columns] + p.u @ alpha[p.columns] for p in some)
+
+        found = self._by_share(part, alpha.shape[1])
+        return np.asarray(sum(found[1:], start=found[0]))
+
+    def back(self, V: Array) -> Array:
+        out, V = np.empty((self.n_columns, V.shape[1])), np.ascontiguousarray(V)
+
+        def part(some: list[Part]) -> None:
+            for p in some:
+                out[p.columns] = backward(p.T.T, -p.t, V)
+
+        self._by_share(part, V.shape[1])
+        return out
+
+    def trace(self) -> float:
+        total = float(self.weights.sum())
+        share = self.weights / total
+        return total * sum(part.trace(share) for some in self.shares for part in some)
+
+    def _by_share(self, part: Any, n_vectors: int) -> list[Any]:
+        stored = sum(p.S.nnz for some in self.shares for p in some)
+        if len(self.shares) == 1 or n_vectors * stored < LEAST_SHARED:
+            return [part(some) for some in self.shares]
+        return parallel_map(part, self.shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +156,14 @@ class SparseDesign(LocalDesign):
     def _sums(
         self, exponents: Sequence[float], weights: Array, log_rows: Array | None, borders: bool
     ) -> list[DualGram]:
-        if not exponents:  # a survey for moments alone
+        if not exponents:  # a moments and Gram matrices for moments alone
             return []
         centre = np.zeros(self.shape[1])
         total: list[DualGram] = []
         for columns, grams in self._parts(exponents, weights, log_rows, borders):
             centre[columns] = grams[0].centre
-            if total:
-                total = [accumulated(old, new) for old, new in zip(total, grams, strict=True)]
-            else:
-                total = grams
+            pairs = zip(total, grams, strict=True) if total else ()
+            total = [joined(pair, overwrite=True) for pair in pairs] or grams
             del grams
         return [replace(gram, centre=centre) for gram in total]
 
@@ -118,8 +173,8 @@ class SparseDesign(LocalDesign):
         """Gram matrices of the frequent columns, then of blocks of rare ones."""
         frequent, rare = self.split
         if frequent.size or not rare.size:
-            dense = self.narrowed(frequent)
-            yield frequent, dense.dense_sums(exponents, weights, log_rows, borders)
+            some = self.narrowed(frequent)
+            yield frequent, LocalDesign._sums(some, exponents, weights, log_rows, borders)
         for columns, block in self.blocks(rare):
             index = rare[columns]
             if log_rows is None:
@@ -128,26 +183,28 @@ class SparseDesign(LocalDesign):
                 blank = self.log_blank
                 yield index, [scaled_dual_gram(block, r, log_rows, blank) for r in exponents]
 
-    def coefficients(
-        self, frame: Frame, beta: Array, total: Array, weights: Array
-    ) -> Iterator[tuple[slice, Array]]:
-        log_blank = self.log_blank if frame.log_rows is not None else -np.inf
+    def several_coefficients(
+        self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array
+    ) -> Iterator[tuple[slice, list[Array]]]:
+        def one(block: SparseBlock, frame: Frame, beta: Array, total: Array) -> Array:
+            log_blank = self.log_blank if frame.log_rows is not None else -np.inf
+            return sparse_coefficients(block, frame, log_blank, beta, total, weights)
 
-        def part(share: slice) -> list[tuple[slice, Array]]:
+        def part(share: slice) -> list[tuple[slice, list[Array]]]:
             return [
-                (columns, sparse_coefficients(block, frame, log_blank, beta, total, weights))
+                (columns, [one(block, *system) for system in systems])
                 for columns, block in self.blocks(within=share)
             ]
 
-        n_columns, few = self.shape[1], beta.shape[1] <= FEW_TARGETS
+        n_columns, few = self.shape[1], sum(b.shape[1] for _, b, _ in systems) <= FEW_TARGETS
         threads = available_threads() if few else 1
-        for found in in_threads(part, shares(n_columns, threads, int(self.counts.mean()))):
+        for found in parallel_map(part, shares(n_columns, threads, int(self.counts.mean()))):
             yield from found
 
-    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+    def _column_sums(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         log_columns = self.column_scales(exponents)
         if not self._rows_are_sparse:
-            return primal_grams(self.row_blocks, exponents, weights, log_columns)
+            return primal_grams(self.row_blocks(), exponents, weights, log_columns)
         return sparse_primal_grams(self._block, exponents, weights, log_columns)
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
@@ -172,13 +229,22 @@ class SparseDesign(LocalDesign):
         add_product(out, T.T, weighted_rows(T, weights))
         return out
 
-    def walks(self, once: bool = False) -> Walks:
-        return SparseWalks(self, once)
+    def minimiser_products(self, once: bool = False) -> MinimiserProducts:
+        return SparseProducts(self, once)
 
     def products(self, exponent: float, weights: Array) -> Products:
         if KEPT_ENTRY_BYTES * int(self.counts.sum()) > working_bytes() // 4:
             return super().products(exponent, weights)
-        return sparse_products(self, exponent, weights)
+        share, (n_rows, n_columns) = weights / weights.sum(), self.shape
+
+        def made(span: slice) -> Iterator[Part]:
+            for columns, block in self.blocks(within=span):
+                S, u = block.excess(1.0)
+                T = S if exponent == 1.0 else block.excess(exponent)[0]
+                yield Part(columns, S, u, T, T.T @ share)
+
+        spans = shares(n_columns, available_threads(), n_rows)
+        return KeptProducts(n_columns, weights, [list(made(span)) for span in spans])
 
     def row_features(self, rows: Index) -> Features:
         everything = np.arange(self.shape[1])
@@ -271,7 +337,7 @@ def sparse_moments(X: Any, weights: Array) -> Moments:
         return _moments(some_columns(X, columns.start, columns.stop), weights)
 
     each = -(-X.nnz // max(1, X.shape[1]))
-    return side_by_side(in_threads(part, shares(X.shape[1], available_threads(), each)))
+    return side_by_side(parallel_map(part, shares(X.shape[1], available_threads(), each)))
 
 
 def _moments(X: Any, weights: Array) -> Moments:

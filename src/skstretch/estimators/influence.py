@@ -7,14 +7,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.classes import decided
-from skstretch.core.crossfit import distances, others, squared_changes, squared_scores
+from skstretch.core.crossfit import distances, squared_changes
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, is_dask
-from skstretch.designs.blocks import working_bytes
+from skstretch.designs.threads import working_bytes
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import checked_X
 from skstretch.estimators.state import State
-from skstretch.search.nested import log_losses
 from skstretch.solve.model import row_chunks
 from skstretch.style import count, number, share
 
@@ -26,8 +25,8 @@ SHOWN = 10
 class Influence:
     """What changes without each training sample; ``print`` it, or take the table ``frame``.
 
-    Made by the method `influence` of the search estimators. Cells, weights, kept features, z-scores
-    and the cut of classes are those of all samples.
+    Made by the method `influence` of the search estimators. Candidates, weights, kept features,
+    z-scores and the cut of classes are those of all samples.
 
     Parameters
     ----------
@@ -44,18 +43,9 @@ class Influence:
         ``sum_j w_j d_j**2 / (dof * s**2)`` with the change d_j of the prediction of sample j, the
         effective degrees of freedom, and the mean square s**2 of leave-one-out residuals; the mean
         over targets.
-    score : float
-        The leave-one-out score of the model, greater is better.
-    score_without : ndarray of shape (n,)
-        The same of the data without each sample.
-    score_name : str
-        Minus the mean squared error, or of a classifier minus the balanced log loss.
     probability : ndarray of shape (n,) or None
         Of classifiers: the probability of the given label by models that have not seen the sample.
         Where it is small, the label or the sample deserves a second look.
-    exact : bool
-        Whether all numbers are those of literal refits. With exact minimisers of k < 2 among the
-        cells `without` and `distance` are, and `score_without` holds to first order.
     changes : ndarray of shape (n_new, n) or (n_new, n, n_outputs), or None
         For new samples: how much the prediction would fall without each training sample.
 
@@ -68,9 +58,9 @@ class Influence:
     >>> from sklearn.datasets import load_diabetes
     >>> from skstretch import StretchyRegressorCV
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> found = StretchyRegressorCV(nested=False).fit(X[:100], y[:100]).influence()
+    >>> found = StretchyRegressorCV().fit(X[:100], y[:100]).influence()
     >>> found.frame.columns.tolist()
-    ['observed', 'predicted', 'without', 'change', 'distance', 'score_change']
+    ['observed', 'predicted', 'without', 'change', 'distance']
     """
 
     samples: Index
@@ -78,11 +68,7 @@ class Influence:
     predicted: Array
     without: Array
     distance: Array
-    score: float
-    score_without: Array
-    score_name: str
     probability: Array | None
-    exact: bool
     changes: Array | None = None
 
     @property
@@ -95,8 +81,7 @@ class Influence:
     def frame(self) -> Any:
         """One row a sample as a pandas DataFrame, in `order`; the index is the row of X.
 
-        ``change`` is what the sample adds to its own prediction, ``score_change`` what the score
-        gains without it.
+        ``change`` is what the sample adds to its own prediction.
         """
         try:
             import pandas as pd
@@ -111,7 +96,6 @@ class Influence:
             **_columns("without", self.without),
             **_columns("change", self.predicted - self.without),
             "distance": self.distance,
-            "score_change": self.score_without - self.score,
         }
         if self.probability is not None:
             columns["probability"] = self.probability
@@ -142,8 +126,8 @@ class WithInfluence(StretchyModel):
     def influence(self, X: Any = None) -> Influence:
         """What would change without each training sample: predictions, score, doubtful labels.
 
-        From the leave-one-out models behind the search, without a refit for closed forms. Cells and
-        their weights, kept features, z-scores and the cut of classes are held fixed.
+        From the leave-one-out models behind the search, without a refit for closed forms.
+        Candidates and their weights, kept features, z-scores and the cut of classes are held fixed.
 
         Parameters
         ----------
@@ -159,12 +143,6 @@ class WithInfluence(StretchyModel):
         See Also
         --------
         contributions : What single features do.
-
-        Notes
-        -----
-        Exact where all cells are closed forms (ridge, and a different from 0). Exact minimisers of
-        k < 2 are refitted without each sample; only the score without a sample, which leaves out
-        pairs, is then of first order.
         """
         check_is_fitted(self)
         if X is None:
@@ -181,11 +159,8 @@ def _columns(name: str, values: Any) -> dict[str, Any]:
     return {f"{name}_{j}": column for j, column in enumerate(np.asarray(values).T)}
 
 
-def influence_of(model: Any, new: list[Design] | None, *, scores: bool = True) -> Influence:
-    """The influence of every sample of a fitted search; `new` are new rows by every transform.
-
-    Without `scores`, for which pairs of samples are left out, they are NaN.
-    """
+def influence_of(model: Any, new: list[Design] | None) -> Influence:
+    """The influence of every sample of a fitted search; `new` are new rows by every transform."""
     state: State = model._state
     Y, weights, M = state.model.Y, state.model.weights, state.model.weights.size
     if M < 3:
@@ -194,10 +169,6 @@ def influence_of(model: Any, new: list[Design] | None, *, scores: bool = True) -
     squares, own = _moved(state, fitted)
     left_out = Y - fitted + own
     dof = np.broadcast_to(np.asarray(state.facts()["dof_"], dtype=float), (Y.shape[1],))
-    found = np.full(M, np.nan)
-    for some in row_chunks(M, M * Y.shape[1]) if scores else ():
-        found[some] = _scores(state, state.pairs(some), others(weights, some))
-    whole = _scores(state, left_out[None], weights[None])
     shift = 0.0 if state.decision is None else state.decision.cuts
     classes, labels = getattr(model, "classes_", None), Y
     if classes is not None:
@@ -208,11 +179,7 @@ def influence_of(model: Any, new: list[Design] | None, *, scores: bool = True) -
         state.flat(fitted - shift),
         state.flat(fitted - own - shift),
         distances(squares, left_out, weights, dof),
-        float(whole[0]),
-        found,
-        "neg_mean_squared_error" if classes is None else "neg_log_loss",
         None if classes is None else _of_given_labels(model),
-        state.closed,
         None if new is None else _changes(state, new),
     )
 
@@ -227,14 +194,6 @@ def _moved(state: State, fitted: Array) -> tuple[Array, Array]:
         squares += squared_changes(changes, weights[rows])
         own[rows] = changes[:, np.arange(rows.size), rows].T
     return squares, own
-
-
-def _scores(state: State, residuals: Array, weights: Array) -> Array:
-    """Scores (m,) of residuals (m, M, t) with weights (m, M), greater is better."""
-    if state.decision is None:
-        return squared_scores(residuals, weights)
-    outputs = np.where(weights[:, :, None] > 0, state.model.Y - residuals, 0.0)
-    return -log_losses(outputs, decided(state.model.Y), weights)
 
 
 def _of_given_labels(model: Any) -> Array:

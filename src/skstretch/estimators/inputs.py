@@ -19,8 +19,8 @@ from sklearn.model_selection import (
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from skstretch.core.moments import Moments
-from skstretch.core.penalty_factors import checked_factors
+from skstretch.core.features import Moments
+from skstretch.core.primal import checked_factors
 from skstretch.core.quadrant import (
     Quadrant,
     active_columns,
@@ -44,19 +44,16 @@ from skstretch.designs import (
     is_dask,
     is_source,
     measure,
-    survey,
+    moments_and_grams,
     tidy,
 )
 from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.search import Folds, folds_from_splits, leave_one_out
 from skstretch.solve import FittedModel, checked_spec, light_model, warn_of_cancellation
-from skstretch.solve.choose import crossfit_space, may_be_matrix_free
+from skstretch.solve.choose import ENOUGH, N_FOLDS, crossfit_space, may_be_matrix_free
 
 SPARSE_FORMATS = ("csc", "csr")
 # leave one out with a second pass would cost one second pass per sample
-N_FOLDS = 10
-# samples that tell a cut and a temperature well enough
-ENOUGH = 1_000
 # pairs of an a and the k that will be asked for there
 Powers = Sequence[tuple[Any, Sequence[Any]]]
 
@@ -279,7 +276,7 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
     """Measure validated X for an estimator with `quadrant`, `b` and `fit_intercept`.
 
     `powers` tells which k will be asked for at each a: wide data that is read in blocks is then
-    measured and multiplied in one walk, unless the fit does without the product.
+    measured and multiplied in one pass, unless the fit does without the product.
     """
     rows = np.flatnonzero(weights > 0)
     intercept = Intercept.of(estimator.fit_intercept)
@@ -291,7 +288,7 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
     if isinstance(X, DaskArray):
         X, in_blocks = replace(X, weights=weights), X.is_wide
     if powers and in_blocks and wide and not matrix_free and factors is None:
-        moments, found = _surveyed(estimator, X, weights, intercept, powers)
+        moments, found = _moments_and_grams(estimator, X, weights, intercept, powers)
         ready = {a: grams for (a, _), grams in zip(powers, found, strict=True)}
     else:
         moments = measure(X, weights)
@@ -304,7 +301,8 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
 
 def given_factors(estimator: Any, n_features: int, intercept: Intercept) -> Array | None:
     """Penalty factors, where the intercept allows them; None where all are alike."""
-    factors = checked_factors(getattr(estimator, "penalty_factor", None), n_features)
+    given = getattr(estimator, "penalty_factor", None)
+    factors = None if given is None else checked_factors(given, n_features)
     if factors is None:
         return None
     if (factors == 0).any() and intercept is not Intercept.FREE:
@@ -315,10 +313,10 @@ def given_factors(estimator: Any, n_features: int, intercept: Intercept) -> Arra
     return factors
 
 
-def _surveyed(
+def _moments_and_grams(
     estimator: Any, X: Any, weights: Array, intercept: Intercept, powers: Powers
 ) -> tuple[Moments, list[Ready]]:
-    """Moments and Gram matrices in one walk."""
+    """Moments and Gram matrices in one pass."""
     offsets = checked_offsets(estimator.b, X.shape[1])
     names = getattr(estimator, "feature_names_in_", None)
     transforms = []
@@ -327,7 +325,7 @@ def _surveyed(
         specs = [checked_spec(k, 1.0, linear, estimator.fit_intercept, "auto") for k in ks]
         exponents = sorted({spec.r for spec in specs if not spec.exact})
         transforms.append(Transform(estimator.quadrant, a, offsets, intercept, names, exponents))
-    return survey(X, weights, transforms, borders=intercept is not Intercept.FREE)
+    return moments_and_grams(X, weights, transforms, borders=intercept is not Intercept.FREE)
 
 
 @dataclass(frozen=True)

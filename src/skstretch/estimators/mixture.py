@@ -1,10 +1,10 @@
-"""One model mixed from several cells: a weighted mean of their predictions.
+"""One model mixed from several candidates: a weighted mean of their predictions.
 
-Cells of one a share their features, so that their coefficients merge into one vector:
+Candidates of one a share their features, so that their coefficients merge into one vector:
 
 ``f(x) = level + sum_a P_a(x) (sum_m w_m alpha_m)``.
 
-Cells of a = 0 alone make a linear model; with others it is additive, one curve a feature.
+Candidates of a = 0 alone make a linear model; with others it is additive, one curve a feature.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
 from skstretch.estimators.state import State
-from skstretch.solve.jackknife import Jackknife, make_jackknife
-from skstretch.solve.model import FittedModel, Pass, fit_stretchy, row_chunks
+from skstretch.solve.left_out import Jackknife, make_jackknife
+from skstretch.solve.model import FittedModel, fit_stretchy, of_columns, row_chunks
 from skstretch.solve.spec import Spec
 
 
 @dataclass(frozen=True)
 class Term:
-    """The merged coefficients (t, D') of all cells of one a, of features in their unit."""
+    """The merged coefficients (t, D') of all candidates of one a, of features in their unit."""
 
     quadrant: Quadrant
     design: Design
@@ -35,7 +35,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Member:
-    """One cell of a mixture.
+    """One candidate of a mixture.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Member:
     kept : tuple of index arrays
         The columns of the design that it keeps: one entry, or one for each target.
     row : int
-        The row of the cell in ``cv_results_``.
+        The row of the candidate in ``cv_results_``.
     density : float or int
     dof, rcond : float
     gap : float or None
@@ -71,11 +71,11 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture(State):
-    """A state of several cells; `model` is that of the heaviest one.
+    """A state of several candidates; `model` is that of the heaviest one.
 
-    `quadrant` is the transform that all cells share. Where they differ it is that of z-scores, and
-    coefficients are effects of one standard deviation at the mean. `held_out` are residuals (M, t)
-    of the search by models that have not seen the sample, where each was left out on its own:
+    `quadrant` is the transform that all candidates share. Where they differ it is that of z-scores,
+    and coefficients are effects of one standard deviation at the mean. `held_out` are residuals (M,
+    t) of the search by models that have not seen the sample, where each was left out on its own:
     there members that select features have selected without it.
     """
 
@@ -140,14 +140,14 @@ class Mixture(State):
     @property
     def dual(self) -> Array:
         raise AttributeError(
-            "a mixture has no dual coefficients of its own: each of its cells has. Use "
-            'rule="guarded", "best" or "1se" for a model of one cell.'
+            "a mixture has no dual coefficients of its own: each of its candidates has. Use "
+            'rule="best" or "1se" for a model of one candidate.'
         )
 
     def facts(self) -> dict[str, Any]:
         gaps = [m.gap for m in self.members if m.gap is not None]
         return {
-            "space_": self.model.passes[0].solution.space,
+            "space_": self.model.passes[0].space,
             "solver_": "mix",
             "rcond_": min(m.rcond for m in self.members),
             "dof_": float(sum(m.weight.mean() * m.dof for m in self.members)),
@@ -175,7 +175,7 @@ class Mixture(State):
             for own in targets[:, None] if spec.exact else [targets]:
                 if own.size:
                     solution = fit_stretchy(part, Y[:, own], weights, spec)
-                    passes.append(Pass(own, kept, part, solution))
+                    passes.append(of_columns(solution, own, kept, part))
         return FittedModel(design, Y, weights, spec, passes)
 
     @cached_property
@@ -240,19 +240,6 @@ class Mixture(State):
                         out[target] += member.weight[target] * jackknife.predictions(part, place)
         return out
 
-    def pairs(self, some: Index) -> Array:
-        out = np.zeros((some.size, *self.model.Y.shape))
-        for member, passes in zip(self.members, self.jackknives, strict=True):
-            for number, jackknife in enumerate(passes):
-                own = member.targets(number)
-                if member.weight[own].any():
-                    out[:, :, own] += member.weight[own] * jackknife.pairs(some)
-        return out
-
-    @property
-    def closed(self) -> bool:
-        return not any(member.spec.exact for member in self.members)
-
 
 def _columns(design: Design, kept: Index) -> Design:
     return design if kept.size == design.shape[1] else design.take(kept)
@@ -260,7 +247,7 @@ def _columns(design: Design, kept: Index) -> Design:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted cell on its way into a mixture: its weight (t,), and where it comes from."""
+    """A fitted candidate on its way into a mixture: its weight (t,), and where it comes from."""
 
     state: State
     weight: Array
@@ -268,31 +255,31 @@ class Fitted:
     density: Any
 
 
-def mixed(cells: Sequence[Fitted], linear: Quadrant, held_out: Array | None) -> Mixture:
-    """The mixture of fitted cells whose weights add up to one for every target.
+def mixed(candidates: Sequence[Fitted], linear: Quadrant, held_out: Array | None) -> Mixture:
+    """The mixture of fitted candidates whose weights add up to one for every target.
 
-    `linear` is the transform to z-scores, for coefficients of cells that do not share theirs;
+    `linear` is the transform to z-scores, for coefficients of candidates that do not share theirs;
     `held_out` are residuals as a `Mixture` has them.
     """
-    heaviest = max(cells, key=lambda cell: float(cell.weight.sum())).state
+    heaviest = max(candidates, key=lambda candidate: float(candidate.weight.sum())).state
     places: dict[float, int] = {}
     terms: list[Term] = []
     members = []
     t, columns = heaviest.n_targets, heaviest.columns
     level, intercept = np.zeros(t), np.zeros(t)
     support = np.zeros((t, heaviest.n_features), dtype=bool)
-    for cell in cells:
-        state, quadrant = cell.state, cell.state.quadrant
-        coef = cell.weight[:, None] * state.model.coef
+    for candidate in candidates:
+        state, quadrant = candidate.state, candidate.state.quadrant
+        coef = candidate.weight[:, None] * state.model.coef
         place = places.setdefault(quadrant.a, len(terms))
         if place == len(terms):
             terms.append(Term(quadrant, state.model.design, coef))
         else:
             terms[place] = Term(quadrant, terms[place].design, terms[place].coef + coef)
-        members.append(_member(cell, place))
-        level += cell.weight * state.level
-        intercept += cell.weight * state.intercept
-        support |= state.support & (cell.weight > 0)[:, None]
+        members.append(_member(candidate, place))
+        level += candidate.weight * state.level
+        intercept += candidate.weight * state.intercept
+        support |= state.support & (candidate.weight > 0)[:, None]
     return Mixture(
         heaviest.model,
         terms[0].quadrant if len(terms) == 1 else linear,
@@ -310,26 +297,27 @@ def mixed(cells: Sequence[Fitted], linear: Quadrant, held_out: Array | None) -> 
     )
 
 
-def _member(cell: Fitted, place: int) -> Member:
-    passes = cell.state.model.passes
+def _member(candidate: Fitted, place: int) -> Member:
+    passes = candidate.state.model.passes
     kept = [p.columns for p in passes]
     same = all(np.array_equal(columns, kept[0]) for columns in kept)
-    gaps = [p.solution.fit.gap for p in passes if p.solution.fit.gap is not None]
+    gaps = [p.gap for p in passes if p.gap is not None]
     return Member(
         place,
-        cell.state.model.spec,
-        cell.weight,
+        candidate.state.model.spec,
+        candidate.weight,
         tuple(kept[:1] if same else kept),
-        cell.row,
-        cell.density,
-        float(np.mean([p.solution.dof for p in passes])),
-        float(min(p.solution.fit.rcond for p in passes)),
+        candidate.row,
+        candidate.density,
+        float(np.mean([p.dof for p in passes])),
+        float(min(p.rcond for p in passes)),
         max(gaps) if gaps else None,
     )
 
 
 def weights_table(results: dict[str, Any], mix: Mapping[int, Array]) -> dict[str, Any]:
-    """The cells of a model with their weights, the heaviest first; `results` is ``cv_results_``.
+    """The candidates of a model with their weights, the heaviest first; `results` is
+    ``cv_results_``.
 
     Several targets have a column of weights each.
     """

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from skstretch.core.moments import Moments, awakened, fixed_moments, widened
-from skstretch.core.primal_gram import PrimalTotals
+from skstretch.core.features import Moments, awakened, fixed_moments, widened
+from skstretch.core.gram import PrimalTotals
 from skstretch.core.quadrant import (
     Quadrant,
     active_columns,

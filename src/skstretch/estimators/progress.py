@@ -3,7 +3,7 @@
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, TextIO, TypeVar
@@ -16,40 +16,43 @@ from skstretch.core.stretch import Intercept, selects
 from skstretch.core.types import Array
 from skstretch.designs import DaskArray, Meter, Source, dask_plan, storage_of
 from skstretch.exceptions import GridEdgeWarning, LongSearchWarning
-from skstretch.solve.plan import Plan
+from skstretch.solve.choose import RATE, Plan
+
+
+def fit_plan(estimator: Any, X: Any, weights: Array) -> Plan:
+    """The plan of a single model."""
+    exact = estimator.quadrant != "identity" and estimator.a == 0 and estimator.k != 2
+    return Plan(
+        storage_of(X),
+        int(np.count_nonzero(weights)),
+        Intercept.of(estimator.fit_intercept),
+        estimator.solver,
+        exact,
+        selects([estimator.density], X.shape[1]),
+    )
 
 
 @contextmanager
-def told(
-    estimator: Any,
-    X: Any,
-    weights: Array,
-    densities: Sequence[float],
-    n_transforms: int = 1,
-    n_cells: int = 1,
-    solver: str | None = None,
-) -> Iterator[tuple[Any, Report]]:
-    """Print the plan of a fit; hands out the X to use, which shows what is read, and a report.
+def following(
+    plan: Plan, X: Any, verbose: Any, n_transforms: int = 1
+) -> Iterator[tuple[Any, Report | None]]:
+    """Print a plan where `verbose` asks for it; hands out the X to use and a report.
 
-    The report follows a matrix-free fit. `n_transforms` is the number of pairs of a and k,
-    `n_cells` that of the cells of a grid, `solver` what a search leaves its fits to.
+    That X shows what is read, and the report follows a matrix-free fit. `n_transforms` is the
+    number of pairs of a and k.
     """
-    storage, n_used = storage_of(X), int(np.count_nonzero(weights))
-    intercept, solver = Intercept.of(estimator.fit_intercept), getattr(estimator, "solver", solver)
-    second = selects(densities, X.shape[1])
-    # a search has no a of its own: what it says of LU or QR holds for its closed forms
-    exact = estimator.quadrant != "identity" and getattr(estimator, "a", None) == 0
-    exact = exact and estimator.k != 2
-    plan = Plan(storage, n_used, intercept, solver, n_cells, second, exact=exact)
+    if not verbose:
+        yield X, None
+        return
     if isinstance(X, DaskArray) and not plan.matrix_free:
         plan = replace(plan, traffic=f", {dask_plan(X, n_transforms)}")
     print("skstretch:", plan, file=sys.stderr, flush=True)
-    with closing(Meter(storage.nbytes)) as meter, closing(IterationLine()) as line:
+    with closing(Meter(plan.storage.nbytes)) as meter, closing(IterationLine()) as line:
         yield replace(X, meter=meter) if isinstance(X, Source | DaskArray) else X, line
 
 
 @contextmanager
-def told_work(verbose: Any) -> Iterator[None]:
+def verbose_counts(verbose: Any) -> Iterator[None]:
     """Print at the end how often systems were factorised, and the steps along paths."""
     if not verbose:
         yield
@@ -60,18 +63,14 @@ def told_work(verbose: Any) -> Iterator[None]:
     print("skstretch:", ", ".join(said) or "no factorisation", file=sys.stderr, flush=True)
 
 
-# operations a second of a few cores, for a rough guess
-USUAL_RATE = 5e10
-
-
-def warn_of_hours(n_cells: int, side: int) -> None:
-    """Say what a search of cells that need an inverse takes, before it begins."""
-    hours = n_cells * 2.0 * side**3 / USUAL_RATE / 3600.0
+def warn_of_hours(n_candidates: int, side: int) -> None:
+    """Say what a search of candidates that need an inverse takes, before it begins."""
+    hours = n_candidates * 2.0 * side**3 / RATE / 3600.0
     warnings.warn(
-        f"this search has {n_cells} cells, and exact minimisers (a=0, k<2) or selected features "
-        f"(density_grid) among them need systems of {side:,} rows: about {hours:.2g} hours, or "
-        'more. Closed forms of all features do without: leave k_grid and density_grid on "auto", '
-        "or pass a k_grid without 0 in a_grid.",
+        f"this search has {n_candidates} candidates, and exact minimisers (a=0, k<2) or selected "
+        f"features (density_grid) among them need systems of {side:,} rows: about {hours:.2g} "
+        "hours, or more. Closed forms of all features do without: leave k_grid and density_grid on "
+        '"auto", or pass a k_grid without 0 in a_grid.',
         LongSearchWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
         stacklevel=8 if HAS_CALLBACKS else 7,
@@ -168,19 +167,19 @@ except ImportError:
 
 
 class Reporter:
-    """Tells the callbacks of an estimator about every cell of a search."""
+    """Tells the callbacks of an estimator about every candidate of a search."""
 
-    def __init__(self, estimator: Any, n_cells: int) -> None:
+    def __init__(self, estimator: Any, n_candidates: int) -> None:
         self.estimator, self.root = estimator, None
         if HAS_CALLBACKS and getattr(estimator, "_skl_callbacks", None):
             self.root = estimator._init_callback_context(
-                task_name="search", max_subtasks=n_cells
+                task_name="search", max_subtasks=n_candidates
             ).call_on_fit_task_begin(estimator=estimator)
 
     def step(self) -> None:
-        """One more cell is done."""
+        """One more candidate is done."""
         if self.root is not None:
-            task = self.root.subcontext(task_name="cell")
+            task = self.root.subcontext(task_name="candidate")
             task.call_on_fit_task_begin(estimator=self.estimator)
             task.call_on_fit_task_end(estimator=self.estimator)
 

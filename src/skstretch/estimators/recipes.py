@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skstretch._version import Versioned
 from skstretch.core.types import Array
-from skstretch.estimators.classifier_cv import StretchyClassifierCV
-from skstretch.estimators.explored import Explored, joined
-from skstretch.estimators.regressor_cv import StretchyRegressorCV
-from skstretch.estimators.steps import transformed
+from skstretch.estimators.classifier import StretchyClassifierCV
+from skstretch.estimators.pipelines import transformed
+from skstretch.estimators.regressor import StretchyRegressorCV
+from skstretch.estimators.search import SearchResult, joined
 from skstretch.features import SpectralFilter
 from skstretch.search import Mix
-from skstretch.search.mix import class_weights, regression_weights, residual_moments
+from skstretch.search.choice import class_weights, regression_weights, residual_moments
 
 RULES = ("mix", "best")
 
@@ -82,7 +82,7 @@ class Recipes(Versioned, BaseEstimator):
         for name in steps:
             model = clone(own)
             block = Z[:, bank.output_indices_[name]]
-            with model._exploring(block, y, sample_weight, given) as found:
+            with model._searching(block, y, sample_weight, given) as found:
                 mixes.append(model._conclude(found))
             models.append(model)
             parts.append(found)
@@ -98,7 +98,7 @@ class Recipes(Versioned, BaseEstimator):
         return validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
 
     def _search_of_one(self) -> Any:
-        own = self.own(nested=False) if self.estimator is None else clone(self.estimator)
+        own = self.own() if self.estimator is None else clone(self.estimator)
         if not isinstance(own, self.own):
             raise TypeError(
                 f"estimator={self.estimator!r:.80} is no {self.own.__name__}, which every recipe "
@@ -114,7 +114,7 @@ class Recipes(Versioned, BaseEstimator):
         bank: Any,
         Z: Array,
         models: Sequence[Any],
-        parts: Sequence[Explored],
+        parts: Sequence[SearchResult],
         mixes: Sequence[Mix],
     ) -> None:
         """One model of all recipes, whose features stand side by side; stored at the very end."""
@@ -124,11 +124,11 @@ class Recipes(Versioned, BaseEstimator):
             for name in ("b", "penalty_factor")
             if getattr(own, name) is not None and np.ndim(getattr(own, name))
         }
-        model = clone(own).set_params(nested=False, verbose=0, **per_feature)
+        model = clone(own).set_params(nested_cv=None, verbose=0, **per_feature)
         model._read(Z, parts[0].targets.y, None)
         together = joined(parts, names, Z, model.b)
-        outputs = [one.contest.outputs(mix) for one, mix in zip(parts, mixes, strict=True)]
-        losses = np.array([-parts[0].contest.loss(each).score for each in outputs])
+        outputs = [one.table.outputs(mix) for one, mix in zip(parts, mixes, strict=True)]
+        losses = np.array([-parts[0].table.loss(each).score for each in outputs])
         shares = self._shares(parts[0], np.array(outputs), losses)
         whole: Mix = {}
         for number, mix in enumerate(mixes):
@@ -154,16 +154,16 @@ class Recipes(Versioned, BaseEstimator):
         }
         self.cv_predictions_, self.best_score_ = model.cv_predictions_, model.best_score_
 
-    def _shares(self, part: Explored, outputs: Array, losses: Array) -> Array:
+    def _shares(self, part: SearchResult, outputs: Array, losses: Array) -> Array:
         """Weights (R, t) of the recipes from their out-of-fold outputs (R, n, t) and losses (R)."""
-        contest, t = part.contest, outputs.shape[2]
+        table, t = part.table, outputs.shape[2]
         if self.rule == "best":
             return np.outer(np.arange(losses.size) == losses.argmin(), np.ones(t)).astype(float)
-        n = float(contest.weights[contest.seen].sum())
-        if contest.problem.classes:
+        n = float(table.weights[table.seen].sum())
+        if table.problem.classes:
             return np.outer(class_weights(losses, n), np.ones(t))
-        tested, flat = contest.weights[contest.problem.folds.tested], np.zeros(len(outputs))
-        residuals = contest.true - outputs
+        tested, flat = table.weights[table.problem.folds.tested], np.zeros(len(outputs))
+        residuals = table.true - outputs
         moments = [residual_moments(residuals[:, :, [j]], tested, flat, n) for j in range(t)]
         return np.array([regression_weights(A, n) for A in moments]).T
 
@@ -204,7 +204,7 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
     Parameters
     ----------
     estimator : StretchyRegressorCV or None, default=None
-        The search of every recipe; None is ``StretchyRegressorCV(nested=False)``.
+        The search of every recipe; None is ``StretchyRegressorCV()``.
     recipes : "spectra" or dict of str to transformer, default="spectra"
         What is tried. ``"spectra"``: as measured, standard normal variate, that and detrending,
         first and second derivatives, and these after the standard normal variate, with
@@ -217,7 +217,7 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
     ----------
     pipeline_ : sklearn.pipeline.Pipeline
         The whole as one model: the features of all recipes side by side, and a
-        `StretchyRegressorCV` that mixes cells of all of them. `save` and `to_onnx` write it,
+        `StretchyRegressorCV` that mixes candidates of all of them. `save` and `to_onnx` write it,
         reports show it.
     pipelines_ : dict of str to sklearn.pipeline.Pipeline
         The fitted recipes, each with its own search.
@@ -250,7 +250,7 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
     >>> from skstretch.datasets import make_spectra
     >>> X, y = make_spectra(40, return_X_y=True)
     >>> recipes = {"raw": SpectralFilter(), "slope": SpectralFilter(derivative=1)}
-    >>> ridge = StretchyRegressorCV(a_grid=(0,), k_grid=(2,), density_grid=(1.0,), nested=False)
+    >>> ridge = StretchyRegressorCV(a_grid=(0,), k_grid=(2,), density_grid=(1.0,))
     >>> model = RecipeRegressorCV(ridge, recipes).fit(X, y)
     >>> round(sum(model.weights_.values()), 12)
     1.0
@@ -302,7 +302,7 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
     Parameters
     ----------
     estimator : StretchyClassifierCV or None, default=None
-        The search of every recipe; None is ``StretchyClassifierCV(nested=False)``.
+        The search of every recipe; None is ``StretchyClassifierCV()``.
     recipes : "spectra" or dict of str to transformer, default="spectra"
         What is tried, as in `RecipeRegressorCV`.
     rule : {"mix", "best"}, default="mix"
@@ -341,7 +341,7 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
     >>> from skstretch.datasets import make_spectra
     >>> X, y = make_spectra(40, return_X_y=True)
     >>> recipes = {"raw": SpectralFilter(), "slope": SpectralFilter(derivative=1)}
-    >>> ridge = StretchyClassifierCV(a_grid=(0,), k_grid=(2,), density_grid=(1.0,), nested=False)
+    >>> ridge = StretchyClassifierCV(a_grid=(0,), k_grid=(2,), density_grid=(1.0,))
     >>> model = RecipeClassifierCV(ridge, recipes).fit(X, y > y.mean())
     >>> model.predict_proba(X).shape
     (40, 2)

@@ -1,6 +1,8 @@
-"""Stretchy regression: what the two regressors share, and the one for given a, k, c, density."""
+"""Stretchy regression: what the two regressors share, and the one for given a, k, c, density.
 
-from contextlib import nullcontext
+Stretchy regression with a, k, c and density chosen by exact cross-validation.
+"""
+
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +17,8 @@ from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, numeric_targets, prepare
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
-from skstretch.estimators.progress import told
+from skstretch.estimators.progress import fit_plan, following
+from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import or_as_before, whole_or_nothing
 from skstretch.solve import checked_spec, fit_model, with_penalty
 
@@ -116,7 +119,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         the spread of a selection is not in it. At ``a = 0`` and ``k < 2`` coefficients are no
         linear function of y: there A is their derivative by y, and the spread is of first order.
         No matrix of n_features squared is formed where there are more features than samples. Of a
-        mixture it is a bound from above: the deviations of its cells, which are far from
+        mixture it is a bound from above: the deviations of its candidates, which are far from
         independent, added up with their weights.
         """
         check_is_fitted(self)
@@ -140,8 +143,8 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         state = self._state
         if isinstance(state, Mixture):
             raise ValueError(
-                "the covariance of a mixture of cells is not known: use coef_std(), which bounds "
-                'it from above, or rule="guarded" for a model of one cell.'
+                "the covariance of a mixture of candidates is not known: use coef_std(), which "
+                'bounds it from above, or rule="best" for a model of one candidate.'
             )
         n_targets, D = state.n_targets, state.n_features
         need, limit = 8 * n_targets * D * D, int(get_config()["working_memory"] * 2**20)
@@ -258,7 +261,7 @@ class StretchyRegressor(Regression):
         predictions by y. NaN after Krylov: the trace of an inverse that is never formed. Of LU
         systems of more than 10,000 rows it is estimated from 64 solutions for random signs.
     n_iter_ : int or None
-        Iterations of Krylov, or evaluations of Newton's method, each one walk over the data; None
+        Iterations of Krylov, or evaluations of Newton's method, each one pass over the data; None
         for the direct solvers.
     residual_ : float or None
         Relative residual that Krylov left of the system it solved, the largest of all targets;
@@ -355,9 +358,8 @@ class StretchyRegressor(Regression):
         """
         X, targets = self._read(X, y, sample_weight)
         count = keep_count(self.density, X.shape[1])
-        silent = nullcontext((X, None))
-        telling = told(self, X, targets.weights, [self.density]) if self.verbose else silent
-        with telling as (X, report):
+        self.plan_ = fit_plan(self, X, targets.weights)
+        with following(self.plan_, X, self.verbose) as (X, report):
             prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
             view = prepared.at(self.a)
             linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
@@ -425,3 +427,167 @@ class StretchyRegressor(Regression):
         X, targets = self._read(X, y, sample_weight, reset=not has_rows(self))
         add_rows(self, X, targets, moments)
         return self
+
+
+class StretchyRegressorCV(Regression, StretchySearch):
+    """`StretchyRegressor` that finds its own a, k, c and density, and mixes the best of them.
+
+    A family is one (a, k, density), and its best c represents it. By default the best candidates of
+    all families are mixed into one model, with weights from their out-of-fold residuals: choosing
+    one of many candidates on few samples is a gamble, and their mean is not. Candidates of one a
+    merge into one vector of coefficients; those of a = 0 alone make a linear model.
+
+    Every closed form of the grid is cross-validated exactly and without refitting: the out-of-fold
+    residuals follow from one inverse per candidate. Candidates at a = 0 and k < 2, which have no
+    closed form, are compared by approximate leave-one-out residuals (one Newton step from the fit),
+    and exact ones are made for the best candidate of every k and for the chosen candidate; with
+    folds all are exact, by refits that start from the fit. ``cv_results_["loo"]`` says which is
+    which. Exact given the z-scores, which are those of all samples.
+
+    Parameters
+    ----------
+    a_grid : sequence of float, default=(-0.2, 0.0)
+        Transforms ``exp(a z)`` to try; 0 is the exact minimiser on z, ridge regression at k = 2.
+    k_grid : "auto" or sequence of float, default="auto"
+        Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where candidates are exact
+        minimisers, 1.02, 1.05, 1.1, 1.25, 1.5 and 2, or 2 alone where every step of Newton's method
+        would read the data again (wide Dask arrays, and files or tall sparse matrices whose
+        z-scores take more than half the working memory). Of given powers a = 0 takes those up to 2.
+        With more than 10,000 samples and features ``"auto"`` is 1.25 and 2, at a = 0 2 alone, and
+        candidates are fitted without the matrix of samples: see the guide, "Many rows".
+    c_grid : "auto" or sequence of float, default="auto"
+        ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
+        strengths s from 1e-12 to 1e2 (25 values at k = 2, else 13), so that the same grid serves
+        every a and k. At a = 0 and k < 2 up to 20 values of c lead from about one degree of
+        freedom to saturation, or to where three in a row err by a tenth more than the best.
+    density_grid : "auto" or sequence of float or int, default="auto"
+        Shares or numbers of features to keep: the model reads at most so many columns, one support
+        from the lasso path that every fold chooses for itself. ``"auto"``: all features; a mixture
+        also tries ridge on 5, 10, 30 and 100 of them, for data in memory.
+    b : float or array of shape (n_features,), default=0.0
+        Shift of the transform ``exp(a z + b)``, for all features or for each.
+    quadrant : {"exp", "identity"}, default="exp"
+        ``"exp"`` standardises and maps to ``exp(a z + b)``; ``"identity"`` takes non-negative data
+        as it is, and a_grid is not used.
+    fit_intercept : {True, "column", False}, default=True
+        Free (not penalised), the paper's penalised column of ones, or none.
+    penalty_factor : array-like of shape (n_features,) or None, default=None
+        What the penalty of every feature is multiplied by, ``sum_j p_j |alpha_j|^k``: 0 for a
+        feature that is never penalised (age, sex, batch), ``np.inf`` for one that is left out,
+        else as in glmnet. Only ratios count: factors that are neither 0 nor inf are divided by
+        their mean, so that equal ones change nothing. See the guide, "Penalty factors".
+    cv : None, int, splitter or list of splits, default=None
+        None is leave one out; where features are selected it is ten folds, since leaving one out
+        would cost a second pass per sample. With ``fit(..., groups=...)`` None leaves one group
+        out (ten folds of whole groups where features are selected), a number makes so many folds
+        of whole groups (`GroupKFold`), and a splitter is handed the groups. A sample that a split
+        trains on several times (a bootstrap) is fitted as so many repetitions.
+    scoring : None, str or callable, default=None
+        None is minus the mean squared error; else any scikit-learn scorer that works on
+        predictions. Scores are pooled over all out-of-fold predictions. The rules compare
+        candidates by the loss that ``rule_loss_`` names: the squared error, whatever the scorer.
+    rule : {"mix", "best", "1se"}, default="mix"
+        ``"mix"`` mixes the best candidates of all families, for every target on its own: weights w,
+        not negative and with sum one, of least squared error plus a pull towards equal weights of
+        the families that are not plainly worse. The other rules choose one candidate, with the
+        default scoring for every target on its own, as ``weights_`` tells. ``"best"`` takes the
+        best score. ``"1se"`` takes, among the
+        candidates whose paired losses are at most one standard error worse than the best, a = 0
+        before others, then the fewest features, then the fewest degrees of freedom.
+    nested_cv : int, splitter or None, default=None
+        Folds without each of which the whole search is repeated, which then predicts the fold: the
+        only score here that has not seen the choice. It costs one more search for every fold.
+    n_jobs : int or None, default=None
+        Threads for the second passes of several targets, where the chosen candidate has them.
+    verbose : int, default=0
+        With 1 or more, the plan of the search, a bar, and at the end the number of
+        factorisations on stderr.
+
+    Attributes
+    ----------
+    a_, k_, c_, density_ : the chosen candidate, or the one of the largest weight or of most targets
+    weights_ : dict of arrays
+        The candidates of the model and their weights, the heaviest first: ``a``, ``k``, ``c``,
+        ``density``, ``weight`` (a column for every target, where they differ), ``score`` and
+        ``row`` in ``cv_results_``.
+    best_score_ : float
+        The score of the model's out-of-fold predictions, greater is better. It has seen every
+        sample when it chose: ``nested_score_`` has not.
+    nested_score_, nested_score_se_ : float
+        Of `nested_cv`: the score of samples that were predicted by searches which had never seen
+        them, and its standard error.
+    nested_predictions_ : ndarray
+        These predictions, as scikit-learn's `cross_val_predict` makes them.
+    best_score_se_ : float
+        The standard error of ``best_score_``, from the spread of the losses of single samples, or
+        of whole groups where `fit` was given groups:
+        ``sqrt(sum_i w_i (l_i - mean)^2) / sum_i w_i``. NaN for a `scoring` that is not the mean of
+        such losses: the squared error, for classes the (balanced) 0/1 loss.
+    best_index_ : int
+        The row of the candidate in ``cv_results_``.
+    cv_results_ : dict of arrays
+        One row a candidate; ``pandas.DataFrame(model.cv_results_)`` opens it. ``loo`` is
+        ``"exact"`` where the residuals behind the score are those of literal refits, and
+        ``"approximate"`` where they are one Newton step from the fit of all samples: with
+        ``cv=None`` candidates at a = 0 and k < 2 other than the chosen one and the best of every k.
+        ``"held out"``: with more than 10,000 samples and features, a part is held out and predicted
+        by iterated fits of the rest. ``score_error`` bounds what rounding does to a score: no
+        candidate wins by less than that, and of equal scores the stronger penalty wins.
+    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
+        Out-of-fold predictions of the model: the mean over repeats, NaN for samples in no
+        test set. Samples of weight zero, which no fold trains on, get the prediction of the model.
+    rule_loss_ : str
+        The loss by which the rule compares candidates sample by sample.
+    coef_, intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_
+        As in `StretchyRegressor`.
+
+    See Also
+    --------
+    StretchyRegressor : One given a, k, c and density.
+    StretchyClassifierCV : The same for classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = StretchyRegressorCV().fit(X, y)
+    >>> print(f"{-model.best_score_:.0f} ± {model.best_score_se_:.0f}")
+    2990 ± 184
+    >>> lower, upper = model.predict_interval(X[:3], coverage=0.9)
+    >>> bool((lower < upper).all())
+    True
+    """
+
+    def __init__(
+        self,
+        a_grid: Any = (-0.2, 0.0),
+        k_grid: Any = "auto",
+        c_grid: Any = "auto",
+        density_grid: Any = "auto",
+        *,
+        b: Any = 0.0,
+        quadrant: str = "exp",
+        fit_intercept: bool | str = True,
+        penalty_factor: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "mix",
+        nested_cv: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.a_grid = a_grid
+        self.k_grid = k_grid
+        self.c_grid = c_grid
+        self.density_grid = density_grid
+        self.b = b
+        self.quadrant = quadrant
+        self.fit_intercept = fit_intercept
+        self.penalty_factor = penalty_factor
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.nested_cv = nested_cv
+        self.n_jobs = n_jobs
+        self.verbose = verbose

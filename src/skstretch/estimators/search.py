@@ -1,10 +1,12 @@
-"""What the two search estimators share."""
+"""What a search has seen, before anything is chosen from it.
+
+What the two search estimators share.
+"""
 
 import numbers
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -19,12 +21,18 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.classes import decided
-from skstretch.core.stretch import keep_count, selects
+from skstretch.core.features import side_by_side
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.stretch import Intercept, checked_number, keep_count, selects
 from skstretch.core.types import Array, Index
-from skstretch.designs import is_dask, is_source, rows_in_memory, steps_read_again
-from skstretch.designs.blocks import SHARED_ROWS, calm_blas
+from skstretch.designs import (
+    Design,
+    rows_in_memory,
+    steps_read_again,
+    storage_of,
+)
+from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.explored import Explored
 from skstretch.estimators.influence import WithInfluence
 from skstretch.estimators.inputs import (
     Prepared,
@@ -36,60 +44,156 @@ from skstretch.estimators.inputs import (
     prepare,
 )
 from skstretch.estimators.mixture import Fitted, mixed, weights_table
-from skstretch.estimators.outer import Again, inner_parts
+from skstretch.estimators.nested import nested_score
 from skstretch.estimators.progress import (
     CallbackSupport,
     Progress,
     Reporter,
-    told,
-    told_work,
+    following,
+    verbose_counts,
     warn_at_edge,
     warn_of_hours,
     with_callbacks,
 )
-from skstretch.estimators.state import whole_or_nothing
+from skstretch.estimators.state import Decision, State, whole_or_nothing
 from skstretch.search import (
-    MANY_CLASSES,
     RULES,
-    STRENGTHS,
-    Contest,
+    CandidateTable,
     Folds,
     Grid,
     Mix,
+    Outcome,
     Outcomes,
     Problem,
     Verdict,
-    outcomes,
+    evaluate_grid,
+    finished_model,
+    in_one_pass,
+    kept_outcomes,
+    light_design,
 )
-from skstretch.search.nested import Nested, outer_samples
 from skstretch.search.permutation import PermutationTest, Tested, permutation_test
 from skstretch.search.scoring import (
     BalancedError,
-    ForetoldClassifier,
-    ForetoldRegressor,
     LogLoss,
+    PrecomputedClassifier,
+    PrecomputedRegressor,
     ScorerScore,
     Scoring,
     SquaredError,
     ZeroOne,
     scorer_named,
 )
-from skstretch.search.turns import selected_again
 from skstretch.solve import checked_spec
-from skstretch.solve.choose import is_costly
+from skstretch.solve.choose import (
+    SEARCHES,
+    STRENGTHS,
+    Families,
+    Plan,
+    choose_families,
+    is_costly,
+)
 
-# powers to try: of the closed forms, and of the exact minimiser at a = 0
-K_GRID = (1.25, 1.5, 2.0)
-LINEAR_K_GRID = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
-# numbers of features that a mixture also tries, where there are twice as many: selected by ridge,
-# at every other strength
-COUNTS = (30, 100)
-SELECTION_STRENGTHS = STRENGTHS[::2]
-# the same for many classes, each of which is minimised and selects on its own
-FEWER_LINEAR_K = (1.05, 1.25, 1.5, 2.0)
-FEWER_SELECTION_STRENGTHS = STRENGTHS[::4]
-# powers of the closed forms where K is too costly, at a = 0 ridge alone
-WALKED_K = (1.25, 2.0)
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search has evaluated: the data, seen through every a, and the table of all
+    candidates."""
+
+    prepared: Prepared
+    views: dict[float, View]
+    targets: Targets
+    table: CandidateTable
+    automatic: bool  # whether strengths were
+
+    @property
+    def linear(self) -> Quadrant:
+        """The transform to z-scores."""
+        return (self.views[0.0] if 0.0 in self.views else self.prepared.at(0.0)).quadrant
+
+    def states(self, estimator: Any, rows: Sequence[int], decision: Decision | None) -> list[State]:
+        """The fitted models of some candidates, in one pass over data that has to be read."""
+        outcomes = in_one_pass([self.table.results[row] for row in rows])
+        found = zip(rows, outcomes, strict=True)
+        return [self._state(estimator, row, outcome, decision) for row, outcome in found]
+
+    def _state(
+        self, estimator: Any, row: int, outcome: Outcome, decision: Decision | None
+    ) -> State:
+        candidate, problem = self.table.candidates[row], self.table.problem
+        view = self.views[candidate.a]
+        unit, linear = view.quadrant.unit, view.quadrant.kind == "linear"
+        spec = checked_spec(candidate.k, candidate.c, linear, estimator.fit_intercept, "auto", unit)
+        data = view.design, problem.Y, problem.weights
+        model = finished_model(outcome, *data, spec)
+        return self.prepared.state(view, model, self.targets.single, decision)
+
+    def outcomes(self) -> Outcomes | None:
+        """What is kept of all candidates."""
+        table = self.table
+        light = {
+            a: replace(seen, design=light_design(seen.design)) for a, seen in self.views.items()
+        }
+        grouped, found = table.units is not None, (table.candidates, table.results)
+        kept = kept_outcomes(*found, table.problem, light, grouped, table.weights)
+        return None if kept is None else replace(kept, X=self.prepared.X)
+
+
+@dataclass(frozen=True)
+class Joined(SearchResult):
+    """Searches on consecutive blocks of columns as one search on all of them.
+
+    A candidate of a block is one that keeps some of the columns.
+    """
+
+    parts: tuple[SearchResult, ...] = ()
+
+    def first_row(self, number: int) -> int:
+        """The row of the first candidate of a part."""
+        return sum(len(part.table.candidates) for part in self.parts[:number])
+
+    def _state(
+        self, estimator: Any, row: int, outcome: Outcome, decision: Decision | None
+    ) -> State:
+        """The fitted model of one candidate, among all columns."""
+        number = max(i for i in range(len(self.parts)) if self.first_row(i) <= row)
+        part, view = self.parts[number], self.views[self.table.candidates[row].a]
+        own = row - self.first_row(number)
+        state = part._state(estimator, own, part.table.results[own], decision)
+        start = sum(before.prepared.X.shape[1] for before in self.parts[:number])
+        places = np.searchsorted(view.columns, start + state.columns)
+        passes = [replace(p, columns=places[p.columns]) for p in state.model.passes]
+        model = replace(state.model, design=view.design, passes=passes)
+        return replace(state, model=model, quadrant=view.quadrant, columns=view.columns)
+
+    def outcomes(self) -> None:
+        """Nothing: candidates of different blocks have no design in common."""
+
+
+def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) -> Joined:
+    """The searches of blocks of X, named; `b` is that of all columns."""
+    first, all_moments = parts[0], [part.prepared.moments for part in parts]
+    factors = [part.prepared.factors for part in parts if part.prepared.factors is not None]
+    given = np.concatenate(factors) if len(factors) == len(parts) else None
+    moments = side_by_side(all_moments)
+    prepared = replace(first.prepared, X=X, moments=moments, b=b, ready={}, factors=given)
+    one = first.table
+    table = CandidateTable(one.problem, one.scoring, one.loss, one.weights, one.units)
+    for part, name in zip(parts, names, strict=True):
+        own = part.table
+        if not np.array_equal(own.problem.folds.tested, one.problem.folds.tested):
+            raise ValueError(
+                "cv drew other folds for every recipe, and these can only be compared on the same: "
+                "give it a random_state."
+            )
+        table.candidates += [replace(candidate, recipe=name) for candidate in own.candidates]
+        table.results += own.results
+        table.scores += own.scores
+        table.paired += own.paired
+        table.losses += own.losses
+    views = {a: prepared.at(a) for part in parts for a in part.views}
+    automatic = first.automatic
+    return Joined(prepared, views, first.targets, table, automatic, parts=tuple(parts))
 
 
 def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -113,16 +217,16 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     quadrant: Any
     fit_intercept: Any
     rule: Any
-    nested: Any
+    nested_cv: Any
     cv: Any
     scoring: Any
     n_jobs: Any
     verbose: Any
-    # what every cell gave; None where that is too much to hold on to
+    # what every candidate gave; None where that is too much to hold on to
     _outcomes: Outcomes | None
 
     def __getstate__(self) -> dict[str, Any]:
-        # a search can be run again: what it found out about other cells stays out of pickles
+        # a search can be run again: what it found out about other candidates stays out of pickles
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_outcomes"}
 
@@ -162,59 +266,53 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self : StretchyRegressorCV or StretchyClassifierCV
             Fitted.
         """
-        with self._exploring(X, y, sample_weight, params) as found:
-            mix = self._conclude(found)
-            again = found.again() if found.again is not None else None
-            if again is not None:
-                score = found.contest.nested_score(found.contest.outputs(mix), again)
-                self.nested_score_, self.nested_score_se_ = score
-                self.nested_of_ = "parts"
+        with self._searching(X, y, sample_weight, params) as found:
+            self._conclude(found)
+        if self.nested_cv is not None:
+            nested = nested_score(self, X, y, sample_weight, params.get("groups"))
+            self.nested_predictions_ = nested.predictions
+            self.nested_score_, self.nested_score_se_ = nested.score, nested.standard_error
         return self
 
     @contextmanager
-    def _exploring(
+    def _searching(
         self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
-    ) -> Iterator[Explored]:
-        """All cells of the grids, evaluated; what is fitted afterwards is calm and told of too."""
+    ) -> Iterator[SearchResult]:
+        """All candidates of the grids, evaluated; what is fitted afterwards is calm and told of
+        too."""
         X, targets = self._read(X, y, sample_weight)
-        grids = self._checked_grids(X, targets)
-        walked = grids[0].walked
+        grids, families = self._checked_grids(X, targets)
+        self.plan_ = self._made_plan(X, targets, grids, families)
+        iterated = grids[0].iterated
         powers = [(a, grids[0].ks(a)) for a in grids[0].a]
         weights = targets.weights
-        telling: AbstractContextManager[tuple[Any, Any]] = nullcontext((X, None))
-        if self.verbose:
-            n_transforms = sum(len(ks) for _, ks in powers)
-            n_cells = sum(grid.n_cells for grid in grids)
-            by, densities = "auto" if walked else None, grids[-1].densities
-            telling = told(self, X, weights, densities, n_transforms, n_cells, by)
-        with told_work(self.verbose), telling as (X, _):
-            if self.verbose:
-                print("searches", "; ".join(map(str, grids)), file=sys.stderr, flush=True)
+        n_transforms = sum(len(ks) for _, ks in powers)
+        with (
+            verbose_counts(self.verbose),
+            following(self.plan_, X, self.verbose, n_transforms) as (X, _),
+        ):
             split_params = route(self, sample_weight, params)
-            prepared = prepare(self, X, weights, () if walked else powers)
+            prepared = prepare(self, X, weights, () if iterated else powers)
             kind, D = targets.classes is not None, X.shape[1]
             make = partial(make_folds, self.cv, X, targets.y, prepared.rows, classifier=kind)
-            make = partial(make, few=walked, **split_params)
-            folds = [make(compressed=walked or selects(g.densities, D)) for g in grids]
+            make = partial(make, few=iterated, **split_params)
+            folds = [make(compressed=iterated or selects(g.densities, D)) for g in grids]
             given = sample_weight is not None
             scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], weighted=given)
             groups = split_params.get("groups")
             automatic = grids[0].c is None
-            contest = self._contest(prepared, targets, folds[0], scorings, groups, automatic)
-            contest.leave_out(inner_parts(contest, grids, make))
-            # cells are made exact and fitted after the search, by systems of the same size
-            with calm_blas(min(prepared.rows.size, D), SHARED_ROWS):
+            table = self._new_table(prepared, targets, folds[0], scorings, groups, automatic)
+            # candidates are made exact and fitted after the search, by systems of the same size
+            with single_blas_thread(min(prepared.rows.size, D), SHARED_ROWS):
                 views = {a: prepared.at(a) for a in grids[0].a}
                 if any(view.design.shape[1] == 0 for view in views.values()):
                     raise ValueError("no column of X varies: there is nothing to choose between.")
-                self._evaluate(grids, folds, views, contest)
-                again = None
-                if self.nested:
-                    own = Again(self, X, targets.y, prepared.rows, sample_weight, groups)
-                    again = partial(own.search, contest, grids, make)
-                yield Explored(prepared, views, targets, contest, automatic, again)
+                self._evaluate(
+                    grids, folds, lambda a: (views.get(a) or prepared.at(a)).design, table
+                )
+                yield SearchResult(prepared, views, targets, table, automatic)
 
-    def _contest(
+    def _new_table(
         self,
         prepared: Prepared,
         targets: Targets,
@@ -222,51 +320,43 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         scorings: tuple[Scoring, Scoring],
         groups: Any,
         automatic: bool,
-    ) -> Contest:
-        """Where cells will be compared; `automatic` where their penalties follow from the data."""
+    ) -> CandidateTable:
+        """Where candidates will be compared; `automatic` where their penalties follow from the
+        data."""
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
-        if isinstance(self.nested, str) and self.nested != "refit":
-            raise ValueError(f'nested={self.nested!r} is not known: use True, False or "refit".')
         Y, classes = targets.Y[prepared.rows], targets.classes is not None
         shared = Y, prepared.weights, prepared.intercept, folds, classes
         problem = Problem(*shared, automatic=automatic)
         weights = targets.sample_weights[prepared.rows]
         units = None if groups is None else np.asarray(groups)[prepared.rows]
-        X = prepared.X
-        alone = folds.folds is None and len(Y) > 2 and not (is_source(X) or is_dask(X))
-        if not (self.nested and self.rule == "mix" and self.scoring is None and alone):
-            return Contest(problem, *scorings, weights, units)
-        problem = replace(problem, outer=outer_samples(len(Y), Y.shape[1], classes))
-        if not problem.outer.size:
-            return Contest(problem, *scorings, weights, units)
-        codes = None if targets.codes is None else targets.codes[prepared.rows]
-        nested = Nested(problem, weights, codes)
-        return Contest(problem, *scorings, weights, units, nested=nested)
+        return CandidateTable(problem, *scorings, weights, units)
 
-    def _conclude(self, found: Explored, mix: Mix | None = None) -> Mix:
-        """Choose or mix cells, unless the mixture is given, and store the model."""
-        contest, prepared = found.contest, found.prepared
+    def _conclude(self, found: SearchResult, mix: Mix | None = None) -> Mix:
+        """Choose or mix candidates, unless the mixture is given, and store the model."""
+        table, prepared = found.table, found.prepared
         if mix is not None or self.rule == "mix":
-            mix = contest.mixed() if mix is None else mix
-            verdict = contest.heaviest(mix)
+            mix = table.mixed() if mix is None else mix
+            verdict = table.heaviest(mix)
         else:
-            verdict, mix = contest.chosen(self.rule)
-        outputs = contest.outputs(mix)
-        self._tell(contest, verdict, mix, outputs, automatic=found.automatic)
-        tested = prepared.rows[contest.problem.folds.tested]
+            verdict, mix = table.chosen(self.rule)
+        outputs = table.outputs(mix)
+        self._tell(table, verdict, mix, outputs, automatic=found.automatic)
+        tested = prepared.rows[table.problem.folds.tested]
         decision = self._decide(outputs, found.targets, tested)
         if decision is not None:
-            decision = replace(decision, held_out=held_out_name(self.cv, contest.problem.folds))
+            decision = replace(decision, held_out=held_out_name(self.cv, table.problem.folds))
         states = zip(found.states(self, list(mix), decision), mix.items(), strict=True)
-        cells = [
-            Fitted(state, weight, row, contest.cells[row].density)
+        candidates = [
+            Fitted(state, weight, row, table.candidates[row].density)
             for state, (row, weight) in states
         ]
-        held_out = contest.problem.folds.mean(outputs, len(contest.problem.Y))
+        held_out = table.problem.folds.mean(outputs, len(table.problem.Y))
         # leave one out has told what intervals need
-        alone = contest.problem.Y - held_out if contest.problem.folds.folds is None else None
-        self._store(cells[0].state if len(cells) == 1 else mixed(cells, found.linear, alone))
+        alone = table.problem.Y - held_out if table.problem.folds.folds is None else None
+        self._store(
+            candidates[0].state if len(candidates) == 1 else mixed(candidates, found.linear, alone)
+        )
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
         self._outcomes = found.outcomes()
         return mix
@@ -275,21 +365,20 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self,
         grids: Sequence[Grid],
         folds: Sequence[Folds],
-        views: dict[float, View],
-        contest: Contest,
+        design_at: Callable[[float], Design],
+        table: CandidateTable,
     ) -> None:
-        """Every cell of the grids enters the contest, with progress."""
-        n_cells = sum(grid.n_cells for grid in grids)
-        progress, reporter = Progress(n_cells, "cells", self.verbose), Reporter(self, n_cells)
+        """Every candidate of the grids enters the table, with progress."""
+        n_candidates = sum(grid.n_candidates for grid in grids)
+        progress = Progress(n_candidates, "candidates", self.verbose)
+        reporter = Reporter(self, n_candidates)
         order = folds[0].tested
         try:
             for grid, own in zip(grids, folds, strict=True):
-                problem = replace(contest.problem, folds=own)
-                again = bool(problem.parts) and own.folds is not None
-                found = selected_again if again else outcomes
-                for cell, outcome in found(grid, lambda a: views[a].design, problem):
+                problem = replace(table.problem, folds=own)
+                for candidate, outcome in evaluate_grid(grid, design_at, problem):
                     same = np.array_equal(own.tested, order)
-                    contest.enter(cell, outcome if same else outcome.moved(own.tested, order))
+                    table.enter(candidate, outcome if same else outcome.moved(own.tested, order))
                     progress.step()
                     reporter.step()
         finally:
@@ -297,37 +386,43 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         reporter.close()
 
     def _tell(
-        self, contest: Contest, verdict: Verdict, mix: Mix, outputs: Array, *, automatic: bool
+        self,
+        table: CandidateTable,
+        verdict: Verdict,
+        mix: Mix,
+        outputs: Array,
+        *,
+        automatic: bool,
     ) -> None:
-        """What was chosen or mixed and the table of all cells, as attributes."""
+        """What was chosen or mixed and the table of all candidates, as attributes."""
         at = verdict.chosen
-        chosen = contest.cells[at]
+        chosen = table.candidates[at]
         self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
-        score = contest.scores[at] if len(mix) == 1 else contest.scoring(outputs)
-        paired = contest.by_sample(score)
-        self.cv_results_ = contest.table(verdict, paired)
-        shares = np.zeros(len(contest.cells))
+        score = table.scores[at] if len(mix) == 1 else table.scoring(outputs)
+        paired = table.by_sample(score)
+        self.cv_results_ = table.table(verdict, paired)
+        shares = np.zeros(len(table.candidates))
         shares[list(mix)] = [weight.mean() for weight in mix.values()]
         self.cv_results_["weight"] = shares
         self.weights_ = weights_table(self.cv_results_, mix)
         self.best_index_ = at
-        self.rule_loss_ = (contest.loss if self.rule == "mix" else contest.scoring).loss_name
-        self.best_score_, self.best_score_se_ = score.score, contest.error(paired)
-        if self.nested:
-            self.nested_score_, self.nested_score_se_ = contest.nested_score(outputs)
-            self.nested_of_ = "parts" if contest.problem.parts else "samples"
-        n_columns = int(min(contest.results[at].n_features, self.n_features_in_))
-        # the cells of a mixture make up for each other
-        way = contest.edge(verdict, self.cv_results_, n_columns) if len(mix) == 1 else None
+        self.rule_loss_ = (table.loss if self.rule == "mix" else table.scoring).loss_name
+        self.best_score_, self.best_score_se_ = score.score, table.error(paired)
+        n_columns = int(min(table.results[at].n_features, self.n_features_in_))
+        # the candidates of a mixture make up for each other
+        way = table.edge(verdict, self.cv_results_, n_columns) if len(mix) == 1 else None
         if way is not None:
             warn_at_edge(way, chosen.c, automatic=automatic)
 
-    def _checked_grids(self, X: Any, targets: Targets) -> list[Grid]:
-        """The grid, and beside it the selections of features that a mixture tries by itself.
+    def _checked_grids(self, X: Any, targets: Targets) -> tuple[list[Grid], Families]:
+        """The grid, and beside it the selections of features that an average tries by itself.
 
-        Of many classes automatic grids are shorter, and where K is too costly they are a few closed
-        forms that do without it; so do closed forms that are asked for.
+        What is left to the search follows from the families that the plan allows. Closed forms
+        that are asked for are iterated where their matrix costs too much.
         """
+        storage, n_used = storage_of(X), int(np.count_nonzero(targets.weights))
+        n_targets = targets.Y.shape[1]
+        families = choose_families(storage, n_used, n_targets, steps_read_again(X))
         D, automatic = X.shape[1], isinstance(self.density_grid, str)
         if automatic and self.density_grid != "auto":
             raise TypeError(
@@ -335,37 +430,32 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 '"auto".'
             )
         densities = (1.0,) if automatic else _values("density_grid", self.density_grid)
-        grid = self._checked_grid(D, densities, exact=not steps_read_again(X))
-        n_used = int(np.count_nonzero(targets.weights))
-        few = replace(grid, k=WALKED_K, linear_k=(2.0,)) if self._automatic_k else grid
-        if is_costly(n_used, D) and few.is_closed(D):
-            return [few.without_matrix()]
-        many = targets.classes is not None and len(targets.classes) >= MANY_CLASSES
-        if many and self._automatic_k and len(grid.linear_k) > 1:
-            grid = replace(grid, linear_k=FEWER_LINEAR_K)
-        grids = [grid, *self._selections(X, grid, many)] if automatic else [grid]
+        grid = self._checked_grid(D, densities, families)
         if is_costly(n_used, D):
-            warn_of_hours(sum(one.n_cells for one in grids), min(n_used, D))
-        return grids
+            if grid.is_closed(D):
+                return [grid.without_matrix()], families
+            warn_of_hours(grid.n_candidates, min(n_used, D))
+        selections = self._selections(X, grid, families) if automatic else []
+        return [grid, *selections], families
 
-    def _selections(self, X: Any, grid: Grid, many: bool) -> list[Grid]:
-        """Ridge on the strongest features, which a mixture tries beside the grid."""
-        counts = [count for count in COUNTS if 2 * count <= X.shape[1]]
+    def _selections(self, X: Any, grid: Grid, families: Families) -> list[Grid]:
+        """Ridge on the strongest features, which an average tries beside the grid."""
+        counts = [count for count in families.counts if 2 * count <= X.shape[1]]
         if not (counts and self.rule == "mix" and 0 in grid.a):
             return []
-        if self.quadrant == "identity" or is_source(X) or is_dask(X) or 2.0 not in grid.linear_k:
+        if self.quadrant == "identity" or 2.0 not in grid.linear_k:
             return []
-        strengths = FEWER_SELECTION_STRENGTHS if many else SELECTION_STRENGTHS
-        return [Grid((0.0,), (2.0,), grid.c, counts, counts, strengths)]
+        return [Grid((0.0,), (2.0,), grid.c, counts, counts, STRENGTHS[:: families.every])]
 
-    @property
-    def _automatic_k(self) -> bool:
-        return isinstance(self.k_grid, str) and self.k_grid == "auto"
-
-    def _checked_grid(self, n_features: int, densities: tuple[Any, ...], exact: bool) -> Grid:
-        """The grid; automatic powers have exact minimisers where that is affordable (`exact`)."""
+    def _checked_grid(
+        self, n_features: int, densities: tuple[Any, ...], families: Families
+    ) -> Grid:
+        """The grid; what is not given follows the families."""
         a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
-        k = K_GRID if self._automatic_k else _values("k_grid", self.k_grid)
+        for value in a:
+            checked_number("a", value, "pass finite numbers, such as -0.2; 0 is the linear limit.")
+        automatic_k = isinstance(self.k_grid, str) and self.k_grid == "auto"
+        k = families.k if automatic_k else _values("k_grid", self.k_grid)
         c = None
         if not (isinstance(self.c_grid, str) and self.c_grid == "auto"):
             c = _values("c_grid", self.c_grid)
@@ -374,15 +464,29 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 if checked_spec(value, strength, False, self.fit_intercept, "auto").automatic:
                     raise ValueError('c_grid lists "auto": pass numbers, or c_grid="auto".')
         counts = [keep_count(density, n_features) for density in densities]
-        linear = tuple(value for value in k if value <= 2)
-        if self._automatic_k:
-            linear = LINEAR_K_GRID if exact else (2.0,)
+        linear = families.linear_k if automatic_k else tuple(value for value in k if value <= 2)
         if 0 in a and not linear:
             raise ValueError(
                 f"k_grid={self.k_grid!r} has no power for a=0, where the exact minimiser needs "
                 "1 < k <= 2: add one, or leave 0 out of a_grid."
             )
         return Grid(a, k, c, densities, counts, linear_k=linear)
+
+    def _made_plan(self, X: Any, targets: Targets, grids: Sequence[Grid], found: Families) -> Plan:
+        """The plan of the search: what is tried, how, and what is left out."""
+        automatic = isinstance(self.k_grid, str)
+        shape = int(np.count_nonzero(targets.weights)), X.shape[1]
+        return Plan(
+            storage_of(X),
+            shape[0],
+            Intercept.of(self.fit_intercept),
+            "krylov" if grids[0].iterated else None,
+            selects=selects(grids[-1].densities, X.shape[1]),
+            n_candidates=sum(grid.n_candidates for grid in grids),
+            searched="; ".join(map(str, grids)),
+            left_out=(found.left_out,) if automatic and found.left_out else (),
+            seconds=found.seconds(*shape, targets.Y.shape[1]),
+        )
 
     def permutation_test(
         self, n_permutations: int = 1000, *, random_state: Any = 0
@@ -392,7 +496,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         The targets are put in random order and searched again. What is searched are the closed
         forms of the grid (ridge, and a different from 0), each family's best c mixed as the model
         is, with leave one out: their residuals are linear in y, so that all orders share one
-        inverse a cell. Exact minimisers of k < 2 and selected features take no part, nor do
+        inverse a candidate. Exact minimisers of k < 2 and selected features take no part, nor do
         weights of classes: the test has its level whatever it leaves out.
 
         Parameters
@@ -420,7 +524,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             )
         if known.grouped:
             raise ValueError("samples in groups cannot be put in any order: fit without groups.")
-        whole = self._checked_grid(self.n_features_in_, (1.0,), exact=False)
+        whole = self._checked_grid(self.n_features_in_, (1.0,), SEARCHES[2])
         grid = replace(whole, a=tuple(known.views), linear_k=(2.0,))
         codes, classes = None, getattr(self, "classes_", None)
         if classes is not None:
@@ -460,7 +564,7 @@ def _values(name: str, grid: Any) -> tuple[Any, ...]:
 def scorings_of(
     scoring: Any, targets: Targets, rows: Index, folds: Folds, *, weighted: bool
 ) -> tuple[Scoring, Scoring]:
-    """What is told of cells, and what the best of a family are chosen by.
+    """What is told of candidates, and what the best of a family are chosen by.
 
     The scorer that was asked for, both; else minus the squared error, or for classes minus the
     balanced error rate, and the log loss to choose by. A scorer of the user's is told weights only
@@ -471,19 +575,19 @@ def scorings_of(
     own: Scoring
     by: Scoring
     paired: Scoring
-    foretold: Any
+    precomputed: Any
     if targets.codes is None:
         own = by = paired = SquaredError(Y, weights)
-        foretold = ForetoldRegressor
+        precomputed = PrecomputedRegressor
     else:
         codes, n_classes = targets.codes[tested], targets.classes.size
         own = BalancedError(codes, n_classes, Y, weights)
         by = LogLoss(codes, n_classes, Y, weights)
         paired = ZeroOne(codes, Y, weights)
-        foretold = partial(ForetoldClassifier, classes=targets.classes)
+        precomputed = partial(PrecomputedClassifier, classes=targets.classes)
     if scoring is None:
         return own, by
     scorer, name = scorer_named(scoring)
     given = weights if weighted else None
-    own = ScorerScore(scorer, foretold, targets.y[tested], given, paired, name)
+    own = ScorerScore(scorer, precomputed, targets.y[tested], given, paired, name)
     return own, own

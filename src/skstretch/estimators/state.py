@@ -19,7 +19,7 @@ from skstretch.designs.protocol import Design
 from skstretch.solve import FittedModel, interval_bounds
 
 # what a fit stores beside its public attributes: what it has learned, what a search
-# found out about other cells (in memory, or in the file it came from), and the sums of batches
+# found out about other candidates (in memory, or in the file it came from), and the sums of batches
 PRIVATE = frozenset(["_state", "_outcomes", "_kept", "_seen"])
 
 
@@ -110,7 +110,8 @@ class State:
 
     @property
     def quadrants(self) -> list[Quadrant]:
-        """The transforms whose features are added up: one, unless cells of several a are mixed."""
+        """The transforms whose features are added up: one, unless candidates of several a are
+        mixed."""
         return [self.quadrant]
 
     @property
@@ -127,7 +128,7 @@ class State:
     def feature_means(self) -> list[Array]:
         """Weighted means (D,) of the training features of every transform, less the offset.
 
-        Zero for columns without coefficients, and for z-scores, whose means are zero. Needs a walk
+        Zero for columns without coefficients, and for z-scores, whose means are zero. Needs a pass
         over the training data.
         """
         weights, found = self.model.weights / self.model.weights.sum(), []
@@ -163,21 +164,6 @@ class State:
                 out[target] = jackknife.predictions(part, place)
         return out
 
-    def pairs(self, some: Index) -> Array:
-        """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
-
-        Exact for closed forms, to first order for exact minimisers.
-        """
-        out = np.empty((some.size, *self.model.Y.shape))
-        for p, jackknife in zip(self.model.passes, self.model.jackknives, strict=True):
-            out[:, :, p.targets] = jackknife.pairs(some)
-        return out
-
-    @property
-    def closed(self) -> bool:
-        """Whether no exact minimiser has a part in it."""
-        return not self.model.spec.exact
-
     def std(self, noise: Array | None) -> Array:
         """Standard deviations of the user's coefficients, shape (t, D)."""
         spread = np.sqrt(self.model.variance(noise))
@@ -185,15 +171,15 @@ class State:
 
     def facts(self) -> dict[str, Any]:
         """How the model was found: attributes by name."""
-        solutions = [p.solution for p in self.model.passes]
+        fits = self.model.passes
         return {
-            "space_": solutions[0].space,
-            "solver_": _common([s.solver for s in solutions]),
-            "rcond_": _common([s.fit.rcond for s in solutions]),
-            "dof_": _common([s.dof for s in solutions]),
-            "n_iter_": _common([s.fit.n_iter for s in solutions]),
-            "residual_": _common([s.fit.residual for s in solutions]),
-            "dual_gap_": _common([s.fit.gap for s in solutions]),
+            "space_": fits[0].space,
+            "solver_": _common([s.solver for s in fits]),
+            "rcond_": _common([s.rcond for s in fits]),
+            "dof_": _common([s.dof for s in fits]),
+            "n_iter_": _common([s.n_iter for s in fits]),
+            "residual_": _common([s.residual for s in fits]),
+            "dual_gap_": _common([s.gap for s in fits]),
         }
 
     @property

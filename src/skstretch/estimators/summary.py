@@ -1,6 +1,8 @@
 """A fitted model in sentences: what was chosen and why, how well it does, what matters most.
 
-The command line, the report and notebooks take their sentences from here.
+The command line, the report and notebooks take their sentences from here. A mixture is described
+by the shares of its candidates, how much better it is than ridge alone and with what certainty,
+and whether fewer features would do as well.
 """
 
 import html
@@ -8,135 +10,273 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from skstretch.core.classes import decided
-from skstretch.core.types import Array, Index
-from skstretch.estimators.choice import (
+from skstretch.core.stretch import selects
+from skstretch.core.types import Array, Mask
+from skstretch.estimators.quality import (
     chance_in_words,
-    choice,
-    measured,
-    nested_in_words,
-    parts,
+    class_rates,
+    left_out,
+    many_targets,
+    measure_of,
+    regression_quality,
+    score_in_words,
+    selecting,
 )
 from skstretch.exceptions import IllConditionedWarning, NeedsInverseError
-from skstretch.style import count, near_one, number, share
+from skstretch.style import count, near_one, number, plain, share, thousands
 
-# features that the text names
+# features, and candidates, that a sentence names
 NAMED = 5
+# differences below so many standard errors are none, and below so many may be chance
+NONE, CERTAIN = 0.05, 2.0
 # the side of a system from which leaving samples out is too much work for a summary
 LARGE_SIDE = 3000
 
 
-# How well it does on samples that it has not seen, and what using no feature gives.
+def family_name(
+    a: float, k: float, density: Any = 1.0, n_features: int = 1, identity: bool = False
+) -> str:
+    """What candidates of one (a, k, density) have in common, in a few words.
+
+    >>> family_name(0.0, 1.25), family_name(0.0, 2.0, 30, 700)
+    ('exact minimiser with k = 1.25', 'ridge on 30 features')
+    """
+    if identity:
+        name = f"stretching with k = {plain(k)}"
+    elif a != 0:
+        name = f"stretching with a = {plain(a)}, k = {plain(k)}"
+    else:
+        name = "ridge" if k == 2 else f"exact minimiser with k = {plain(k)}"
+    if not selects([density], n_features):
+        return name
+    if isinstance(density, Integral):
+        return f"{name} on {count(int(density), 'feature')}"
+    return f"{name} on {share(float(density), 0)} of the features"
+
+
+def candidate_name(a: float, k: float, c: float, identity: bool = False) -> str:
+    """A candidate in a few words, with its c."""
+    family = family_name(a, k, identity=identity).removeprefix("stretching with ")
+    return f"{family}, c = {number(c)}"
 
 
 @dataclass(frozen=True)
-class RegressionQuality:
-    """Root mean square errors of a model, and of answering the mean of the other samples."""
+class Member:
+    """A candidate of a mixture: its family in words, its share (the mean over targets), its row."""
 
-    error: float
-    baseline: float
-
-    @property
-    def gain(self) -> float:
-        """The share of the baseline's error that is gone."""
-        return 1.0 - self.error / self.baseline if self.baseline > 0 else 0.0
-
-    @property
-    def r2(self) -> float:
-        return 1.0 - (self.error / self.baseline) ** 2 if self.baseline > 0 else np.nan
-
-    @property
-    def text(self) -> str:
-        return f"typical error {number(self.error)}, out-of-fold R² {near_one(self.r2)}"
-
-    def sentence(self, target: str = "the target") -> str:
-        """The error beside that of the mean."""
-        if self.baseline == 0 and self.error == 0:
-            return f"All samples have one value of {target}: there is nothing to predict."
-        if self.gain <= 0:
-            return (
-                f"This model does not predict {target}: on samples that it has not seen its "
-                f"typical error is ±{number(self.error)}, and always answering the mean gives "
-                f"±{number(self.baseline)}."
-            )
-        return (
-            f"Predicts {target} with a typical error of ±{number(self.error)} on samples that it "
-            f"has not seen, {share(self.gain, 0)} less than always answering the mean "
-            f"(±{number(self.baseline)})."
-        )
+    name: str
+    c: float
+    share: float
+    score: float
+    row: int
 
 
-def regression_quality(
-    observed: Array, predicted: Array, weights: Array | None = None
-) -> RegressionQuality:
-    """Of one target, over the samples that some fold has tested."""
-    known = np.isfinite(predicted)
-    w = np.ones(observed.size) if weights is None else weights
-    y, own = observed[known], w[known]
-    rest = np.maximum(w.sum() - own, np.finfo(float).tiny)
-    others = (np.sum(w * observed) - own * y) / rest
-    errors = (np.square(y - predicted[known]), np.square(y - others))
-    error, baseline = (float(np.sqrt(np.average(losses, weights=own))) for losses in errors)
-    return RegressionQuality(error, baseline)
+def mixture_members(model: Any) -> list[Member]:
+    """The candidates of a mixture, the heaviest first; none where one candidate is the model."""
+    table = getattr(model, "weights_", None)
+    if table is None or len(table["row"]) < 2:
+        return []
+    D, identity = int(model.n_features_in_), model.quadrant == "identity"
+    found = []
+    for i, row in enumerate(table["row"].tolist()):
+        candidate = float(table["a"][i]), float(table["k"][i]), table["density"][i]
+        name = family_name(*candidate, D, identity)
+        if "recipe" in table:
+            name = f"{name} ({table['recipe'][i]})"
+        weight = float(np.mean(table["weight"][i]))
+        found.append(Member(name, float(table["c"][i]), weight, float(table["score"][i]), row))
+    return found
 
 
-def many_targets(quality: list[RegressionQuality], names: list[str]) -> str:
-    """Several targets: the one that is predicted best, and the worst."""
-    gains = np.array([q.gain for q in quality])
-    order = np.argsort(-gains, kind="stable")
-    best, worst = int(order[0]), int(order[-1])
-    return (
-        f"Predicts {len(gains)} targets at once. On samples that it has not seen the typical error "
-        f"is {_less(gains[best])} than that of always answering the mean for "
-        f"{names[best]}, the best, and {_less(gains[worst])} for {names[worst]}, the worst."
+def candidates_of_targets(model: Any) -> str:
+    """The candidates that targets have chosen, each with the numbers of its targets."""
+    table, identity = model.weights_, model.quadrant == "identity"
+    words = []
+    for i, shares in enumerate(np.asarray(table["weight"])):
+        a, k, c = (float(table[name][i]) for name in ("a", "k", "c"))
+        numbers = [str(j + 1) for j in np.flatnonzero(shares)]
+        many = "targets" if len(numbers) > 1 else "target"
+        words.append(f"{many} {', '.join(numbers)}: {candidate_name(a, k, c, identity)}")
+    shown = _first(words)
+    rest = len(words) - len(shown)
+    return "; ".join(shown) + (f"; {rest} others" if rest else "")
+
+
+def shares_in_words(members: list[Member]) -> str:
+    """The heaviest candidates with their shares, and how many others there are."""
+    shown = _first(members)
+    words = [f"{share(member.share, 0)} {member.name}" for member in shown]
+    others = members[len(shown) :]
+    if others:
+        words.append(f"{share(sum(m.share for m in others), 0)} in {len(others)} others")
+    return "; ".join(words)
+
+
+def _first(found: list[Any]) -> list[Any]:
+    """As many as a sentence names; all where only one would be left."""
+    return found if len(found) <= NAMED + 1 else found[:NAMED]
+
+
+def choice(model: Any) -> str:
+    """Which candidates are in use, and why, in one sentence."""
+    searched, mixed = hasattr(model, "cv_results_"), mixture_members(model)
+    if mixed and model.rule != "mix":
+        own = candidates_of_targets(model)
+        return f"Every target has a candidate of its own ({own}): {reason(model)}."
+    if mixed:
+        several, shares = count(len(mixed), "candidate"), shares_in_words(mixed)
+        return f"A mixture of {several} was made ({shares}): {reason(model)}."
+    a, k, c, density = (
+        getattr(model, f"{name}_" if searched else name) for name in ("a", "k", "c", "density")
     )
+    c = model.c_ if isinstance(c, str) else c
+    form, words = _form(model, a, k)
+    words, D = f"{words}, c = {number(c)}", int(model.n_features_in_)
+    if selects([density], D):
+        kept = int(np.atleast_2d(model.support_).any(axis=0).sum())
+        words += f", {thousands(kept)} of {count(D, 'feature')}"
+    if not searched:
+        return f"{form} was asked for ({words}); nothing was searched.{_certificate(model)}"
+    return f"{form} was chosen ({words}): {reason(model)}.{_certificate(model)}"
 
 
-def _less(gain: float) -> str:
-    return f"{share(gain, 0)} less" if gain >= 0 else f"{share(-gain, 0)} more"
+def _form(model: Any, a: float, k: float) -> tuple[str, str]:
+    """The kind of one candidate, and its parameters."""
+    if model.quadrant == "identity":
+        return "Stretching", f"k = {plain(k)} on the features as they are"
+    if a != 0:
+        return "Stretching", f"a = {plain(a)}, k = {plain(k)}"
+    # files of versions without the exact minimiser have other k at a = 0, where all were ridge
+    if "newton" in np.atleast_1d(model.solver_):
+        return "The exact minimiser", f"a = 0, k = {plain(k)}"
+    return "Ridge", "a = 0, the linear limit"
 
 
-@dataclass(frozen=True)
-class ClassRates:
-    """Shares of samples that are put into the right class, and of the most frequent class."""
-
-    right: float
-    balanced_error: float
-    baseline: float
-    n_classes: int
-
-    def sentence(self, target: str = "the target") -> str:
-        """The share of right answers beside that of the most frequent class."""
-        what = "" if target == "the target" else f" of {target}"
-        tells = "Tells"
-        if self.right <= self.baseline and self.balanced_error >= 0.5:
-            tells = "Does not tell"
-        return (
-            f"{tells} the {self.n_classes} classes{what} apart: {share(self.right)} of samples "
-            "that it has not seen are put into the right one (always answering the most frequent "
-            f"class: {share(self.baseline)}); the balanced error rate is "
-            f"{share(self.balanced_error)}."
-        )
+def _certificate(model: Any) -> str:
+    """How near the objective of an exact minimiser is to the least."""
+    gap = getattr(model, "dual_gap_", None)
+    if gap is None:
+        return ""
+    bound = number(max(float(np.max(gap)), float(np.finfo(float).eps)), 1)
+    return f" Its objective is the least but for a share of {bound}."
 
 
-def class_rates(outputs: Array, codes: Index, n_classes: int) -> ClassRates:
-    """Of outputs (n, t) whose cut is at zero, over the samples that some fold has tested."""
-    known = np.isfinite(outputs).all(axis=1)
-    codes, labels = codes[known], decided(outputs[known])
-    sizes = np.bincount(codes, minlength=n_classes)
-    wrong = np.bincount(codes, weights=labels != codes, minlength=n_classes)
-    present = sizes > 0
-    return ClassRates(
-        float(np.mean(labels == codes)),
-        float(np.mean(wrong[present] / sizes[present])),
-        float(sizes.max() / codes.size),
-        n_classes,
-    )
+def reason(model: Any) -> str:
+    """Why the search chose its candidate or mixed several, by its rule."""
+    results, own = model.cv_results_, int(model.best_index_)
+    usable = _usable(results)
+    n = int(usable.sum())
+    if n == 1:
+        return "it was the only candidate to choose from"
+    if mixture_members(model):
+        ridge = beside_ridge(model)
+        if model.rule == "mix":
+            return f"{ridge}; {fewer_features(model)}"
+        return f'rule="{model.rule}" of each; {ridge}'
+    if model.rule == "mix":
+        return f"it is the best of {count(n, 'candidate')}, and no other family has a share"
+    if model.rule == "1se":
+        within = int(np.sum(results["within_1se"]))
+        alike = count(within, "candidate")
+        return f"it is the simplest of {alike} within one standard error of the best"
+    several = count(n, "candidate")
+    nearest = _closest(results, usable & (np.arange(usable.size) != own))
+    # files of older versions have rules that are gone
+    best = "it is the best" if model.rule == "best" else f'rule="{model.rule}" chose it out'
+    return f"{best} of {several}; closest: {_beside(model, nearest)}"
+
+
+def _usable(results: Any) -> Mask:
+    return np.asarray(results["usable"]) & np.isfinite(results["mean_test_score"])
+
+
+def _closest(results: Any, among: Any) -> int:
+    """The candidate with the least loss; files of older versions know scores alone."""
+    badness = results.get("loss_above_chosen", -np.asarray(results["mean_test_score"]))
+    return int(np.argmin(np.where(among, badness, np.inf)))
+
+
+def _margin(results: Any, row: int) -> float:
+    """How many paired standard errors a candidate is worse than the model; NaN if not known."""
+    if "loss_above_chosen" not in results:
+        return np.nan
+    worse, error = (float(results[f"loss_above_chosen{end}"][row]) for end in ("", "_se"))
+    if error > 0:
+        return worse / error
+    return 0.0 if worse == 0 else np.nan
+
+
+def _beside(model: Any, row: int) -> str:
+    """Another candidate beside the chosen one."""
+    results = model.cv_results_
+    a, k, c = (float(results[f"param_{name}"][row]) for name in ("a", "k", "c"))
+    name, margin = candidate_name(a, k, c, model.quadrant == "identity"), _margin(results, row)
+    if not np.isfinite(margin):
+        return name
+    return f"{name}, {_differs(margin) if abs(margin) >= NONE else 'which does as well'}"
+
+
+def _differs(margin: float) -> str:
+    """How much worse than the model, in standard errors; plainly worse where they are not known."""
+    if not np.isfinite(margin):
+        return "worse"
+    return f"{'worse' if margin > 0 else 'better'} by {abs(margin):.1f} standard errors"
+
+
+def beside_ridge(model: Any) -> str:
+    """How much better a mixture is than the best ridge on all features, and how sure that is."""
+    results = model.cv_results_
+    ridge = _usable(results) & (np.asarray(results["param_a"]) == 0)
+    ridge &= (np.asarray(results["param_k"]) == 2) & ~selecting(model)
+    if model.quadrant == "identity" or not ridge.any():
+        return "ridge alone was not tried"
+    row = _closest(results, ridge)
+    measure = measure_of(model)
+    own, other = map(measure.write_score, (model.best_score_, results["mean_test_score"][row]))
+    figures = f"{other} against {own}" if own != other else f"{own} of both"
+    figures = f"{measure.name} {figures}"
+    margin = _margin(results, row)
+    if not np.isfinite(margin):
+        return f"ridge alone beside it: {figures}"
+    if abs(margin) < NONE:
+        return f"ridge alone does as well ({figures})"
+    chance = ", which may be chance" if abs(margin) < CERTAIN else ""
+    return f"ridge alone is {_differs(margin)}{chance} ({figures})"
+
+
+def fewer_features(model: Any) -> str:
+    """The smallest number of features whose best candidate is within one standard error of the
+    model."""
+    tried = _numbers_of_features(model)
+    if not tried:
+        return "fewer features were not tried"
+    for n, margin in tried.items():
+        if margin <= 1.0:
+            chosen = f"{thousands(n)} of {count(int(model.n_features_in_), 'feature')}"
+            return f"{chosen} would do as well (within one standard error)"
+    worse = ", ".join(f"{thousands(n)}: {_differs(margin)}" for n, margin in tried.items())
+    return f"fewer features would not do as well ({worse})"
+
+
+def _numbers_of_features(model: Any) -> dict[int, float]:
+    """Numbers of features below all that were tried, each with the margin of its best candidate."""
+    results, some = model.cv_results_, selecting(model)
+    usable, kept = _usable(results), np.rint(results["n_features"]).astype(int)
+    # only exact residuals say what a candidate loses
+    exact = usable & (np.asarray(results.get("loo", "exact")) == "exact")
+    found = {}
+    for n in np.unique(kept[usable & some]).tolist():
+        among = some & (kept == n)
+        rows = among & exact if (among & exact).any() else among & usable
+        found[n] = _margin(results, _closest(results, rows))
+    return found
 
 
 # What matters most.
@@ -222,7 +362,7 @@ class Summary:
     def error(self) -> str:
         """The error on samples that the model has not seen, and that of using no feature."""
         outputs, fitted = self._held_out(), self.model._state.model
-        spread = _score_in_words(self.model)
+        spread = _scores_in_words(self.model)
         if outputs is None or not np.isfinite(fitted.Y).all():
             return spread or "Its error on samples that it has not seen is not known."
         sentence = self._quality_sentence(outputs, fitted.Y, fitted.weights)
@@ -330,16 +470,16 @@ class Summary:
         )
 
 
-def _score_in_words(model: Any) -> str:
+def _scores_in_words(model: Any) -> str:
     """The scores of a search, and what chance would do, where that was asked."""
     if not hasattr(model, "best_score_"):
         return ""
-    told, error = measured(model), float(getattr(model, "best_score_se_", np.nan))
-    cut = ", scores cut at zero" if is_classifier(model) and told.sign < 0 else ""
-    score = f"{told.name}{cut}: {told.write(float(model.best_score_), error)}"
-    nested = nested_in_words(model)
-    nested = f"; {nested}" if nested else ""
-    return f"Cross-validated {score}{nested}. {chance_in_words(model)}".strip()
+    measure = measure_of(model)
+    cut = ", scores cut at zero" if is_classifier(model) and measure.lower else ""
+    score = f"{measure.name}{cut}: {score_in_words(model, 'best_score_', measure)}"
+    if nested := score_in_words(model, "nested_score_", measure):
+        score += f"; searched again without {left_out(model)}: {nested}"
+    return f"Cross-validated {score}. {chance_in_words(model)}".strip()
 
 
 def _names(model: Any) -> list[str]:
@@ -352,16 +492,17 @@ def _signed(value: float) -> str:
 
 
 def _html_mixture(model: Any) -> str:
-    """The cells of a mixture as a table that can be opened; nothing where there is one cell."""
-    found = parts(model)
+    """The candidates of a mixture as a table that can be opened; nothing where there is one
+    candidate."""
+    found = mixture_members(model)
     if not found:
         return ""
-    write = measured(model).write
-    head = _html_row(["cells of the mixture", "share", "c", "score alone"], "th")
+    write = measure_of(model).write_score
+    head = _html_row(["candidates of the mixture", "share", "c", "score alone"], "th")
     rows = [[p.name, share(p.share), number(p.c), write(p.score)] for p in found]
     table = head + "".join(_html_row(row, "td") for row in rows)
     return (
-        "<details style='margin:0 0 .6em'><summary>The cells of the mixture</summary>"
+        "<details style='margin:0 0 .6em'><summary>The candidates of the mixture</summary>"
         f"<table style='border-collapse:collapse;font:inherit;color:inherit'>{table}</table>"
         "</details>"
     )
@@ -370,11 +511,11 @@ def _html_mixture(model: Any) -> str:
 def _html_row(values: list[Any], tag: str) -> str:
     """A row of a table: names to the left, numbers to the right."""
     aligned = ["left", "right", "right", "right", "left"]
-    cells = (
+    candidates = (
         f"<{tag} style='text-align:{side};padding:.1em .8em .1em 0'>{_safe(value)}</{tag}>"
         for value, side in zip(values, aligned, strict=False)
     )
-    return f"<tr>{''.join(cells)}</tr>"
+    return f"<tr>{''.join(candidates)}</tr>"
 
 
 def _safe(value: Any) -> str:

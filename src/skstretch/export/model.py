@@ -8,9 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.quadrant import Quadrant
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.steps import as_model, first_step, last_step, steps_before
-from skstretch.export.graph import Graph, imported_onnx
-from skstretch.export.steps import add_step, excess, standardised
+from skstretch.estimators.pipelines import as_model, first_step, last_step, steps_before
+from skstretch.export.steps import Graph, Value, add_step, excess, imported_onnx, standardised
 
 DTYPES = ("float64", "float32")
 
@@ -60,8 +59,8 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     model = as_model(model)
     own = last_step(model)
     _check(own, dtype)
-    onnx = imported_onnx()
-    graph, X = Graph(onnx, np.dtype(dtype)), "X"
+    graph = Graph(imported_onnx(), dtype)
+    X = Value(graph, "X")
     for step in steps_before(model):
         X = add_step(graph, step, X)
     outputs = _linear(graph, own, X)
@@ -83,66 +82,58 @@ def _check(model: Any, dtype: str) -> None:
         raise ValueError(f"dtype={dtype!r} is not known: use one of {', '.join(DTYPES)}.")
 
 
-def _linear(graph: Graph, model: Any, X: str) -> str:
+def _linear(graph: Graph, model: Any, X: Value) -> Value:
     """Outputs (N, t), in the type that `predict` gives them: one product for every transform."""
-    outputs = ""
+    outputs: Any = model._state.level
     for quadrant, coef in model._terms():
         used = np.flatnonzero(coef.any(axis=0))
         used = used if used.size else np.array([0])
-        features = _features(graph, quadrant.take(used), graph.columns(X, used))
-        products = graph.add("MatMul", features, graph.number(coef[:, used].T))
-        others = outputs or graph.number(model._state.level)
-        outputs = graph.add("Add", products, others)
+        features = _model_features(graph, quadrant.take(used), X.columns(used))
+        outputs = features @ coef[:, used].T + outputs
+    return _rounded_as_predicted(graph, model, outputs)
+
+
+def _rounded_as_predicted(graph: Graph, model: Any, values: Value) -> Value:
+    """Values as a model that was fitted on float32 rounds them."""
     if model.coef_.dtype == np.float32 and graph.dtype == np.float64:
-        outputs = graph.cast(graph.cast(outputs, np.float32), np.float64)
-    return outputs
+        return values.cast(np.float32).cast(np.float64)
+    return values
 
 
-def _features(graph: Graph, quadrant: Quadrant, columns: str) -> str:
+def _model_features(graph: Graph, quadrant: Quadrant, columns: Value) -> Value:
     """The features less their offset, as in `skstretch.core.features`."""
     if quadrant.kind == "identity":
         return columns
     z = standardised(graph, quadrant.moments, columns)
     if quadrant.kind == "linear":
         return z
-    L = graph.add("Mul", z, graph.number(quadrant.a))
-    values = excess(graph, L)
-    if not quadrant.b.any():
-        return values
-    return graph.add("Mul", values, graph.number(np.exp(quadrant.b)))
+    values = excess(graph, z * quadrant.a)
+    return values * np.exp(quadrant.b) if quadrant.b.any() else values
 
 
-def _shaped(graph: Graph, model: Any, values: str, name: str) -> str:
+def _shaped(graph: Graph, model: Any, values: Value, name: str) -> Value:
     """Drop the axis of targets where there is one target, under the name of an output."""
     if model._state.single:
-        return graph.add("Squeeze", values, graph.constant(np.array([1])), output=name)
+        return graph.add("Squeeze", values, np.array([1]), output=name)
     return graph.add("Identity", values, output=name)
 
 
-def _decisions(graph: Graph, model: Any, outputs: str) -> list[str]:
-    cuts = model._state.decision.cuts.astype(model.coef_.dtype)
-    scores = graph.add("Sub", outputs, graph.number(cuts))
-    if model.coef_.dtype == np.float32 and graph.dtype == np.float64:
-        scores = graph.cast(graph.cast(scores, np.float32), np.float64)
+def _decisions(graph: Graph, model: Any, outputs: Value) -> list[Value]:
+    decision = model._state.decision
+    cuts = decision.cuts.astype(model.coef_.dtype)
+    scores = _rounded_as_predicted(graph, model, outputs - cuts)
     named = _shaped(graph, model, scores, "scores")
     if model._state.single:
-        codes = graph.cast(graph.add("Greater", named, graph.number(0.0)), np.int64)
+        codes = graph.add("Greater", named, 0.0).cast(np.int64)
     else:
         codes = graph.add("ArgMax", scores, axis=1, keepdims=0)
-    labels = graph.add("Gather", graph.constant(labels_of(model)), codes, axis=0, output="label")
-    made = [labels, named]
-    decision = model._state.decision
+    made = [graph.add("Gather", labels_of(model), codes, axis=0, output="label"), named]
     if decision.factor is not None and decision.isotonic is None:
-        made.append(_probabilities(graph, model, scores))
+        margins = scores * decision.factor
+        if model._state.single:
+            margins = graph.add("Concat", margins * 0.0, margins, axis=1)
+        made.append(graph.add("Softmax", margins, axis=1, output="probabilities"))
     return made
-
-
-def _probabilities(graph: Graph, model: Any, scores: str) -> str:
-    margins = graph.add("Mul", scores, graph.number(model._state.decision.factor))
-    if model._state.single:
-        zeros = graph.add("Mul", margins, graph.number(0.0))
-        margins = graph.add("Concat", zeros, margins, axis=1)
-    return graph.add("Softmax", margins, axis=1, output="probabilities")
 
 
 def labels_of(model: Any) -> Any:

@@ -1,155 +1,226 @@
-"""Steps before a model as nodes of a graph, each as its class computes it."""
+"""Steps before a model as nodes of an ONNX graph, each as its class computes it.
+
+`Graph` grows node by node; arithmetic with a `Value` of it adds nodes. The steps are those that
+model files know (`skstretch.io.steps`).
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.signal import savgol_coeffs
-from sklearn.compose import ColumnTransformer
-from sklearn.feature_selection import VarianceThreshold
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 
-from skstretch.core.moments import Moments
-from skstretch.export.graph import Graph
-from skstretch.export.quantiles import add_quantiles
-from skstretch.features import FirstQuadrant, GaussianBasis, RandomNetwork, SpectralFilter
+from skstretch.core.features import Moments
+from skstretch.core.types import Array
 from skstretch.features.spectral import trend_basis
+from skstretch.io.steps import step_name
+
+# supported by every runtime since early 2022
+OPSET, IR_VERSION = 17, 8
 
 
-def add_step(graph: Graph, step: Any, X: str) -> str:
+class Value:
+    """A tensor in a graph. Other operands are values, or numbers and arrays."""
+
+    __array_ufunc__ = None  # an array on the left leaves the operation to this class
+
+    def __init__(self, graph: "Graph", name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def __add__(self, other: Any) -> "Value":
+        return self.graph.add("Add", self, other)
+
+    def __sub__(self, other: Any) -> "Value":
+        return self.graph.add("Sub", self, other)
+
+    def __rsub__(self, other: Any) -> "Value":
+        return self.graph.add("Sub", other, self)
+
+    def __mul__(self, other: Any) -> "Value":
+        return self.graph.add("Mul", self, other)
+
+    def __truediv__(self, other: Any) -> "Value":
+        return self.graph.add("Div", self, other)
+
+    def __matmul__(self, other: Any) -> "Value":
+        return self.graph.add("MatMul", self, other)
+
+    def __neg__(self) -> "Value":
+        return self.graph.add("Neg", self)
+
+    def cast(self, dtype: Any) -> "Value":
+        """The values in another type."""
+        to = self.graph.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.graph.add("Cast", self, to=to)
+
+    def columns(self, numbers: Any) -> "Value":
+        """Some columns of a matrix."""
+        return self.graph.add("Gather", self, np.asarray(numbers, np.int64), axis=1)
+
+
+class Graph:
+    """Nodes and constants; `dtype` is the type of the numbers."""
+
+    def __init__(self, onnx: Any, dtype: Any) -> None:
+        self.onnx, self.dtype = onnx, np.dtype(dtype)
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, operator: str, *inputs: Any, output: str | None = None, **options: Any) -> Value:
+        """Add a node; inputs that are no values of the graph become constants."""
+        names = [x.name if isinstance(x, Value) else self._constant(np.asarray(x)) for x in inputs]
+        name = output or f"value{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, names, [name], **options))
+        return Value(self, name)
+
+    def _constant(self, values: Any) -> str:
+        """The name of a constant: real numbers in the type of the graph, others as they are."""
+        name = f"constant{len(self.constants)}"
+        values = values.astype(self.dtype) if values.dtype.kind == "f" else values
+        self.constants.append(self.onnx.numpy_helper.from_array(values, name))
+        return name
+
+    def where(self, condition: Any, yes: Any, no: Any) -> Value:
+        """One value or the other."""
+        return self.add("Where", condition, yes, no)
+
+    def model(self, n_features: int, outputs: list[Value], name: str) -> Any:
+        """The checked graph, with one input X of shape (N, n_features)."""
+        helper = self.onnx.helper
+        kind = helper.np_dtype_to_tensor_dtype(self.dtype)
+        X = helper.make_tensor_value_info("X", kind, ["N", n_features])
+        empty = [helper.make_empty_tensor_value_info(output.name) for output in outputs]
+        graph = helper.make_graph(self.nodes, name, [X], empty, initializer=self.constants)
+        opset = [helper.make_opsetid("", OPSET)]
+        made = helper.make_model(
+            graph, opset_imports=opset, ir_version=IR_VERSION, producer_name="skstretch"
+        )
+        made = self.onnx.shape_inference.infer_shapes(made, strict_mode=True)
+        self.onnx.checker.check_model(made, full_check=True)
+        return made
+
+
+def imported_onnx() -> Any:
+    """The package, or an error that says how to get it."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError(
+            "to_onnx needs the package onnx: pip install 'skstretch[onnx]'."
+        ) from error
+    return onnx
+
+
+def add_step(graph: Graph, step: Any, X: Value) -> Value:
     """What a fitted step makes of a matrix X."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return X
-    if type(step) not in NODES:
+    name = step_name(step)
+    if name is None:
         raise TypeError(
             f"a {type(step).__name__} has no counterpart in an ONNX graph: steps can be "
-            f"{', '.join(kind.__name__ for kind in NODES)}. Apply it to the data before the graph."
+            f"{', '.join(NODES)}. Apply it to the data before the graph."
         )
-    return NODES[type(step)](graph, step, X)
+    return NODES[name](graph, step, X)
 
 
-def _pipeline(graph: Graph, step: Any, X: str) -> str:
+def _pipeline(graph: Graph, step: Any, X: Value) -> Value:
     for _, inner in step.steps:
         X = add_step(graph, inner, X)
     return X
 
 
-def _column_parts(graph: Graph, step: Any, X: str) -> str:
+def _column_parts(graph: Graph, step: Any, X: Value) -> Value:
     parts, weights = [], step.transformer_weights or {}
     for name, inner, _ in step.transformers_:
         places = step._transformer_to_input_indices[name]
         if not len(places) or (isinstance(inner, str) and inner == "drop"):
             continue
-        columns = graph.columns(X, places)
+        part = X.columns(places)
         # what scikit-learn makes of the word passthrough
-        same = type(inner) is FunctionTransformer and inner.func is None
-        part = columns if same else add_step(graph, inner, columns)
-        if name in weights:
-            part = graph.add("Mul", part, graph.number(weights[name]))
-        parts.append(part)
+        if not (type(inner) is FunctionTransformer and inner.func is None):
+            part = add_step(graph, inner, part)
+        parts.append(part * float(weights[name]) if name in weights else part)
     return graph.add("Concat", *parts, axis=1)
 
 
-def _imputer(graph: Graph, step: Any, X: str) -> str:
+def _imputer(graph: Graph, step: Any, X: Value) -> Value:
     try:
         fill = np.array(step.statistics_, dtype=float)
     except (TypeError, ValueError):
         raise TypeError(
             "a SimpleImputer of text has no place in an ONNX graph, whose input X holds numbers."
         ) from None
-    kept = np.arange(fill.size) if step.keep_empty_features else np.flatnonzero(~np.isnan(fill))
-    missing = _equal(graph, X, step.missing_values)
-    if kept.size == fill.size:
-        out = graph.add("Where", missing, graph.number(fill), X)
-    else:
-        gaps, columns = graph.columns(missing, kept), graph.columns(X, kept)
-        out = graph.add("Where", gaps, graph.number(fill[kept]), columns)
-    if step.indicator_ is None or not len(step.indicator_.features_):
-        return out
-    marks = graph.cast(graph.columns(missing, step.indicator_.features_), graph.dtype)
-    return graph.add("Concat", out, marks, axis=1)
+    gap = np.asarray(step.missing_values, dtype=float)
+    missing = graph.add("IsNaN", X) if np.isnan(gap) else graph.add("Equal", X, gap)
+    marked = [] if step.indicator_ is None else step.indicator_.features_
+    marks = missing.columns(marked).cast(graph.dtype) if len(marked) else None
+    if not step.keep_empty_features and np.isnan(fill).any():
+        kept = np.flatnonzero(~np.isnan(fill))
+        X, missing, fill = X.columns(kept), missing.columns(kept), fill[kept]
+    out = graph.where(missing, fill, X)
+    return out if marks is None else graph.add("Concat", out, marks, axis=1)
 
 
-def _equal(graph: Graph, X: str, value: Any) -> str:
-    if isinstance(value, float) and np.isnan(value):
-        return graph.add("IsNaN", X)
-    return graph.add("Equal", X, graph.number(value))
+def _standard(graph: Graph, step: Any, X: Value) -> Value:
+    if step.with_mean:
+        X = X - step.mean_
+    return X if step.scale_ is None else X / step.scale_
 
 
-def _scaled(graph: Graph, X: str, centre: Any, scale: Any) -> str:
-    if centre is not None:
-        X = graph.add("Sub", X, graph.number(centre))
-    return X if scale is None else graph.add("Div", X, graph.number(scale))
+def _robust(graph: Graph, step: Any, X: Value) -> Value:
+    if step.center_ is not None:
+        X = X - step.center_
+    return X if step.scale_ is None else X / step.scale_
 
 
-def _standard(graph: Graph, step: Any, X: str) -> str:
-    return _scaled(graph, X, step.mean_ if step.with_mean else None, step.scale_)
-
-
-def _robust(graph: Graph, step: Any, X: str) -> str:
-    return _scaled(graph, X, step.center_, step.scale_)
-
-
-def _power(graph: Graph, step: Any, X: str) -> str:
+def _power(graph: Graph, step: Any, X: Value) -> Value:
     """Yeo and Johnson's is ``f(x, λ)`` above zero and ``-f(-x, 2 - λ)`` below."""
-    one, zero = graph.number(1.0), graph.number(0.0)
     if step.method == "box-cox":
         out = _powers(graph, graph.add("Log", X), step.lambdas_)
     else:
-        sides = (X, step.lambdas_), (graph.add("Neg", X), 2.0 - step.lambdas_)
-        halves = [
-            _powers(graph, graph.add("Log", graph.add("Add", graph.add("Max", x, zero), one)), lam)
-            for x, lam in sides
-        ]
-        out = graph.add("Sub", *halves)
+        above, below = (
+            _powers(graph, graph.add("Log", graph.add("Max", x, 0.0) + 1.0), lam)
+            for x, lam in ((X, step.lambdas_), (-X, 2.0 - step.lambdas_))
+        )
+        out = above - below
     return _standard(graph, step._scaler, out) if step.standardize else out
 
 
-def _powers(graph: Graph, logs: str, lam: Any) -> str:
+def _powers(graph: Graph, logs: Value, lam: Array) -> Value:
     """``(exp(λ l) - 1) / λ``, and l where λ is zero."""
     flat = np.abs(lam) < np.finfo(float).eps
-    scaled = excess(graph, graph.add("Mul", logs, graph.number(np.where(flat, 1.0, lam))))
-    curved = graph.add("Div", scaled, graph.number(np.where(flat, 1.0, lam)))
-    return graph.add("Where", graph.constant(flat), logs, curved) if flat.any() else curved
+    lam = np.where(flat, 1.0, lam)
+    curved = excess(graph, logs * lam) / lam
+    return graph.where(flat, logs, curved) if flat.any() else curved
 
 
-def excess(graph: Graph, L: str) -> str:
+def excess(graph: Graph, L: Value) -> Value:
     """``exp(L) - 1`` as ``tanh(L/2) (exp(L) + 1)``, which keeps its digits where L is small."""
-    half = graph.add("Tanh", graph.add("Mul", L, graph.number(0.5)))
-    return graph.add("Mul", half, graph.add("Add", graph.add("Exp", L), graph.number(1.0)))
+    return graph.add("Tanh", L * 0.5) * (graph.add("Exp", L) + 1.0)
 
 
-def _threshold(graph: Graph, step: Any, X: str) -> str:
-    return graph.columns(X, np.flatnonzero(step.get_support()))
+def _threshold(graph: Graph, step: Any, X: Value) -> Value:
+    return X.columns(np.flatnonzero(step.get_support()))
 
 
-def _polynomial(graph: Graph, step: Any, X: str) -> str:
+def _polynomial(graph: Graph, step: Any, X: Value) -> Value:
     """Every term is a product of as many columns as its degree, ones among them."""
     powers = step.powers_
     factors = np.zeros((max(1, powers.sum(axis=1).max()), len(powers)), dtype=np.int64)
     for term, row in enumerate(powers):
         numbers = 1 + np.repeat(np.arange(row.size), row)
         factors[: numbers.size, term] = numbers
-    first = graph.columns(X, [0])
-    zeros = graph.add("Sub", first, first)
-    padded = graph.add("Concat", graph.add("Add", zeros, graph.number(1.0)), X, axis=1)
-    out = graph.columns(padded, factors[0])
+    first = X.columns([0])
+    padded = graph.add("Concat", first - first + 1.0, X, axis=1)
+    out = padded.columns(factors[0])
     for numbers in factors[1:]:
-        out = graph.add("Mul", out, graph.columns(padded, numbers))
+        out = out * padded.columns(numbers)
     return out
 
 
-def _one_hot(graph: Graph, step: Any, X: str) -> str:
+def _one_hot(graph: Graph, step: Any, X: Value) -> Value:
     if getattr(step, "_infrequent_enabled", False):
         raise TypeError("a OneHotEncoder with min_frequency or max_categories is not exported.")
     columns, values = [], []
@@ -163,37 +234,147 @@ def _one_hot(graph: Graph, step: Any, X: str) -> str:
             )
         columns += [j] * len(kept)
         values += kept
-    found, known = graph.columns(X, columns), np.array(values, dtype=float)
-    equal = graph.add("Equal", found, graph.number(known))
+    found, known = X.columns(columns), np.array(values, dtype=float)
+    equal = graph.add("Equal", found, known)
     if (gaps := np.isnan(known)).any():
-        both = graph.add("And", graph.add("IsNaN", found), graph.constant(gaps))
-        equal = graph.add("Or", equal, both)
-    return graph.cast(equal, graph.dtype)
+        equal = graph.add("Or", equal, graph.add("And", graph.add("IsNaN", found), gaps))
+    return equal.cast(graph.dtype)
 
 
-def _spectral(graph: Graph, step: Any, X: str) -> str:
+# what scikit-learn takes for the end of a distribution
+BOUND = 1e-7
+
+# Wichura, Algorithm AS 241, Applied Statistics 37 (1988): quantiles of the normal distribution to
+# 1e-16, within 0.425 of one half, and beyond it as far as exp(-25); highest powers first
+MIDDLE = (
+    (2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
+     13731.693765509461125, 1971.5909503065514427, 133.14166789178437745, 3.387132872796366608),
+    (5226.495278852854561, 28729.085735721942674, 39307.89580009271061, 21213.794301586595867,
+     5394.1960214247511077, 687.1870074920579083, 42.313330701600911252, 1.0),
+)  # fmt: skip
+TAIL = (
+    (7.7454501427834140764e-4, 0.0227238449892691845833, 0.24178072517745061177,
+     1.27045825245236838258, 3.64784832476320460504, 5.7694972214606914055,
+     4.6303378461565452959, 1.42343711074968357734),
+    (1.05075007164441684324e-9, 5.475938084995344946e-4, 0.0151986665636164571966,
+     0.14810397642748007459, 0.68976733498510000455, 1.6763848301838038494,
+     2.05319162663775882187, 1.0),
+)  # fmt: skip
+
+
+def _quantiles(graph: Graph, step: QuantileTransformer, X: Value) -> Value:
+    """The share of every number among the quantiles of its column, or what that is in a normal.
+
+    Between knots ``u_i < x < u_(i+1)`` it is ``r_i + slope_i (x - u_i)``; at a knot the middle of
+    the references that share it.
+    """
+    table = Knots(graph, step)
+    i = table.interval(X)
+    u, r, slope, middle = (table.at(i, values) for values in table.lines)
+    share = graph.where(graph.add("Equal", X, u), middle, r + slope * (X - u))
+    first, last = step.quantiles_[0], step.quantiles_[-1]
+    share = graph.where(graph.add("Less", X, first), 0.0, share)
+    if step.output_distribution == "normal":
+        share = graph.where(graph.add("Greater", X + BOUND, last), 1.0, share)
+        share = graph.where(graph.add("Less", X - BOUND, first), 0.0, share)
+        share = normal_quantiles(graph, share)
+    return graph.where(graph.add("IsNaN", X), X, share)
+
+
+class Knots:
+    """The distinct quantiles of every column, one column as long as the other: ``2^n - 1``."""
+
+    def __init__(self, graph: Graph, step: QuantileTransformer) -> None:
+        self.graph, self.D = graph, step.quantiles_.shape[1]
+        parts = [column_lines(column, step.references_) for column in step.quantiles_.T]
+        self.bits = int(max(len(u) for u, *_ in parts)).bit_length()
+        size = 2**self.bits - 1
+        # the last line goes on; beyond the last knot comes none
+        self.lines = [
+            np.column_stack([_padded(values, size, values[-1]) for values in lines]).ravel()
+            for lines in zip(*parts, strict=True)
+        ]
+        self.knots = np.column_stack([_padded(u, size, np.inf) for u, *_ in parts]).ravel()
+
+    def at(self, place: Value, values: Array) -> Value:
+        """Values of the knots at places (N, D)."""
+        flat = place * np.int64(self.D) + np.arange(self.D, dtype=np.int64)[None]
+        return self.graph.add("Gather", values, flat, axis=0)
+
+    def interval(self, X: Value) -> Value:
+        """The last knot that is not above x, the first where there is none, by halving."""
+        graph, one, nothing = self.graph, np.int64(1), X - X
+        # NaN and inf less themselves are no number: any count will do for them
+        count = graph.where(graph.add("IsNaN", nothing), 0.0, nothing).cast(np.int64)
+        for bit in reversed(range(self.bits)):
+            more = count + np.int64(2**bit)
+            reached = graph.add("GreaterOrEqual", X, self.at(more - one, self.knots))
+            count = graph.where(reached, more, count)
+        return graph.add("Max", count - one, np.int64(0))
+
+
+def column_lines(quantiles: Array, references: Array) -> tuple[Array, Array, Array, Array]:
+    """Distinct knots u, and for each the line to its right (r, slope) and its own middle."""
+    u, first = np.unique(quantiles, return_index=True)
+    last = np.append(first[1:], quantiles.size) - 1
+    left, r = references[first], references[last]
+    slope = np.zeros_like(u)
+    slope[:-1] = (left[1:] - r[:-1]) / np.diff(u)
+    middle = (left + r) / 2
+    # the ends of the training data are the ends of the scale; a constant is its beginning
+    middle[-1], middle[0] = 1.0, 0.0
+    return u, r, slope, middle
+
+
+def _padded(values: Array, size: int, fill: float) -> Array:
+    return np.concatenate([values, np.full(size - values.size, fill)])
+
+
+def normal_quantiles(graph: Graph, p: Value) -> Value:
+    """The normal quantile of shares, which end where scikit-learn's do."""
+    least = BOUND - np.spacing(1)
+    p = graph.add("Min", graph.add("Max", p, least), 1.0 - least)
+    q = p - 0.5
+    middle = q * _ratio(MIDDLE, 0.180625 - q * q)
+    far = graph.add("Sqrt", -graph.add("Log", graph.add("Min", p, 1.0 - p)))
+    tail = graph.add("Sign", q) * _ratio(TAIL, far - 1.6)
+    return graph.where(graph.add("LessOrEqual", graph.add("Abs", q), 0.425), middle, tail)
+
+
+def _ratio(polynomials: Any, t: Value) -> Value:
+    """Two polynomials of t, divided."""
+    above, below = (_polynomial_at(t, coefficients) for coefficients in polynomials)
+    return above / below
+
+
+def _polynomial_at(t: Value, coefficients: tuple[float, ...]) -> Value:
+    value = t * coefficients[0] + coefficients[1]
+    for coefficient in coefficients[2:]:
+        value = value * t + coefficient
+    return value
+
+
+def _spectral(graph: Graph, step: Any, X: Value) -> Value:
     D = step.n_features_in_
     if step.snv:
         X = _normal_variate(graph, X)
     if step.detrend is not None:
         basis = trend_basis(D, step.detrend)
-        trend = graph.add("MatMul", X, graph.number(basis))
-        X = graph.add("Sub", X, graph.add("MatMul", trend, graph.number(basis.T)))
+        X = X - X @ basis @ basis.T
     if step.derivative is not None:
         X = _windows(graph, step, X, D)
-    return X if step.support_.all() else graph.columns(X, np.flatnonzero(step.support_))
+    return X if step.support_.all() else X.columns(np.flatnonzero(step.support_))
 
 
-def _normal_variate(graph: Graph, X: str) -> str:
+def _normal_variate(graph: Graph, X: Value) -> Value:
     rows: Any = {"axes": [1], "keepdims": 1}
-    centred = graph.add("Sub", X, graph.add("ReduceMean", X, **rows))
-    squares = graph.add("ReduceMean", graph.add("Mul", centred, centred), **rows)
+    centred = X - graph.add("ReduceMean", X, **rows)
+    variance = graph.add("ReduceMean", centred * centred, **rows)
     ends = (graph.add(name, X, **rows) for name in ("ReduceMax", "ReduceMin"))
-    scaled = graph.add("Div", centred, graph.add("Sqrt", squares))
-    return graph.add("Where", graph.add("Equal", *ends), graph.number(0.0), scaled)
+    return graph.where(graph.add("Equal", *ends), 0.0, centred / graph.add("Sqrt", variance))
 
 
-def _windows(graph: Graph, step: Any, X: str, D: int) -> str:
+def _windows(graph: Graph, step: Any, X: Value, D: int) -> Value:
     """Savitzky–Golay: a sum of shifted columns inside, products with the outermost windows."""
     window, half = step.window, step.window // 2
 
@@ -201,77 +382,64 @@ def _windows(graph: Graph, step: Any, X: str, D: int) -> str:
         options = {"deriv": step.derivative, "pos": place, "use": "dot"}
         return savgol_coeffs(window, step.polyorder, **options)
 
-    inside = ""
-    for shift, weight in enumerate(weights(half)):
-        part = graph.columns(X, np.arange(shift, shift + D - window + 1))
-        part = graph.add("Mul", part, graph.number(weight))
-        inside = graph.add("Add", inside, part) if inside else part
+    shifted = [X.columns(np.arange(shift, shift + D - window + 1)) for shift in range(window)]
+    parts = [part * weight for part, weight in zip(shifted, weights(half), strict=True)]
+    inside = parts[0]
+    for part in parts[1:]:
+        inside = inside + part
     if not half:
         return inside
     left = np.column_stack([weights(place) for place in range(half)])
     right = np.column_stack([weights(place) for place in range(window - half, window)])
-    ends = [
-        graph.add("MatMul", graph.columns(X, np.arange(start, start + window)), graph.number(E))
-        for start, E in ((0, left), (D - window, right))
-    ]
-    return graph.add("Concat", ends[0], inside, ends[1], axis=1)
+    first, last = X.columns(np.arange(window)), X.columns(np.arange(D - window, D))
+    return graph.add("Concat", first @ left, inside, last @ right, axis=1)
 
 
-def standardised(graph: Graph, moments: Moments, columns: str, bound: bool = True) -> str:
+def standardised(graph: Graph, moments: Moments, X: Value, bound: bool = True) -> Value:
     """z-scores, bounded to the training range widened by its width on either side."""
-    z = graph.add("Sub", columns, graph.number(moments.mean))
+    z = X - moments.mean
     if moments.rest.any():
-        z = graph.add("Sub", z, graph.number(moments.rest))
-    z = graph.add("Div", z, graph.number(moments.scale))
+        z = z - moments.rest
+    z = z / moments.scale
     if not bound:
         return z
     width = moments.high - moments.low
-    z = graph.add("Max", z, graph.number(moments.low - width))
-    return graph.add("Min", z, graph.number(moments.high + width))
+    return graph.add("Min", graph.add("Max", z, moments.low - width), moments.high + width)
 
 
-def _quadrant(graph: Graph, step: Any, X: str) -> str:
+def _first_quadrant(graph: Graph, step: Any, X: Value) -> Value:
     quadrant = step._quadrant
     z = standardised(graph, quadrant.moments, X, step.bound)
-    L = graph.add("Mul", z, graph.number(quadrant.a))
-    return graph.add("Exp", graph.add("Add", L, graph.number(quadrant.b)))
+    return graph.add("Exp", z * quadrant.a + quadrant.b)
 
 
-def _network(graph: Graph, step: Any, X: str) -> str:
-    activity = graph.add(
-        "MatMul", _scaled(graph, X, step.mean_, step.scale_), graph.number(step.weights_)
-    )
-    activity = graph.add("Add", activity, graph.number(step.biases_))
-    return graph.add("Sigmoid", graph.add("Mul", activity, graph.number(step.scale)))
+def _network(graph: Graph, step: Any, X: Value) -> Value:
+    activity = (X - step.mean_) / step.scale_ @ step.weights_ + step.biases_
+    return graph.add("Sigmoid", activity * float(step.scale))
 
 
-def _basis(graph: Graph, step: Any, X: str) -> str:
+def _basis(graph: Graph, step: Any, X: Value) -> Value:
     """``|x - c|**2`` as ``|x|**2 - 2 x'c + |c|**2``, around the mean of the centres."""
     middle = step.centers_.mean(axis=0)
-    centres = step.centers_ - middle
-    x = graph.add("Sub", X, graph.number(middle))
+    centres, x = step.centers_ - middle, X - middle
     squares = graph.add("ReduceSumSquare", x, axes=[1], keepdims=1)
-    products = graph.add("MatMul", x, graph.number(-2.0 * centres.T))
-    distances = graph.add(
-        "Add", graph.add("Add", squares, products), graph.number((centres**2).sum(1))
-    )
-    bounded = graph.add("Max", distances, graph.number(0.0))
-    return graph.add("Exp", graph.add("Mul", bounded, graph.number(-0.5 / step.width_**2)))
+    distances = squares + x @ (-2.0 * centres.T) + (centres**2).sum(1)
+    return graph.add("Exp", graph.add("Max", distances, 0.0) * (-0.5 / step.width_**2))
 
 
-NODES: dict[Any, Callable[[Graph, Any, str], str]] = {
-    SimpleImputer: _imputer,
-    StandardScaler: _standard,
-    RobustScaler: _robust,
-    PowerTransformer: _power,
-    QuantileTransformer: add_quantiles,
-    VarianceThreshold: _threshold,
-    PolynomialFeatures: _polynomial,
-    OneHotEncoder: _one_hot,
-    ColumnTransformer: _column_parts,
-    Pipeline: _pipeline,
-    SpectralFilter: _spectral,
-    FirstQuadrant: _quadrant,
-    RandomNetwork: _network,
-    GaussianBasis: _basis,
+NODES: dict[str, Callable[[Graph, Any, Value], Value]] = {
+    "SimpleImputer": _imputer,
+    "StandardScaler": _standard,
+    "RobustScaler": _robust,
+    "PowerTransformer": _power,
+    "QuantileTransformer": _quantiles,
+    "VarianceThreshold": _threshold,
+    "PolynomialFeatures": _polynomial,
+    "OneHotEncoder": _one_hot,
+    "SpectralFilter": _spectral,
+    "FirstQuadrant": _first_quadrant,
+    "RandomNetwork": _network,
+    "GaussianBasis": _basis,
+    "ColumnTransformer": _column_parts,
+    "Pipeline": _pipeline,
 }

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.designs import is_dask
-from skstretch.features.lazy import by_rows, checked, computed
+from skstretch.features.quadrant import by_rows, checked, computed
 
 
 class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Versioned, BaseEstimator):

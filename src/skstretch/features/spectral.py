@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.designs import is_dask
-from skstretch.features.lazy import by_rows, checked
+from skstretch.features.quadrant import by_rows, checked
 
 # numbers that are worked on at a time: rows are independent, and float32 stays float32 outside
 BLOCK = 1 << 20

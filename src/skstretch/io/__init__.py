@@ -7,12 +7,12 @@ from skstretch.exceptions import ModelFileError as ModelFileError
 
 if TYPE_CHECKING:
     from skstretch.io.header import about as about
-    from skstretch.io.read import load as load
-    from skstretch.io.write import save as save
+    from skstretch.io.model import load as load
+    from skstretch.io.model import save as save
 
 # Name -> its module, imported when the name is first asked for: who only writes a whole file with
-# `skstretch.io.files` does not wait for the estimators.
-_HOMES = {"about": "header", "load": "read", "save": "write"}
+# `skstretch.io.archive` does not wait for the estimators.
+_HOMES = {"about": "header", "load": "model", "save": "model"}
 
 __all__ = [*_HOMES, "ModelFileError"]
 

@@ -1,35 +1,202 @@
-"""The zip container of a model file and its arrays, read with bounds on everything they claim.
+"""The container of a model file: a zip of arrays, read with bounds on everything that it claims.
 
-Arrays are members in numpy's ``.npy`` format, hashed, and never pickled.
+Arrays are members in numpy's ``.npy`` format, hashed, and never pickled. Files of any kind appear
+complete or not at all (`replacing`). Equal data have equal digests, whatever they came in.
 """
 
 import contextlib
+import errno
 import hashlib
 import math
 import os
 import re
+import secrets
+import shutil
+import signal
 import stat
 import struct
+import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any, BinaryIO
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 from numpy.lib import format as npy_format
 
 from skstretch.exceptions import ModelFileError
 
+CHUNK = 1 << 20  # entries or bytes that are hashed at a time
+
+
+def data_digest(X: Any) -> Any:
+    """A SHA-256 of shape and values of X by rows, to which more can be added.
+
+    Sparse matrices are hashed by their entries that are not zero, and so have another digest than
+    the same data stored dense.
+    """
+    digest = hashlib.sha256(str(tuple(X.shape)).encode())
+    if hasattr(X, "tocsr"):
+        _add_sparse(digest, X.tocsr(copy=True))
+        return digest
+    rows = max(1, CHUNK // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], rows):
+        add_numbers(digest, X[start : start + rows])
+    return digest
+
+
+def add_numbers(digest: Any, values: Any) -> None:
+    """Add numbers to a digest, as float64 whatever type they have."""
+    # + 0.0 makes one zero of two
+    digest.update(np.ascontiguousarray(np.asarray(values, dtype="<f8") + 0.0).tobytes())
+
+
+def _add_sparse(digest: Any, X: Any) -> None:
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    digest.update(b"sparse")
+    for part in (X.indptr, X.indices):
+        digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+    add_numbers(digest, X.data)
+
+
+# descriptors of this process by the names that shells know them by
+STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+# what ends a process without a word: closing the terminal, `kill`, a shutdown
+ENDINGS = tuple(getattr(signal, name) for name in ("SIGHUP", "SIGTERM") if hasattr(signal, name))
+
+# what is written to a pipe or device waits in memory up to this size, then on the disk
+SPOOLED_BYTES = 1 << 24
+
+
+@contextlib.contextmanager
+def replacing(path: Any) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of `path` when the block ends without an error.
+
+    A regular file is written under a temporary name in the same folder, forced to the disk, then
+    renamed. After an error, and when a signal ends the process, the temporary is gone and an older
+    file is as it was. What is not a regular file (a device, a pipe, ``/dev/stdout``) is never
+    replaced: the bytes go through to it at the end of the block.
+    """
+    writing = _through(path) if is_special(path) else _renamed(Path(os.path.realpath(path)))
+    with writing as file:
+        yield file
+
+
+def is_special(path: Any) -> bool:
+    """Whether something other than a regular file stands at `path`, which must stay what it is."""
+    if _descriptor(path) is not None:
+        return True
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _descriptor(path: Any) -> int | None:
+    """The number of the open file that a name such as ``/dev/stdout`` stands for."""
+    name = os.fspath(path)
+    if name in STANDARD:
+        return STANDARD[name]
+    found = DESCRIPTOR.fullmatch(name) if isinstance(name, str) else None
+    return None if found is None else int(found[1])
+
+
+@contextlib.contextmanager
+def _through(path: Any) -> Iterator[BinaryIO]:
+    """A file whose bytes go to what stands at `path`, once they are complete.
+
+    Pipes cannot be searched, and archives must be: so they are made beside first.
+    """
+    with tempfile.SpooledTemporaryFile(SPOOLED_BYTES) as file:
+        yield cast(BinaryIO, file)
+        file.seek(0)
+        number = _descriptor(path)
+        # a descriptor is written where it stands: opened by its name, a file would be cut first
+        with open(path if number is None else os.dup(number), "wb") as target:
+            shutil.copyfileobj(file, target)
+
+
+@contextlib.contextmanager
+def _renamed(target: Path) -> Iterator[BinaryIO]:
+    """A temporary file that becomes `target`; links to it keep pointing at the new file."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"there is no folder {str(target.parent)!r} to write into: create it, or pass another "
+            "path",
+            str(target),
+        )
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    with _removed_at_the_end(temporary):
+        try:
+            # a plain open, unlike tempfile, leaves the permissions to the umask
+            with open(temporary, "xb+") as file:
+                yield cast(BinaryIO, file)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                os.chmod(temporary, target.stat().st_mode & 0o777)
+            os.replace(temporary, target)
+        except BaseException:
+            # last: on a full disk, closing the file is an error of its own
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _removed_at_the_end(temporary: Path) -> Iterator[None]:
+    """Remove a file if a signal ends the process meanwhile, which then ends as it would have.
+
+    Signals that the program handles or ignores are left to it, and only the main thread can ask.
+    """
+    guarded = []
+    if threading.current_thread() is threading.main_thread():
+        guarded = [number for number in ENDINGS if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in guarded:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in guarded:
+            if signal.getsignal(number) is end:
+                signal.signal(number, signal.SIG_DFL)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force the new name to the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 MEMBER_NAME = re.compile(r"header\.json|[a-z][a-z0-9_]{0,63}\.npy")
+# a search has some fifty, every step before it a few
 MAX_MEMBERS = 200
 # a directory entry is 46 bytes, a name of at most 68 and an extra field
-MAX_DIRECTORY = 1 << 15
+MAX_DIRECTORY = 164 * MAX_MEMBERS
 END, LOCATOR, END64 = b"PK\x05\x06", b"PK\x06\x07", b"PK\x06\x06"
 
 DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|c8|c16|[US][1-9]\d{0,5}|[mM]8(\[\w{1,12}\])?)")
-MAX_DIMENSIONS = 3
-MAX_NPY_HEADER = 4096
-CHUNK = 1 << 20
+MAX_DIMENSIONS = 3  # transforms, samples, columns
+MAX_NPY_HEADER = 4096  # numpy writes 128 bytes for such arrays, and parses them as Python
 
 
 @contextlib.contextmanager
@@ -251,53 +418,34 @@ def _check_bits(array: Any, name: str) -> None:
 
 @dataclass(frozen=True)
 class Rule:
-    """What an array must be; None leaves it open."""
+    """What an array must be.
 
-    shape: tuple[int, ...] | None = None
+    `shape` names the axes: "M t" is a row for each of M samples, a column for each of t targets.
+    Arrays of one record agree in what they share. None leaves the shape open.
+    """
+
+    shape: str | None = None
     kinds: str = "f"
-    ndim: int | None = None
-    itemsize: int | None = 8  # of numbers; masks have one byte
+    itemsize: int | None = 8  # of numbers; masks have one byte, None leaves it open
     finite: bool = False
     known: bool = False  # infinite perhaps, but no NaN
 
-    def allows_type(self, array: Any) -> bool:
-        """Whether type and shape are as they must be."""
+    def allows_type(self, array: Any, sizes: dict[str, int]) -> bool:
+        """Whether type and shape are as they must be; an axis met first gives its size."""
         kind, item = array.dtype.kind, array.dtype.itemsize
         sized = len(self.kinds) > 1 or kind == "b" or self.itemsize in (None, item)
-        shaped = self.shape in (None, array.shape) and self.ndim in (None, array.ndim)
-        return kind in self.kinds and sized and shaped
+        if kind not in self.kinds or not sized:
+            return False
+        if self.shape is None:
+            return True
+        axes = self.shape.split()
+        return len(axes) == array.ndim and all(
+            sizes.setdefault(axis, size) == size
+            for axis, size in zip(axes, array.shape, strict=True)
+        )
 
     def fault(self, array: Any) -> str:
         """What entries of the array break the rule."""
         if self.finite and not np.isfinite(array).all():
             return "has entries that are not finite"
         return "has entries that are NaN" if self.known and np.isnan(array).any() else ""
-
-
-class Arrays:
-    """Arrays by name, each to be taken once."""
-
-    def __init__(self, arrays: dict[str, Any]) -> None:
-        self._left = dict(arrays)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._left
-
-    def take(self, name: str, rule: Rule) -> Any:
-        """An array that keeps the rule."""
-        if name not in self._left:
-            raise ModelFileError(f"its array {name[:80]!r} is missing.")
-        array = self._left.pop(name)
-        if not rule.allows_type(array):
-            raise ModelFileError(
-                f"its array {name[:80]!r} is {array.dtype} of shape {array.shape}, which does not "
-                "fit the others."
-            )
-        if fault := rule.fault(array):
-            raise ModelFileError(f"its array {name[:80]!r} {fault}.")
-        return array
-
-    def check_all_taken(self) -> None:
-        """Refuse arrays that no model has."""
-        if self._left:
-            raise ModelFileError(f"it has an array {min(self._left)[:80]!r} of no known use.")

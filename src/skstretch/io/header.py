@@ -1,10 +1,15 @@
-"""The JSON header of a model file: its fields, Python values in it, and facts of the origin."""
+"""The JSON header of a model file: its fields, Python values in it, and facts of the origin.
 
+A `Record` has the fields and the arrays of one thing, and both ways go through it.
+"""
+
+import dataclasses
+import inspect
 import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -12,7 +17,7 @@ import numpy as np
 
 from skstretch._version import __version__
 from skstretch.exceptions import ModelFileError
-from skstretch.io.archive import Archive, refusing, unsound
+from skstretch.io.archive import Archive, Rule, refusing, unsound
 
 SCHEMA = 5
 FORMAT = "stretchy model"
@@ -20,7 +25,7 @@ NAME = "header.json"
 # parsed JSON takes some twenty times its length at worst
 MAX_BYTES = 1 << 20
 
-# how deep values may be nested, and the types of numpy that they may have
+# how deep values may be nested (recursion stops there), and the types of numpy that they may have
 MAX_DEPTH = 6
 NUMBERS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -28,7 +33,7 @@ NUMBERS = (
 )  # fmt: skip
 TEXT = re.compile(r"(<U|\|S)([1-9]\d{0,5})")
 
-# facts that are kept with a model
+# facts that are kept with a model: notes of a person, not data
 MAX_FACTS = 50
 LONGEST = 10_000
 PLAIN = (str, int, float, bool)
@@ -88,22 +93,6 @@ def _check_schema(header: dict[str, Any]) -> None:
             f"is skstretch {versions()['skstretch']}, which reads up to {SCHEMA}. Upgrade to "
             f"skstretch {str(writer)[:40]} or later."
         )
-
-
-def field(header: dict[str, Any], name: str, *types: type) -> Any:
-    """A field of the header, of one of the given types."""
-    value = header.get(name)
-    if type(value) not in types:
-        raise ModelFileError(f"its header has no sound field {name!r}.")
-    return value
-
-
-def field_list(header: dict[str, Any], name: str, kind: type) -> list[Any]:
-    """A field that is a list of values of one type."""
-    values = field(header, name, list)
-    if not all(type(value) is kind for value in values):
-        raise ModelFileError(f"its header has no sound list {name!r}.")
-    return values
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -212,22 +201,115 @@ def _plain(value: np.generic) -> Any:
     return value.decode("latin-1") if isinstance(value, bytes) else value.item()
 
 
-def text_arrays(strings: Sequence[str]) -> tuple[Any, Any]:
-    """All characters in UTF-8, and where each string ends."""
-    # lone surrogates are not text, but they do occur in names of columns
-    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
-    ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
+@dataclasses.dataclass
+class Record:
+    """Fields and arrays by name, of a model or of one step before it.
 
+    A writer fills it. A reader asks for fields of a type, and takes each array once and by a
+    `Rule`; `sizes` are those of the axes that rules name. `prefix` begins the names of its arrays
+    among those of the file.
+    """
 
-def text_list(characters: Any, ends: Any) -> list[str]:
-    """The strings again; `ValueError` for arrays that are none."""
-    starts = np.concatenate([[0], ends[:-1]])
-    if ends.size and ((ends < starts).any() or ends[0] < 0 or ends[-1] != characters.size):
-        raise ValueError("strings end where they cannot")
-    raw = characters.tobytes()
-    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-    return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
+    fields: dict[str, Any] = dataclasses.field(default_factory=dict)
+    arrays: dict[str, Any] = dataclasses.field(default_factory=dict)
+    prefix: str = ""
+    sizes: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return self.prefix + name in self.arrays
+
+    def field(self, name: str, *types: type) -> Any:
+        """A field of one of these types."""
+        value = self.fields.get(name)
+        if type(value) not in types:
+            raise ModelFileError(f"its header has no sound field {name!r}.")
+        return value
+
+    def listed(self, name: str, kind: type) -> list[Any]:
+        """A field that is a list of values of one type."""
+        values = self.field(name, list)
+        if not all(type(value) is kind for value in values):
+            raise ModelFileError(f"its header has no sound list {name!r}.")
+        return values
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A field that is a float, perhaps infinite or NaN."""
+        if default is not None and name not in self.fields:
+            return default
+        value = decode(self.fields.get(name))
+        if type(value) is not float:
+            raise ModelFileError(f"its header has no sound field {name!r}.")
+        return value
+
+    def put(self, name: str, array: Any) -> None:
+        """Keep an array."""
+        self.arrays[self.prefix + name] = array
+
+    def take(self, name: str, rule: Rule) -> Any:
+        """An array that keeps the rule."""
+        name = self.prefix + name
+        if name not in self.arrays:
+            raise ModelFileError(f"its array {name[:80]!r} is missing.")
+        array = self.arrays.pop(name)
+        if not rule.allows_type(array, self.sizes):
+            raise ModelFileError(
+                f"its array {name[:80]!r} is {array.dtype} of shape {array.shape}, which does not "
+                "fit the others."
+            )
+        if fault := rule.fault(array):
+            raise ModelFileError(f"its array {name[:80]!r} {fault}.")
+        return array
+
+    def take_all(self, rules: Mapping[str, Rule], prefix: str = "") -> dict[str, Any]:
+        """Arrays by the names of their rules, in lower case after the prefix in the file."""
+        return {name: self.take(prefix + name.lower(), rule) for name, rule in rules.items()}
+
+    def put_text(self, name: str, ends: str, strings: Sequence[str]) -> None:
+        """Strings as two arrays: all characters in UTF-8, and where each string ends."""
+        # lone surrogates are not text, but they do occur in names of columns
+        encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+        self.put(name, np.frombuffer(b"".join(encoded), dtype=np.uint8))
+        self.put(ends, np.cumsum([len(part) for part in encoded], dtype=np.int64))
+
+    def take_text(self, name: str, ends: str) -> list[str]:
+        """The strings again; `ValueError` for arrays that are none."""
+        raw = self.take(name, Rule(name, "u", itemsize=1)).tobytes()
+        stops = self.take(ends, Rule(ends, "i"))
+        starts = np.concatenate([[0], stops[:-1]])
+        if stops.size and ((stops < starts).any() or stops[0] < 0 or stops[-1] != len(raw)):
+            raise ValueError("strings end where they cannot")
+        pairs = zip(starts.tolist(), stops.tolist(), strict=True)
+        return [raw[start:stop].decode("utf-8", "surrogatepass") for start, stop in pairs]
+
+    def put_parameter(self, name: str, value: Any) -> Any:
+        """A parameter as JSON; arrays of numbers are kept beside it."""
+        if isinstance(value, np.ndarray) and value.dtype.name in NUMBERS and value.ndim <= 2:
+            self.put(f"parameter_{name}", value)
+            return {"$member": f"parameter_{name}"}
+        return np.dtype(value).name if name == "dtype" else encode(value)
+
+    def parameters(self, cls: Any) -> dict[str, Any]:
+        """The parameters of an object of this class; what could not be stored is left out."""
+        known, found = inspect.signature(cls).parameters, {}
+        for name, data in self.field("parameters", dict).items():
+            if name not in known:
+                raise ModelFileError(f"its parameter {name[:80]!r} is not one of {cls.__name__}.")
+            if isinstance(data, dict) and "$repr" in data:
+                continue
+            if isinstance(data, dict) and "$member" in data:
+                found[name] = self.take(f"parameter_{name}", Rule(kinds="biuf"))
+            elif name == "dtype":
+                if data not in NUMBERS:
+                    raise ModelFileError(f"its {cls.__name__} has a dtype {str(data)[:40]!r}.")
+                found[name] = np.dtype(data).type
+            else:
+                found[name] = decode(data)
+        return found
+
+    def check_all_taken(self) -> None:
+        """Refuse arrays that no model has."""
+        if self.arrays:
+            raise ModelFileError(f"it has an array {min(self.arrays)[:80]!r} of no known use.")
 
 
 def about(path: Any) -> dict[str, Any]:

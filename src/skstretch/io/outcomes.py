@@ -1,8 +1,9 @@
-"""What a search found out about every cell: in a model file, and with the data of the fit again.
+"""What a search found out about every candidate: in a model file, and with the data of the fit
+again.
 
-A file holds numbers alone: out-of-fold outputs and what the coefficients of a cell are made of,
-both about as long as the targets. Features are not among them. Where X and y are passed once more,
-and are those of the fit value by value, the model is as it was when it was fitted.
+A file holds numbers alone: out-of-fold outputs and what the coefficients of a candidate are made
+of, both about as long as the targets. Features are not among them. Where X and y are passed once
+more, and are those of the fit value by value, the model is as it was when it was fitted.
 """
 
 from collections.abc import Iterator
@@ -12,22 +13,21 @@ from typing import Any, cast
 import numpy as np
 
 from skstretch.core.dual import DualSolution
-from skstretch.core.dual_gram import Frame
-from skstretch.core.penalty_factors import checked_factors
+from skstretch.core.gram import Frame
+from skstretch.core.primal import checked_factors
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, is_dask, is_source, tidy
 from skstretch.designs.as_design import storage_of
 from skstretch.estimators.inputs import Prepared, View
 from skstretch.estimators.mixture import Mixture
+from skstretch.estimators.pipelines import twin
 from skstretch.estimators.state import State
-from skstretch.estimators.steps import twin
 from skstretch.exceptions import ModelFileError
-from skstretch.io.archive import Arrays, Rule
-from skstretch.io.digest import data_digest
-from skstretch.io.header import field
+from skstretch.io.archive import Rule, data_digest
+from skstretch.io.header import Record
 from skstretch.search import Outcomes, light_design
-from skstretch.search.cells import Cell, Minimisers, Unknowns
+from skstretch.search.candidates import Candidate, Minimisers, Unknowns
 from skstretch.solve.model import FittedModel
 from skstretch.solve.spec import Spec
 
@@ -35,8 +35,20 @@ from skstretch.solve.spec import Spec
 FREE_BYTES = 1 << 18
 # kinds of unknowns
 COEF, DUAL, MINIMISER = range(3)
-# one row for each pass of a cell
+# one row for each pass of a candidate
 FIELDS = ("cell", "kind", "rows", "width", "by_columns", "scaled", "target", "n_columns")
+# columns of the search results that make a candidate
+CANDIDATE = ("param_a", "param_k", "param_c", "param_s", "param_density")
+# arrays of a file, for M samples, t targets and P passes
+ARRAYS = {
+    "outputs": Rule("candidates M t"),
+    "Y": Rule("M t", finite=True),
+    "weights": Rule("M", finite=True),
+    "sample_weights": Rule("M", finite=True),
+    "parts": Rule("P fields", "i"),
+    "values": Rule("values", known=True),
+    "columns": Rule("columns", "i"),
+}
 # without these the features of the fit cannot be made again
 SHAPING = {"quadrant", "b", "fit_intercept", "penalty_factor"}
 
@@ -48,14 +60,14 @@ class Kept:
     Attributes
     ----------
     digest : str
-        SHA-256 of X, as `skstretch.io.digest` makes it.
+        SHA-256 of X, as `skstretch.io.archive` makes it.
     grouped : bool
     outputs : array of shape (n_cells, M, t)
     Y, weights, sample_weights : arrays of shape (M, t), (M,) and (M,)
     parts : integers of shape (P, 8)
-        By name in FIELDS: the cell, what was solved for, its shape and its order in memory (which
-        products depend on in their last digit), whether rows have scales, the target (-1: all),
-        and how many columns are kept (-1: all).
+        By name in FIELDS: the candidate, what was solved for, its shape and its order in memory
+        (which products depend on in their last digit), whether rows have scales, the target (-1:
+        all), and how many columns are kept (-1: all).
     values, columns : arrays
         The numbers of all passes, and the columns that they keep, one after the other.
     """
@@ -73,8 +85,7 @@ class Kept:
     @property
     def arrays(self) -> dict[str, Any]:
         """The arrays, by their names in a file."""
-        names = [name for name in Kept.__dataclass_fields__ if name not in ("digest", "grouped")]
-        return {f"outcome_{name.lower()}": getattr(self, name) for name in names}
+        return {f"outcome_{name.lower()}": getattr(self, name) for name in ARRAYS}
 
     @property
     def n_bytes(self) -> int:
@@ -132,52 +143,47 @@ def _described(row: int, part: Unknowns) -> tuple[list[int], Array]:
     return fields, np.concatenate([main.ravel("F" if by_columns else "C"), *rest])
 
 
-def kept_fields(kept: Kept) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A field of the header, and arrays."""
-    return {"outcomes": {"data": kept.digest, "grouped": kept.grouped}}, kept.arrays
+def write_outcomes(file: Record, model: Any) -> None:
+    """Add what a search found out, where it is not too much."""
+    kept = kept_of(model, sum(np.asarray(array).nbytes for array in file.arrays.values()))
+    if kept is not None:
+        file.fields["outcomes"] = {"data": kept.digest, "grouped": kept.grouped}
+        file.arrays.update(kept.arrays)
 
 
-def read_kept(header: dict[str, Any], arrays: Arrays, n_cells: int, state: State) -> Kept | None:
-    """The outcomes in a file, checked; None where it has none."""
-    if "outcomes" not in header:
-        return None
-    fields = field(header, "outcomes", dict)
-    digest, grouped = field(fields, "data", str), field(fields, "grouped", bool)
-    M, t = int(state.used.sum()), state.n_targets
-    rules = {
-        "outputs": Rule((n_cells, M, t)),
-        "Y": Rule((M, t), finite=True),
-        "weights": Rule((M,), finite=True),
-        "sample_weights": Rule((M,), finite=True),
-        "parts": Rule(kinds="i", ndim=2),
-        "values": Rule(ndim=1, known=True),
-        "columns": Rule(kinds="i", ndim=1),
-    }
-    taken = {name: arrays.take(f"outcome_{name.lower()}", rule) for name, rule in rules.items()}
-    kept = Kept(digest, grouped, **taken)
+def read_outcomes(model: Any, file: Record) -> None:
+    """Set the outcomes in a file, checked, where it has them."""
+    if "outcomes" not in file.fields:
+        return
+    if any(name not in model.cv_results_ for name in CANDIDATE):
+        raise ModelFileError("its search results do not say which candidates they are of.")
+    own = Record(file.field("outcomes", dict))
+    digest, grouped = own.field("data", str), own.field("grouped", bool)
+    kept = Kept(digest, grouped, **file.take_all(ARRAYS, "outcome_"))
     sound = (kept.weights > 0).all() and (kept.sample_weights > 0).all()
-    if not sound or np.isinf(kept.outputs).any() or not _fit_together(kept, n_cells, state):
-        raise ModelFileError("what it says of the cells of its search contradicts itself.")
-    return kept
+    if not sound or np.isinf(kept.outputs).any() or not _fit_together(kept, model._state):
+        raise ModelFileError("what it says of the candidates of its search contradicts itself.")
+    model._kept = kept
 
 
-def _fit_together(kept: Kept, n_cells: int, state: State) -> bool:
+def _fit_together(kept: Kept, state: State) -> bool:
     """Whether passes have shapes that a search gives, and as many numbers as they say."""
     if kept.parts.shape[1] != len(FIELDS):
         return False
-    M, t, D = len(kept.weights), state.n_targets, state.columns.size
+    n_candidates, M, t = kept.outputs.shape
+    D = state.columns.size
     values, columns, last = 0, 0, 0
-    for cell, kind, rows, width, by_columns, scaled, target, n_columns in kept.parts.tolist():
+    for candidate, kind, rows, width, by_columns, scaled, target, n_columns in kept.parts.tolist():
         size = D if n_columns < 0 else n_columns
         shaped = {COEF: rows == size, DUAL: M <= rows <= M + D, MINIMISER: 1 <= rows <= M}
         alone = width == (t if target < 0 else 1) and (kind == DUAL or not scaled)
-        inside = last <= cell < n_cells and -1 <= target < t and -1 <= n_columns <= D
+        inside = last <= candidate < n_candidates and -1 <= target < t and -1 <= n_columns <= D
         flags = {by_columns, scaled} <= {0, 1}
         if not (inside and alone and flags and shaped.get(kind, False)):
             return False
-        if kind == MINIMISER and (target >= 0 or n_columns >= 0):
+        if kind == MINIMISER and target >= 0:
             return False
-        last, values = cell, values + _length(kind, rows, width, scaled, M)
+        last, values = candidate, values + _length(kind, rows, width, scaled, M)
         if n_columns >= 0:
             own = kept.columns[columns : columns + n_columns]
             columns += n_columns
@@ -205,15 +211,17 @@ def reunited(model: Any, X: Any, Y: Array, digest: str) -> Any:
     if digest != kept.digest or not np.array_equal(Y[state.used], kept.Y):
         return None
     again, table = twin(model), model.cv_results_
-    names = ("param_a", "param_k", "param_c", "param_s", "param_density")
-    cells = [Cell(*values) for values in zip(*(table[n].tolist() for n in names), strict=True)]
+    columns = (table[name].tolist() for name in CANDIDATE)
+    candidates = [Candidate(*values) for values in zip(*columns, strict=True)]
     intercept = Intercept.of(model.fit_intercept)
-    views = _views(model, tidy(X), kept.weights, {cell.a for cell in cells}, intercept)
-    unknowns: list[list[Unknowns]] = [[] for _ in cells]
-    for row, part in _passes(kept, cells, views, intercept):
+    views = _views(
+        model, tidy(X), kept.weights, {candidate.a for candidate in candidates}, intercept
+    )
+    unknowns: list[list[Unknowns]] = [[] for _ in candidates]
+    for row, part in _passes(kept, candidates, views, intercept):
         unknowns[row].append(part)
     data = kept.Y, kept.weights, intercept, kept.grouped, kept.sample_weights, X
-    again._outcomes = Outcomes(cells, kept.outputs, [tuple(p) for p in unknowns], views, *data)
+    again._outcomes = Outcomes(candidates, kept.outputs, [tuple(p) for p in unknowns], views, *data)
     again._state = _with_data(state, views, kept)
     return again
 
@@ -239,9 +247,9 @@ def _views(
 
 
 def _passes(
-    kept: Kept, cells: list[Cell], views: dict[float, View], intercept: Intercept
+    kept: Kept, candidates: list[Candidate], views: dict[float, View], intercept: Intercept
 ) -> Iterator[tuple[int, Unknowns]]:
-    """The passes of all cells."""
+    """The passes of all candidates."""
     M, value, column = len(kept.weights), 0, 0
     for row, kind, rows, width, by_columns, scaled, target, n_columns in kept.parts.tolist():
         numbers = kept.values[value : value + _length(kind, rows, width, scaled, M)]
@@ -250,15 +258,15 @@ def _passes(
         main = main.reshape(rows, width, order="F" if by_columns else "C")
         columns = None if n_columns < 0 else kept.columns[column : column + n_columns]
         column += max(0, n_columns)
-        cell, frame = cells[row], None
+        candidate, frame = candidates[row], None
         solved: Any = main
         if kind == DUAL:
             solved = DualSolution(main, rest[:width], rest[width : 2 * width])
             log_rows = rest[2 * width + 1 :] if scaled else None
             frame = Frame(float(rest[2 * width]), np.zeros(0), log_rows)
         elif kind == MINIMISER:
-            unit = views[cell.a].quadrant.unit
-            spec = Spec(float(cell.k), float(cell.c), intercept, "auto", unit, True)
+            unit = views[candidate.a].quadrant.unit
+            spec = Spec(float(candidate.k), float(candidate.c), intercept, "auto", unit, True)
             solved = Minimisers(spec, main, kept.Y)
         yield row, Unknowns(solved, frame, columns, None if target < 0 else target)
 

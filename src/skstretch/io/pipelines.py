@@ -15,38 +15,46 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skstretch.estimators.steps import last_step
+from skstretch.estimators.pipelines import last_step
 from skstretch.exceptions import ModelFileError
-from skstretch.io.archive import MAX_MEMBERS, Arrays, Rule, refusing
-from skstretch.io.header import NotStorableError, decode, encode, text_arrays, text_list
-from skstretch.io.header import field as header_field
-from skstretch.io.steps import KINDS, Fields, Part, put_together, take_apart
+from skstretch.io.archive import MAX_MEMBERS, Rule, refusing
+from skstretch.io.header import NotStorableError, Record, decode, encode
+from skstretch.io.steps import KINDS, read_step, step_name, write_step
+
+Fields = dict[str, Any]
 
 PREFIX = "step_"
 WORDS = ("passthrough", "drop")
-MAX_NESTING = 5
+MAX_NESTING = 5  # steps in steps: more than anyone writes by hand
 # columns that a step may have without arrays of that size in the file
 FREE_WIDTH = 1 << 20
 OUTPUTS = ("default", "pandas", "polars")
 # parameters of a ColumnTransformer that matter to what comes out of it
-JOINING = ("sparse_threshold", "transformer_weights", "verbose_feature_names_out", "verbose")
+COLUMN_PARAMETERS = (
+    "sparse_threshold",
+    "transformer_weights",
+    "verbose_feature_names_out",
+    "verbose",
+)
 LIST = f"{', '.join(KINDS)}, ColumnTransformer and Pipeline of these, 'passthrough' and 'drop'"
 
 
 @dataclass
-class Writer:
-    """Arrays and lists of names that the nodes refer to by number."""
+class Tree:
+    """The arrays of all steps, and lists of names that nodes refer to by number."""
 
-    arrays: dict[str, Any] = field(default_factory=dict)
+    file: Record
     names: list[list[str]] = field(default_factory=list)
     count: int = 0
 
-    def add(self, part: Part) -> Fields:
-        """Keep the arrays of a step, in the place that its turn gives it."""
-        prefix = f"{PREFIX}{self.count}_"
+    def next_step(self, fields: Fields, D: int) -> Record:
+        """A record for the arrays of the next step, counted as they are met."""
         self.count += 1
-        self.arrays |= {prefix + name: values for name, values in part.arrays.items()}
-        return part.fields
+        return Record(fields, self.file.arrays, f"{PREFIX}{self.count - 1}_", {"D": D})
+
+
+class Writer(Tree):
+    """Steps become nodes."""
 
     def number_of(self, names: Any) -> int | None:
         """Where a list of names is kept; every list once."""
@@ -78,46 +86,48 @@ class Writer:
         }
 
     def _fields(self, name: str, step: Any) -> Fields:
-        if type(step) is Pipeline:
-            return {"steps": [[part, self.node(part, inner)] for part, inner in step.steps]}
-        if type(step) is ColumnTransformer:
-            return self._columns(step)
-        kind = KINDS.get(type(step).__name__)
-        if kind is None or type(step) is not kind.cls:
+        known = step_name(step)
+        if known is None:
             raise TypeError(
                 f"the step {name!r} is a {type(step).__name__}, which a model file cannot hold: "
                 f"steps can be {LIST}. Apply it to the data before the pipeline, or keep the whole "
                 "with joblib."
             )
+        if known == "Pipeline":
+            return {"steps": [[part, self.node(part, inner)] for part, inner in step.steps]}
         check_is_fitted(step)
-        return self.add(take_apart(kind, step))
+        if known == "ColumnTransformer":
+            return self._columns(step)
+        own = self.next_step({}, step.n_features_in_)
+        write_step(KINDS[known], step, own)
+        return own.fields
 
     def _columns(self, step: Any) -> Fields:
         """A `ColumnTransformer`: its parts, the columns of each, and what joins them."""
-        check_is_fitted(step)
-        part, places, listed = Part(), step._transformer_to_input_indices, []
-        part.fields["parameters"] = _column_parameters(step)
+        places, listed = step._transformer_to_input_indices, []
         fitted = {name: (made, columns) for name, made, columns in step.transformers_}
         given = {name: made for name, made, _ in step.transformers} | {"remainder": step.remainder}
         for name, made in given.items():
-            indices = np.asarray(places[name], dtype=np.int64)
             word = made if isinstance(made, str) else None
-            if not indices.size:
+            if not len(places[name]):
                 word = "drop"  # nothing of it takes part
             columns = fitted[name][1] if name in fitted else []
             node = word or self.node(name, fitted[name][0])
-            listed.append([name, node, indices.size, _how(columns)])
-        part.arrays["columns"] = np.concatenate(
-            [np.asarray(places[name], dtype=np.int64) for name in given]
-        )
-        part.fields |= {"parts": listed, "sparse_output": bool(step.sparse_output_)}
-        return self.add(part)
+            listed.append([name, node, len(places[name]), _how(columns)])
+        own = self.next_step({}, step.n_features_in_)
+        numbers = [np.asarray(places[name], dtype=np.int64) for name in given]
+        own.put("columns", np.concatenate(numbers))
+        return {
+            "parameters": _column_parameters(step),
+            "parts": listed,
+            "sparse_output": bool(step.sparse_output_),
+        }
 
 
 def _column_parameters(step: Any) -> Fields:
     """Parameters of a `ColumnTransformer` that differ from their defaults, as JSON."""
     defaults = ColumnTransformer([]).get_params(deep=False)
-    found = {name: getattr(step, name) for name in JOINING}
+    found = {name: getattr(step, name) for name in COLUMN_PARAMETERS}
     return {name: encode(value) for name, value in found.items() if value != defaults[name]}
 
 
@@ -130,58 +140,55 @@ def _how(columns: Any) -> Any:
     return "name" if any(isinstance(column, str) for column in several) else "number"
 
 
-def pipeline_fields(model: Any) -> tuple[Fields, dict[str, Any], list[str]]:
-    """Field, arrays and notes of the steps before the last."""
-    writer, notes = Writer(), []
+def write_pipeline(file: Record, model: Any) -> list[str]:
+    """Add the steps before the last; notes of what is not stored."""
+    writer, notes = Writer(Record()), []
     steps = [[name, writer.node(name, step)] for name, step in model.steps[:-1]]
     parameters = model.get_params(deep=False)
     for name in ("memory", "transform_input"):
         if parameters.get(name) is not None:
             notes.append(f"the parameter {name} of the pipeline is not stored")
-    fields = {
+    own = writer.file
+    own.fields["pipeline"] = {
         "steps": steps,
         "last": model.steps[-1][0],
         "verbose": bool(model.verbose),
         "names": len(writer.names),
     }
     for number, names in enumerate(writer.names):
-        text, ends = text_arrays(names)
-        writer.arrays |= {f"{PREFIX}names_{number}": text, f"{PREFIX}ends_{number}": ends}
-    _check_readable(fields, writer.arrays, last_step(model))
-    return fields, writer.arrays, notes
+        own.put_text(f"{PREFIX}names_{number}", f"{PREFIX}ends_{number}", names)
+    _check_readable(own, last_step(model))
+    file.fields.update(own.fields)
+    file.arrays.update(own.arrays)
+    return notes
 
 
-def _check_readable(fields: Fields, arrays: dict[str, Any], model: Any) -> None:
+def _check_readable(own: Record, model: Any) -> None:
     """Refuse to write what could not be read."""
-    if len(arrays) > MAX_MEMBERS // 2:
+    if len(own.arrays) > MAX_MEMBERS // 2:
         raise ValueError(
-            f"the steps of this pipeline have {len(arrays)} arrays, and a model file allows "
+            f"the steps of this pipeline have {len(own.arrays)} arrays, and a model file allows "
             f"{MAX_MEMBERS // 2}: use fewer parts in its ColumnTransformer."
         )
-    copies = {name: np.array(values) for name, values in arrays.items()}
+    copy = Record(own.fields, {name: np.array(values) for name, values in own.arrays.items()})
     try:
         with refusing("its steps do not come back"):
-            read_pipeline(fields, copies, model)
+            read_pipeline(copy, model)
+            copy.check_all_taken()
     except ModelFileError as error:
         raise ValueError(f"this pipeline cannot be saved: {error}") from error
 
 
-def split_arrays(raw: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays of the model, and those of the steps before it."""
-    own = {name: values for name, values in raw.items() if not name.startswith(PREFIX)}
-    return own, {name: values for name, values in raw.items() if name not in own}
-
-
-def read_pipeline(fields: Fields, raw: dict[str, Any], model: Any) -> Any:
+def read_pipeline(file: Record, model: Any) -> Any:
     """The pipeline that ends in this model."""
-    stored = sum(values.nbytes for values in raw.values())
-    reader = Reader(Arrays(raw), FREE_WIDTH + stored + model.n_features_in_)
-    reader.read_names(header_field(fields, "names", int))
-    steps = reader.steps(fields, model.n_features_in_)
-    reader.arrays.check_all_taken()
-    last, verbose = header_field(fields, "last", str), header_field(fields, "verbose", bool)
-    names = [name for name, _ in steps]
-    _check_names([*names, last])
+    own, D = Record(file.field("pipeline", dict), file.arrays), model.n_features_in_
+    stored = [values.nbytes for name, values in own.arrays.items() if name.startswith(PREFIX)]
+    reader = Reader(own, FREE_WIDTH + sum(stored) + D)
+    for i in range(own.field("names", int)):
+        reader.names.append(own.take_text(f"{PREFIX}names_{i}", f"{PREFIX}ends_{i}"))
+    steps = reader.steps(own, D)
+    last, verbose = own.field("last", str), own.field("verbose", bool)
+    _check_names([*(name for name, _ in steps), last])
     return Pipeline([*steps, (last, model)], verbose=verbose)
 
 
@@ -203,32 +210,19 @@ class _Stub(TransformerMixin, BaseEstimator):
         return np.broadcast_to(0.0, (X.shape[0], self.width))
 
 
-@dataclass
-class Reader:
+class Reader(Tree):
     """Nodes become steps again; arrays are taken as the writer has put them."""
 
-    arrays: Arrays
-    most: int  # columns that any step may have
-    names: list[list[str]] = field(default_factory=list)
-    count: int = 0
+    def __init__(self, file: Record, most: int) -> None:
+        super().__init__(file)
+        self.most = most  # columns that any step may have
 
-    def read_names(self, number: int) -> None:
-        for i in range(number):
-            text = self.arrays.take(f"{PREFIX}names_{i}", Rule(kinds="u", itemsize=1, ndim=1))
-            ends = self.arrays.take(f"{PREFIX}ends_{i}", Rule(kinds="i", ndim=1))
-            self.names.append(text_list(text, ends))
-
-    def own(self) -> "Turn":
-        """The arrays of the next step."""
-        self.count += 1
-        return Turn(self.arrays, f"{PREFIX}{self.count - 1}_")
-
-    def steps(self, fields: Fields, last: int | None, depth: int = 0) -> list[tuple[str, Any]]:
+    def steps(self, node: Record, last: int | None, depth: int = 0) -> list[tuple[str, Any]]:
         """Steps of a pipeline, each as wide as the one before it leaves; `last` is what is due."""
         out, due = [], None
-        for pair in header_field(fields, "steps", list):
-            name, node = _pair(pair)
-            step = self.step(node, depth)
+        for pair in node.field("steps", list):
+            name, inner = _pair(pair)
+            step = self.step(inner, depth)
             out.append((name, step))
             if step == "passthrough":
                 continue
@@ -249,15 +243,16 @@ class Reader:
             return node
         if depth > MAX_NESTING or type(node) is not dict:
             raise ModelFileError("its pipeline has a step that is none, or too many in each other.")
-        name, D = header_field(node, "class", str), header_field(node, "width", int)
+        fields = Record(node)
+        name, D = fields.field("class", str), fields.field("width", int)
         if not 1 <= D <= self.most:
             raise ModelFileError(f"its step {name[:40]!r} claims {D} columns.")
         if name == "Pipeline":
-            return self._inner(node, D, depth)
+            return self._inner(fields, D, depth)
         if name == "ColumnTransformer":
             step = self._columns(node, D, depth)
         elif name in KINDS:
-            step = put_together(KINDS[name], node, self.own(), D)
+            step = read_step(KINDS[name], self.next_step(node, D))
         else:
             raise ModelFileError(f"its step {name[:80]!r} is none of {LIST}.")
         self._label(step, node, D)
@@ -283,7 +278,7 @@ class Reader:
             raise ModelFileError(f"it has {len(self.names[number])} names for {D} columns.")
         return np.array(self.names[number], dtype=object)
 
-    def _inner(self, node: Fields, D: int, depth: int) -> Any:
+    def _inner(self, node: Record, D: int, depth: int) -> Any:
         steps = self.steps(node, None, depth + 1)
         _check_names([name for name, _ in steps])
         first = next((step for _, step in steps if step != "passthrough"), None)
@@ -293,32 +288,30 @@ class Reader:
 
     def _columns(self, node: Fields, D: int, depth: int) -> Any:
         """A `ColumnTransformer`: set up around stubs, which the steps then replace."""
-        listed = header_field(node, "parts", list)
-        made = [(*_pair(part[:2]), *part[2:]) for part in listed]
-        steps = [self._part(node, depth) for _, node, *_ in made]
-        own = self.own()
-        indices = own.take("columns", Rule(kinds="i", ndim=1))
+        made = [(*_pair(part[:2]), *part[2:]) for part in Record(node).field("parts", list)]
+        steps = [self._part(inner, depth) for _, inner, *_ in made]
+        own = self.next_step(node, D)
+        indices = own.take("columns", Rule("columns", "i"))
         if ((indices < 0) | (indices >= D)).any():
             raise ModelFileError("its ColumnTransformer takes columns that there are not.")
         groups = _groups(indices, [size for *_, size, _ in made])
-        names = [name for name, *_ in made]
+        names, labels = [name for name, *_ in made], self._names(node, D)
         if names[-1:] != ["remainder"] or not steps[:-1]:
             raise ModelFileError("its ColumnTransformer has no parts.")
         _check_names(names[:-1])
-        labels = self._names(node, D)
         columns = [
             _given(group, how, labels, D) for group, (*_, how) in zip(groups, made, strict=True)
         ]
         for step, group in zip(steps, groups, strict=True):
             if not isinstance(step, str) and step.n_features_in_ != group.size:
                 raise ModelFileError("a part of its ColumnTransformer has not its columns.")
-        return self._joined(node, D, [*zip(names, steps, groups, columns, strict=True)])
+        return self._joined(own, labels, [*zip(names, steps, groups, columns, strict=True)])
 
     def _part(self, node: Any, depth: int) -> Any:
-        return node if node in ("passthrough", "drop") else self.step(node, depth + 1)
+        return node if node in WORDS else self.step(node, depth + 1)
 
-    def _joined(self, node: Fields, D: int, parts: list[tuple[str, Any, Any, Any]]) -> Any:
-        made = _joining(node)
+    def _joined(self, own: Record, labels: Any, parts: list[tuple[str, Any, Any, Any]]) -> Any:
+        made = _joining(own)
         widths = [width_of(step) for _, step, *_ in parts if not isinstance(step, str)]
         if sum(widths) > self.most:
             raise ModelFileError(f"its ColumnTransformer claims to make {sum(widths)} columns.")
@@ -326,12 +319,11 @@ class Reader:
         out = ColumnTransformer(stubs[:-1], remainder=stubs[-1][1], **made)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            out.fit(np.broadcast_to(0.0, (1, D)))
+            out.fit(np.broadcast_to(0.0, (1, own.sizes["D"])))
         left = {name: columns for name, _, columns in out.transformers_}
         if [*left.get("remainder", [])] != stubs[-1][2]:
             raise ModelFileError("its ColumnTransformer leaves other columns than it says.")
         by_name = {name: (step, columns) for name, step, _, columns in parts}
-        labels = self._names(node, D)
         out.transformers_ = [
             _restored(entry, labels, *by_name[entry[0]]) for entry in out.transformers_
         ]
@@ -341,22 +333,8 @@ class Reader:
         ]
         rest = parts[-1][1]
         out.remainder = rest if isinstance(rest, str) else clone(rest)
-        out.sparse_output_ = header_field(node, "sparse_output", bool)
+        out.sparse_output_ = own.field("sparse_output", bool)
         return out
-
-
-@dataclass(frozen=True)
-class Turn(Arrays):
-    """The arrays of one step among those of all."""
-
-    whole: Arrays
-    prefix: str
-
-    def __contains__(self, name: str) -> bool:
-        return self.prefix + name in self.whole
-
-    def take(self, name: str, rule: Rule) -> Any:
-        return self.whole.take(self.prefix + name, rule)
 
 
 def _pair(pair: Any) -> tuple[str, Any]:
@@ -383,10 +361,10 @@ def _given(group: Any, how: Any, labels: Any, D: int) -> Any:
     raise ModelFileError("its ColumnTransformer does not say how its columns are called.")
 
 
-def _joining(node: Fields) -> Fields:
+def _joining(own: Record) -> Fields:
     """The parameters by which a `ColumnTransformer` joins its parts."""
-    found = header_field(node, "parameters", dict)
-    if not {*found} <= {*JOINING}:
+    found = own.field("parameters", dict)
+    if not {*found} <= {*COLUMN_PARAMETERS}:
         raise ModelFileError("its ColumnTransformer has parameters that none has.")
     return {name: decode(data) for name, data in found.items()}
 

@@ -1,4 +1,7 @@
-"""The heat map of a search."""
+"""Where the candidates of a search stand in a drawing: families side by side, penalties in order.
+
+The heat map of a search.
+"""
 
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -8,9 +11,62 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import style
-from skstretch.estimators.choice import parts
-from skstretch.estimators.strengths import places_of
-from skstretch.plots.canvas import axes
+from skstretch.core.types import Array, Index
+from skstretch.estimators.summary import mixture_members
+from skstretch.style import axes
+
+
+@dataclass(frozen=True)
+class GridPositions:
+    """Places of candidates by the strength of their penalty.
+
+    Attributes
+    ----------
+    at : array of int
+        The place of each candidate.
+    values : array
+        What each place stands for: a strength s or a c, or its number from 1.
+    kind : {"shared", "paths", "numbers"}
+        Whether all families have these strengths; some stand along paths of their own; or all do,
+        so that places are numbers.
+    """
+
+    at: Index
+    values: Array
+    kind: str
+
+
+def grid_positions(results: dict[str, Any], rows: Index, lines: Index, name: str) -> GridPositions:
+    """Places of some rows of ``cv_results_`` whose families are numbered by `lines`.
+
+    By ``param_s`` or ``param_c``, as `name` says. Exact minimisers have an automatic path of their
+    own, whose strengths s no other family has: it is spread evenly, from weak to strong, over the
+    places of the others.
+    """
+    strengths = np.asarray(results[f"param_{name}"])[rows]
+    a, k = (np.asarray(results[f"param_{letter}"])[rows] for letter in "ak")
+    alone = np.isnan(strengths) | ((name == "s") & (a == 0) & (k < 2))
+    known = np.unique(strengths[~alone])
+    at = np.searchsorted(known, strengths)
+    paths = [np.flatnonzero((lines == line) & alone) for line in np.unique(lines[alone])]
+    if not paths:
+        return GridPositions(at, known, "shared")
+    longest = max(path.size for path in paths)
+    numbered = known.size < longest
+    width = max(known.size, longest)
+    for path in paths:
+        weakest_first = path[np.argsort(-results["param_c"][rows][path], kind="stable")]
+        at[weakest_first] = np.rint(np.linspace(0, width - 1, path.size)).astype(int)
+    if numbered:
+        return GridPositions(at, np.arange(1.0, width + 1.0), "numbers")
+    return GridPositions(at, known, "paths")
+
+
+def same_density(values: Any, density: Any) -> Index:
+    """Rows with one density, where 1 is a count and 1.0 a share."""
+    kind = isinstance(density, Integral)
+    return np.flatnonzero([v == density and isinstance(v, Integral) == kind for v in values])
+
 
 # what the strengths of a search are, beside the axis
 LABELS = {
@@ -25,10 +81,10 @@ LABELS = {
 class StretchyGridDisplay:
     """Heat map of a search.
 
-    Columns are the transforms and powers, rows the strengths of the penalty. The chosen cell, or
-    every cell of a mixture, is framed, cells within one paired standard error of the best have a
-    dot, unusable cells are hatched. Exact minimisers (a = 0, k < 2) with automatic penalties stand
-    along their own path, from weak to strong.
+    Columns are the transforms and powers, rows the strengths of the penalty. The chosen candidate,
+    or every candidate of a mixture, is framed, candidates within one paired standard error of the
+    best have a dot, unusable candidates are hatched. Exact minimisers (a = 0, k < 2) with automatic
+    penalties stand along their own path, from weak to strong.
 
     Parameters
     ----------
@@ -41,15 +97,15 @@ class StretchyGridDisplay:
     strength_name : str
         What the rows are called: s or c.
     within : ndarray of bool, of the shape of `scores`
-        Which cells are within one standard error of the best.
+        Which candidates are within one standard error of the best.
     chosen : tuple (row, column)
-        The chosen cell, of a mixture the heaviest; (-1, -1) where it is not in the picture.
+        The chosen candidate, of a mixture the heaviest; (-1, -1) where it is not in the picture.
     score_name : str, default="score"
         What the colours are called.
     mixed : list of tuple (row, column)
-        The cells of a mixture at this density.
+        The candidates of a mixture at this density.
     unusable : ndarray of bool, of the shape of `scores`, or None, default=None
-        Cells without a score; None is wherever there is none.
+        Candidates without a score; None is wherever there is none.
 
     See Also
     --------
@@ -104,13 +160,12 @@ class StretchyGridDisplay:
             name = type(estimator).__name__
             raise TypeError(f"{name} has not searched a grid: pass one of the CV estimators.")
         results = estimator.cv_results_
-        density = estimator.density_ if density is None else density
-        # 1 is a count and 1.0 a share
-        same = [
-            value == density and isinstance(value, Integral) == isinstance(density, Integral)
-            for value in results["param_density"]
-        ]
-        rows = np.flatnonzero(same)
+        if density is None:
+            # a mixture has several: those of all features, where there are any
+            several = len(estimator.weights_["row"]) > 1
+            whole = same_density(results["param_density"], 1.0).size > 0
+            density = 1.0 if several and whole else estimator.density_
+        rows = same_density(results["param_density"], density)
         if not rows.size:
             tried = sorted(set(results["param_density"]))
             raise ValueError(f"density={density!r} was not searched; these were: {tried}.")
@@ -118,7 +173,7 @@ class StretchyGridDisplay:
         own = list(zip(results["param_a"][rows], results["param_k"][rows], strict=True))
         pairs = list(dict.fromkeys(own))
         lines = np.array([pairs.index(pair) for pair in own])
-        places = places_of(results, rows, lines, name)
+        places = grid_positions(results, rows, lines, name)
         scores = np.full((places.values.size, len(pairs)), np.nan)
         within, unusable = (np.zeros(scores.shape, dtype=bool) for _ in range(2))
         at = places.at, lines
@@ -126,11 +181,11 @@ class StretchyGridDisplay:
         unusable[at] = np.isnan(scores[at])
         where = {row: (int(places.at[i]), int(lines[i])) for i, row in enumerate(rows.tolist())}
         chosen = where.get(int(estimator.best_index_), (-1, -1))
-        mixed = [where[part.row] for part in parts(estimator) if part.row in where]
+        mixed = [where[one.row] for one in mixture_members(estimator) if one.row in where]
         scoring = estimator.scoring if isinstance(estimator.scoring, str) else "score"
         labels = LABELS.get(places.kind, LABELS[name])
-        told = scores, pairs, places.values, labels, within, chosen, scoring, mixed, unusable
-        return cls(*told).plot(ax)
+        drawn = scores, pairs, places.values, labels, within, chosen, scoring, mixed, unusable
+        return cls(*drawn).plot(ax)
 
     def plot(self, ax: Any = None) -> "StretchyGridDisplay":
         """Draw on `ax`, or on a new figure.

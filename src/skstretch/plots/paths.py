@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import style
-from skstretch.plots.canvas import axes
+from skstretch.style import axes
 
 
 @dataclass

@@ -1,21 +1,91 @@
-"""Charts as Vega-Lite, of named data that the page fills in.
+"""Charts as Vega-Lite, of named data that the page fills in, and the script that draws them.
 
 User's strings are values of data, titles or orders of a scale; never names of fields and never
 expressions. Colours are names of the page's style sheet, so that charts follow it to dark and to
 paper.
+
+The script is Vega, Vega-Lite and Vega-Embed as one text. Bundling takes longer than the rest of
+most pages, and gives the same for the same versions: so the text is kept in the cache
+folder of the user, where one is. Whoever deletes it loses these seconds.
 """
 
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import sys
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import altair as alt
 
 from skstretch import style
-from skstretch.report.surface import LEVELS
+from skstretch.io.archive import replacing
 from skstretch.style import var
+
+
+@functools.cache
+def library() -> str:
+    """Vega, Vega-Lite and Vega-Embed, in the version that altair writes for."""
+    of_lite = "_".join(alt.SCHEMA_VERSION.split(".")[:2])
+    folder = cache_folder()
+    kept = None if folder is None else folder / f"vega-{version('vl-convert-python')}-{of_lite}.js"
+    found = None if kept is None else _read(kept)
+    if found is None:
+        found = _bundled(of_lite)
+        if kept is not None:
+            _keep(kept, found)
+    return found
+
+
+def cache_folder() -> Path | None:
+    """Where programs of this user keep what they can make again; None where that is not known."""
+    named = os.environ.get("XDG_CACHE_HOME") or (
+        os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else None
+    )
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return Path(named) / "skstretch" if named else None
+    usual = home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return (Path(named) if named else usual) / "skstretch"
+
+
+def _bundled(of_lite: str) -> str:
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=of_lite)
+    # in a function, so that its thousands of names stay out of the page's
+    closed = re.sub(r"<(?=/script|!--)", r"\\x3c", bundle, flags=re.IGNORECASE)
+    return "(()=>{" + closed + "\n})();"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _read(path: Path) -> str | None:
+    """The text of a file whose first line is its digest; None where it is missing or another."""
+    try:
+        digest, _, text = path.read_text("utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if digest == _digest(text) else None
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write it; a folder that cannot be written to is no trouble."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(f"{_digest(text)}\n{text}".encode())
+
 
 INK, SOFT, LINE, PAPER = (var(name) for name in ("ink", "soft", "line", "paper"))
 ACCENT, WARM = var("accent"), var("warm")
-SHADES = [var("void"), *(var(f"h{i}") for i in range(LEVELS))]
+SHADES = [var("void"), *(var(f"h{i}") for i in range(style.SHADES))]
 CURVES = [var(f"c{i}") for i in range(style.CURVES)]
 
 CONFIG = {
@@ -75,8 +145,13 @@ def named(name: str) -> Any:
     return alt.Chart(alt.NamedData(name=name))
 
 
+def _dashed(chart: Any) -> Any:
+    """The line on which both axes agree."""
+    return chart.mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1)
+
+
 def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, Any]:
-    """Cells as a heat map: dots within one standard error, frames around chosen and picked."""
+    """Candidates as a heat map: dots within one standard error, frames around chosen and picked."""
     x = alt.X(
         "column:O",
         sort=columns,
@@ -99,19 +174,19 @@ def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, 
         axis=alt.Axis(ticks=False, domain=False, labelLimit=160),
     )
     fill = alt.Fill(
-        "level:O", scale=alt.Scale(domain=[*range(-1, LEVELS)], range=SHADES), legend=None
+        "level:O", scale=alt.Scale(domain=[*range(-1, style.SHADES)], range=SHADES), legend=None
     )
-    cells = named("cells")
+    candidates = named("candidates")
     place = {"x": x, "y": y}
-    rect = cells.mark_rect(stroke=PAPER, strokeWidth=1.5, cursor="pointer")
-    dots = cells.transform_filter("datum.within").mark_circle(
+    rect = candidates.mark_rect(stroke=PAPER, strokeWidth=1.5, cursor="pointer")
+    dots = candidates.transform_filter("datum.within").mark_circle(
         size=22, color=var("dot"), stroke=var("dot-edge"), strokeWidth=1, opacity=1
     )
     frames = [
         named("chosen").mark_rect(fill=None, stroke=WARM, strokeWidth=3),
         named("picked").mark_rect(fill=None, stroke=INK, strokeWidth=2, strokeDash=[3, 2]),
     ]
-    tip = alt.Tooltip("text:N", title="cell")
+    tip = alt.Tooltip("text:N", title="candidate")
     layers = [
         rect.encode(**place, fill=fill, tooltip=tip),
         dots.encode(**place, tooltip=tip),
@@ -173,9 +248,9 @@ def calibration_chart(said: str, seen: str) -> dict[str, Any]:
         alt.Tooltip("seen:Q", format=".1%"),
         alt.Tooltip("n:Q", title="samples"),
     ]
-    diagonal = alt.Chart(alt.InlineData(values=[{"said": 0, "seen": 0}, {"said": 1, "seen": 1}]))
+    corners = alt.Chart(alt.InlineData(values=[{"said": 0, "seen": 0}, {"said": 1, "seen": 1}]))
     layers = [
-        diagonal.mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y),
+        _dashed(corners).encode(x=x, y=y),
         base.mark_line(color=ACCENT, strokeWidth=1.5).encode(x=x, y=y),
         base.mark_rule(color=ACCENT, opacity=0.5, strokeWidth=2).encode(
             x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q")
@@ -203,7 +278,7 @@ def fit_chart(target: str) -> dict[str, Any]:
         alt.Tooltip("interval:N"),
     ]
     layers = [
-        named("diagonal").mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y),
+        _dashed(named("diagonal")).encode(x=x, y=y),
         bars.encode(x=x, y=alt.Y("lower:Q"), y2=alt.Y2("upper:Q"), color=colour),
         points.mark_circle(size=34, opacity=0.85).encode(x=x, y=y, color=colour, tooltip=tip),
     ]
@@ -250,66 +325,39 @@ def profile_chart(names: bool, sparse: bool, grouped: bool) -> dict[str, Any]:
 
 def top_chart(n_bars: int) -> dict[str, Any]:
     """Effects of one standard deviation of the strongest features."""
-    y = alt.Y(
-        "key:N",
-        sort={"field": "place", "op": "min"},
-        title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=140),
-    )
-    bars = (
-        named("top")
-        .mark_bar(height={"band": 0.62})
-        .encode(
-            y=y,
-            x=alt.X(
-                "effect:Q",
-                title="effect of one standard deviation",
-                stack=None,
-                # few enough that no label is left out: zero is always among them
-                axis=alt.Axis(tickCount=5, format=",~r", labelOverlap=False),
-            ),
-            color=alt.Color(
-                "sign:N",
-                scale=alt.Scale(domain=["raises", "lowers"], range=[ACCENT, WARM]),
-                legend=None,
-            ),
-            tooltip=[
-                alt.Tooltip("name:N", title="feature"),
-                alt.Tooltip("slope:Q", title="slope_", format=".4g"),
-                alt.Tooltip("effect:Q", title="effect of 1 sd", format=".4g"),
-            ],
-        )
-    )
-    return spec(bars, 24 * n_bars)
+    # few enough that no label is left out: zero is always among them
+    axis = alt.Axis(tickCount=5, format=",~r", labelOverlap=False)
+    slope = alt.Tooltip("slope:Q", title="slope_", format=".4g")
+    return _bars("top", n_bars, "effect of one standard deviation", axis, slope, "effect of 1 sd")
 
 
 def share_chart(n_bars: int, what: str) -> dict[str, Any]:
     """Contributions of the strongest features to one prediction, or to what it is called."""
+    axis = alt.Axis(tickCount=4, format=",~r", labelOverlap="greedy")
+    value = alt.Tooltip("written:N", title="value")
+    return _bars("shares", n_bars, f"contribution to the {what}", axis, value, "contribution")
+
+
+def _bars(data: str, n_bars: int, title: str, axis: Any, fact: Any, effect: str) -> dict[str, Any]:
+    """A bar for each feature, to the right where it raises; `fact` and `effect` when pointed at."""
     y = alt.Y(
         "key:N",
         sort={"field": "place", "op": "min"},
         title=None,
         axis=alt.Axis(ticks=False, domain=False, labelLimit=140),
     )
-    axis = alt.Axis(tickCount=4, format=",~r", labelOverlap="greedy")
-    bars = (
-        named("shares")
-        .mark_bar(height={"band": 0.62})
-        .encode(
-            y=y,
-            x=alt.X("effect:Q", title=f"contribution to the {what}", stack=None, axis=axis),
-            color=alt.Color(
-                "sign:N",
-                scale=alt.Scale(domain=["raises", "lowers"], range=[ACCENT, WARM]),
-                legend=None,
-            ),
-            tooltip=[
-                alt.Tooltip("name:N", title="feature"),
-                alt.Tooltip("written:N", title="value"),
-                alt.Tooltip("effect:Q", title="contribution", format=".4g"),
-            ],
-        )
+    colour = alt.Color(
+        "sign:N",
+        scale=alt.Scale(domain=["raises", "lowers"], range=[ACCENT, WARM]),
+        legend=None,
     )
+    tip = [
+        alt.Tooltip("name:N", title="feature"),
+        fact,
+        alt.Tooltip("effect:Q", title=effect, format=".4g"),
+    ]
+    x = alt.X("effect:Q", title=title, stack=None, axis=axis)
+    bars = named(data).mark_bar(height={"band": 0.62}).encode(y=y, x=x, color=colour, tooltip=tip)
     return spec(bars, 24 * n_bars)
 
 
@@ -328,8 +376,8 @@ def roc_chart(labels: list[str]) -> dict[str, Any]:
         ),
         tooltip=[alt.Tooltip("label:N", title="class"), alt.Tooltip("area:Q", format=".4f")],
     )
-    diagonal = alt.Chart(alt.InlineData(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}]))
-    guess = diagonal.mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y)
+    corners = alt.Chart(alt.InlineData(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}]))
+    guess = _dashed(corners).encode(x=x, y=y)
     return spec(alt.layer(guess, curve.mark_line(strokeWidth=2)), 320)
 
 
@@ -359,11 +407,13 @@ def confusion_chart(labels: list[str]) -> dict[str, Any]:
         ],
     )
     fill = alt.Fill(
-        "level:O", scale=alt.Scale(domain=[*range(LEVELS)], range=SHADES[1:]), legend=None
+        "level:O", scale=alt.Scale(domain=[*range(style.SHADES)], range=SHADES[1:]), legend=None
     )
     rect = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(fill=fill)
     text = base.mark_text(fontSize=13).encode(
         text="count:Q",
-        color=alt.condition(f"datum.level > {LEVELS // 2}", alt.value(var("on")), alt.value(INK)),
+        color=alt.condition(
+            f"datum.level > {style.SHADES // 2}", alt.value(var("on")), alt.value(INK)
+        ),
     )
     return spec(alt.layer(rect, text), max(240, 30 * len(labels)))

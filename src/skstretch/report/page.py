@@ -13,21 +13,34 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from skstretch.estimators.summary import regression_quality
-from skstretch.io.files import replacing
+from skstretch.estimators.quality import regression_quality
+from skstretch.io.archive import replacing
 from skstretch.report import charts, quality
-from skstretch.report.cells import MOST_OUTPUTS, TOP, Fitted, Picture, starts
-from skstretch.report.library import library
-from skstretch.report.quality import Contents, calibration, class_quality, contents_of
-from skstretch.report.samples import Explained, explained_samples
-from skstretch.report.subject import checked_subject, distinct
-from skstretch.report.surface import LEVELS, density_curve
+from skstretch.report.candidates import (
+    MOST_OUTPUTS,
+    TOP,
+    Fitted,
+    Picture,
+    density_curve,
+    starts,
+)
+from skstretch.report.charts import library
+from skstretch.report.quality import (
+    Contents,
+    Explained,
+    calibration,
+    class_quality,
+    contents_of,
+    explained_samples,
+)
+from skstretch.report.subject import Subject, checked_subject, distinct
 from skstretch.report.text import own_text, page_context
-from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, css, thousands
+from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, SHADES, css, thousands
 
 # The data of the charts, as plain lists and dicts of few digits.
 
 Data = dict[str, Any]
+# bars that are drawn; the table below them has more
 MOST_BARS = 15
 
 
@@ -52,9 +65,9 @@ def chart_data(contents: Contents) -> Data:
     """All data of the page, with the specifications of its charts."""
     subject = contents.subject
     data: Data = {
-        "chosen": contents.cells.chosen,
+        "chosen": contents.candidates.chosen,
         "framed": subject.members if subject.searched else [],
-        "own": ["The mixture" if subject.mixture else "Chosen cell", own_text(contents)],
+        "own": ["The mixture" if subject.mixture else "Chosen candidate", own_text(contents)],
         "outputs": subject.outputs[:MOST_OUTPUTS],
         "config": charts.CONFIG,
         "locale": charts.LOCALE,
@@ -62,7 +75,7 @@ def chart_data(contents: Contents) -> Data:
         **_features(contents),
         **_samples(contents),
     }
-    data["fits"] = {str(row): _fit(contents, row, data) for row in contents.cells.fitted}
+    data["fits"] = {str(row): _fit(contents, row, data) for row in contents.candidates.fitted}
     curves = calibration(contents)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
@@ -78,10 +91,10 @@ def _rounded(point: Data) -> Data:
 def _surface(contents: Contents) -> Data:
     surface = contents.surface
     if surface is None:
-        return {"cells": [], "density": []}
-    cells = [
+        return {"candidates": [], "density": []}
+    candidates = [
         {
-            "cell": c.index,
+            "candidate": c.index,
             "row": surface.rows[c.row],
             "column": surface.columns[c.column],
             "at": [c.row, c.column],
@@ -90,10 +103,13 @@ def _surface(contents: Contents) -> Data:
             "text": c.text,
             "name": c.name,
         }
-        for c in surface.cells
+        for c in surface.candidates
     ]
     points = density_curve(contents.subject)
-    return {"cells": cells, "density": [_rounded(p) for p in points] if len(points) > 1 else []}
+    return {
+        "candidates": candidates,
+        "density": [_rounded(p) for p in points] if len(points) > 1 else [],
+    }
 
 
 def _null(contents: Contents) -> Data:
@@ -128,9 +144,9 @@ def _shares(one: Explained) -> Data:
 
 
 def _features(contents: Contents) -> Data:
-    """Names and scales of the features that some cell ranks, and the axis of the profile."""
+    """Names and scales of the features that some candidate ranks, and the axis of the profile."""
     subject = contents.subject
-    tops = [p.top for fitted in contents.cells.fitted.values() for p in fitted.pictures]
+    tops = [p.top for fitted in contents.candidates.fitted.values() for p in fitted.pictures]
     used = np.unique(np.concatenate([*tops, np.zeros(0, dtype=int)])).astype(int)
     begin = starts(subject.shape[1])
     along = begin if subject.positions is None else subject.positions[begin]
@@ -158,8 +174,8 @@ def _samples(contents: Contents) -> Data:
 
 
 def _fit(contents: Contents, row: int, data: Data) -> Data:
-    """One cell: a picture for each output, and how it fits."""
-    fitted, places = contents.cells.fitted[row], {j: i for i, j in enumerate(data["places"])}
+    """One candidate: a picture for each output, and how it fits."""
+    fitted, places = contents.candidates.fitted[row], {j: i for i, j in enumerate(data["places"])}
     pictures = [
         {
             "top": [places[j] for j in p.top.tolist()],
@@ -210,15 +226,16 @@ def _class_fit(contents: Contents, row: int) -> Data:
         }
         for curve in quality.roc(scores, codes)
     ]
-    table = quality.confusion(scores, codes, size)
-    kept = frequent(subject, table)
+    kept = frequent(subject)
+    table = quality.confusion(scores, codes, size)[np.ix_(kept, kept)]
     note = class_quality(scores, codes, size).text
-    return {"curves": curves, "confusion": table[np.ix_(kept, kept)].tolist(), "notes": [note]}
+    return {"curves": curves, "confusion": table.tolist(), "notes": [note]}
 
 
-def frequent(subject: Any, table: Any) -> list[int]:
+def frequent(subject: Subject) -> list[int]:
     """The classes that a confusion matrix has room for."""
-    order = np.argsort(-table.sum(axis=1), kind="stable")[: quality.MOST_CLASSES]
+    sizes = np.bincount(subject.codes, minlength=subject.model.classes_.size)
+    order = np.argsort(-sizes, kind="stable")[: quality.MOST_CLASSES]
     return sorted(order.tolist())
 
 
@@ -248,8 +265,8 @@ def _specs(contents: Contents, data: Data) -> Data:
     if own.get("curves"):
         specs["roc"] = charts.roc_chart([curve["label"] for curve in own["curves"]])
     if own.get("confusion"):
-        data["classes"] = confusion_labels(contents)
-        data["levels"] = LEVELS
+        data["classes"] = [subject.classes[i] for i in frequent(subject)]
+        data["levels"] = SHADES
         specs["confusion"] = charts.confusion_chart(data["classes"])
     if data["calibration"]:
         specs["calibration"] = charts.calibration_chart(*_calibration_titles(contents))
@@ -258,16 +275,6 @@ def _specs(contents: Contents, data: Data) -> Data:
 
 def _pictures(data: Data) -> list[Data]:
     return [picture for fit in data["fits"].values() for picture in fit["pictures"]]
-
-
-def confusion_labels(contents: Contents) -> list[str]:
-    """Names of the classes in the confusion matrix."""
-    subject, scores = contents.subject, contents.cut(contents.cells.chosen)
-    assert scores is not None
-    known = np.isfinite(scores).all(axis=1)
-    size = subject.model.classes_.size
-    table = quality.confusion(scores[known], subject.codes[known], size)
-    return [subject.classes[i] for i in frequent(subject, table)]
 
 
 def _calibration_titles(contents: Contents) -> tuple[str, str]:
@@ -354,10 +361,10 @@ def write_report(
     path : str or path-like
         By convention with the ending ``.html``. An older file is replaced in one step.
     X, y : array-like, optional
-        The data of the fit, in any container that `fit` takes. With them the page shows other cells
-        than the chosen one, out-of-fold fits, intervals and calibration; with y alone the
-        out-of-fold fit of the chosen cell; without them what the model itself holds, and it says
-        what is missing.
+        The data of the fit, in any container that `fit` takes. With them the page shows other
+        candidates than the chosen one, out-of-fold fits, intervals and calibration; with y alone
+        the out-of-fold fit of the chosen candidate; without them what the model itself holds, and
+        it says what is missing.
     source : str, optional
         Where the data came from, such as the name of a file; shown at the top.
     seconds : float, optional
@@ -376,14 +383,13 @@ def write_report(
 
     Notes
     -----
-    A search that was fitted in this process is not run again: the page is made from what it kept
-    of every cell. Nor is one from a file that holds this too, where X and y are those of the fit
-    value by value: a digest in the file tells. Other models from files and pickles are searched
-    once more, where X and y are passed and that takes no longer than some ten seconds; else only
-    the chosen cell is shown in full. The page says which it was. At most 150 cells can be picked,
-    divided by the number of outputs, fewer for large data. The page holds at most 50 features and a
-    profile of 500 points for each cell, and 500 samples. Names of features, values of y and
-    predictions are on it: it is as confidential as these.
+    A search that was fitted in this process is not run again: the page is made from what it kept of
+    every candidate. Nor is one from a file that holds this too, where X and y are those of the fit
+    value by value: a digest in the file tells. Of other models from files and pickles only the
+    chosen candidate or the mixture is shown in full, and the page says so. At most 150 candidates
+    can be picked, divided by the number of outputs, fewer for large data. The page holds at most 50
+    features and a profile of 500 points for each candidate, and 500 samples. Names of features,
+    values of y and predictions are on it: it is as confidential as these.
 
     Examples
     --------

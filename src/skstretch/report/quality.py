@@ -1,5 +1,9 @@
-"""How good a model is: out-of-fold outputs, intervals, and all that a page says of them."""
+"""How good a model is: out-of-fold outputs, intervals, and all that a page says of them.
 
+Single samples: what makes their prediction what it is, and which of them deserve a look.
+"""
+
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,30 +13,41 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 from sklearn.model_selection import KFold
 
-from skstretch.core.classes import decided, probabilities, temperature
-from skstretch.core.crossfit import residual_width
+from skstretch.core.classes import decided, margins, probabilities, temperature
+from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
-from skstretch.estimators.choice import left_out
-from skstretch.estimators.summary import (
+from skstretch.estimators.base import base_of, check_outputs, contributions_of
+from skstretch.estimators.influence import influence_of
+from skstretch.estimators.quality import (
     ClassRates,
     RegressionQuality,
     class_rates,
+    left_out,
     many_targets,
     regression_quality,
 )
-from skstretch.report.cells import Cells, Known, effort_of, fitted_cells, quiet
-from skstretch.report.subject import Subject
-from skstretch.report.surface import Surface, best_error, measure_of, nested_error, surface_of
-from skstretch.style import count, near_one, number, share, thousands
+from skstretch.exceptions import NeedsInverseError, RowsForgottenError
+from skstretch.report.candidates import (
+    PAGE_WORK,
+    POINTS,
+    FittedCandidates,
+    Known,
+    Surface,
+    fitted_candidates,
+    quiet,
+    surface_of,
+)
+from skstretch.report.subject import Subject, distinct
+from skstretch.style import CURVES, count, near_one, number, share, thousands
 
 # Out-of-fold scores of a classifier: ROC, confusion, reliability.
 
-CURVE_POINTS = 60
-MOST_CURVES = 8
-MOST_CLASSES = 20
-N_BINS = 8
+# what can be told apart in a drawing: corners of a curve, classes of a table, bins of samples
+CURVE_POINTS, MOST_CLASSES, N_BINS = 60, 20, 8
 Z = 1.645  # two-sided 90 %
+# tenths that are kept aside, for intervals and for probabilities
+N_FOLDS = 10
 
 
 def roc(outputs: Array, codes: Index) -> list[dict[str, Any]]:
@@ -41,7 +56,7 @@ def roc(outputs: Array, codes: Index) -> list[dict[str, Any]]:
         columns, positive = [0], [1]
     else:
         frequent = np.argsort(-np.bincount(codes, minlength=outputs.shape[1]), kind="stable")
-        columns = positive = sorted(frequent[:MOST_CURVES].tolist())
+        columns = positive = sorted(frequent[:CURVES].tolist())
     curves = []
     for column, label in zip(columns, positive, strict=True):
         truth = codes == label
@@ -71,10 +86,10 @@ def confusion(outputs: Array, codes: Index, n_classes: int) -> Any:
 def crossfit_probabilities(outputs: Array, codes: Index, n_classes: int, kind: str) -> Array | None:
     """Probabilities (n, n_classes) whose curve is learned from nine tenths of the other samples."""
     n = codes.size
-    if n < 2 * 10:
+    if n < 2 * N_FOLDS:
         return None
     found = np.full((n, n_classes), np.nan)
-    for train, test in KFold(10, shuffle=True, random_state=0).split(outputs):
+    for train, test in KFold(N_FOLDS, shuffle=True, random_state=0).split(outputs):
         if np.unique(codes[train]).size < n_classes:
             return None
         ones = np.ones(train.size)
@@ -93,19 +108,16 @@ def reliability(probability: Array, happened: Any) -> list[dict[str, float]]:
     """Bins of equal counts: mean probability, observed share and its 90 % Wilson interval."""
     order = np.argsort(probability, kind="stable")
     bins = np.array_split(order, min(N_BINS, max(1, order.size // 10)))
-    points = []
-    for rows in bins:
-        low, high = wilson(float(happened[rows].mean()), rows.size)
-        points.append(
-            {
-                "said": float(probability[rows].mean()),
-                "seen": float(happened[rows].mean()),
-                "low": low,
-                "high": high,
-                "n": float(rows.size),
-            }
-        )
-    return points
+    return [
+        _point(float(probability[rows].mean()), float(happened[rows].mean()), rows.size)
+        for rows in bins
+    ]
+
+
+def _point(said: float, seen: float, n: int) -> dict[str, float]:
+    """What was said beside the share that was seen in n cases, with its interval."""
+    low, high = wilson(seen, n)
+    return {"said": said, "seen": seen, "low": low, "high": high, "n": float(n)}
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
@@ -139,7 +151,6 @@ def class_quality(outputs: Array, codes: Index, n_classes: int) -> ClassQuality:
 
 COVERAGE = 0.9
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-N_FOLDS = 10
 
 
 @dataclass(frozen=True)
@@ -171,52 +182,53 @@ def bars_of(subject: Subject, outputs: Array | None, known: Known) -> Bars | Non
     """Bars for every sample with an out-of-fold prediction.
 
     Jackknife+ where the training data are at hand: ten times a tenth of the samples is bounded by
-    the leave-one-out models of the others. Else, and where samples belong to groups, the quantile
+    a model that was fitted to the others. Else, and where samples belong to groups, the quantile
     of the out-of-fold residuals on either side of the out-of-fold prediction. So too for mixtures,
-    whose cells would all have to be fitted ten times.
+    whose candidates would all have to be fitted ten times.
     """
     if subject.classifies or subject.y is None or outputs is None:
         return None
-    n = subject.shape[0]
-    affordable = effort_of(subject).intervals_fit(min(N_FOLDS, n), len(LEVELS))
     usable = known.verified and known.outcomes is not None and not known.outcomes.grouped
     enough = usable and known.outcomes.weights.size >= N_FOLDS
     if subject.mixture and enough:
         return replace(_residual(subject, outputs), levels=LEVELS, seen=_held(subject, outputs))
-    if enough and affordable:
-        return _plus(subject, known)
+    if enough and _interval_work(subject) <= PAGE_WORK:
+        return _plus(subject, known.outcomes.weights)
     return _residual(subject, outputs)
 
 
-def _plus(subject: Subject, known: Known) -> Bars:
-    rows, Y, outcomes = np.flatnonzero(subject.state.used), subject.Y, known.outcomes
-    bounds = np.full((2, len(LEVELS), *Y.shape), np.nan)
-    splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(rows[:, None])
-    folds = [test for _, test in splits]
-    with quiet():
-        found = outcomes.held_out_bounds(known.own, folds, LEVELS)
-        if found is None:
-            found = _selected_bounds(subject, outcomes.weights, folds)
-    bounds[:, :, rows] = found
-    at = LEVELS.index(COVERAGE)
-    inside = (found[0] <= Y[rows]) & (found[1] >= Y[rows])
-    return Bars(bounds[0, at], bounds[1, at], LEVELS, inside.mean(axis=1).T, "plus")
+def _interval_work(subject: Subject) -> float:
+    """Multiplications of ten fits, ``40 n D + 2 n D m + 4 m^3`` each with m = min(n, D).
+
+    With them n^2 predictions of leave-one-out models are put in order for every level, which takes
+    as long as some 500 multiplications each.
+    """
+    n, D = subject.shape
+    m = min(n, D)
+    fits = N_FOLDS * (40.0 * n * D + 2.0 * n * D * m + 4.0 * m**3)
+    return fits + 500.0 * len(LEVELS) * n * n
 
 
-def _selected_bounds(subject: Subject, weights: Array, folds: list[Index]) -> Array:
-    """Bounds (2, levels, M, t) of a cell that keeps some features: each fit selects its own."""
+def _plus(subject: Subject, weights: Array) -> Bars:
+    """What ``predict_interval`` of models that were fitted without a tenth says of that tenth."""
     rows, given = np.flatnonzero(subject.state.used), subject.model.get_params()
     names = ("b", "quadrant", "fit_intercept", "penalty_factor", "n_jobs")
-    shared = {name: given[name] for name in names}
+    model = StretchyRegressor(**subject.candidate, **{name: given[name] for name in names})
     X, Y = subject.X[rows] if rows.size < subject.shape[0] else subject.X, subject.Y[rows]
-    bounds = np.full((2, len(LEVELS), *Y.shape), np.nan)
-    for test in folds:
-        train = np.setdiff1d(np.arange(rows.size), test, assume_unique=True)
-        model = StretchyRegressor(**subject.cell, **shared)
-        model.fit(X[train], Y[train], sample_weight=weights[train])
-        for i, level in enumerate(LEVELS):
-            bounds[:, i, test] = model.predict_interval(X[test], level)
-    return bounds
+    found = np.empty((2, len(LEVELS), *Y.shape))
+    for train, test in KFold(N_FOLDS, shuffle=True, random_state=0).split(Y):
+        with quiet():
+            model.fit(X[train], Y[train], sample_weight=weights[train])
+            without = model._state.without_each(model._new_designs(X[test]))
+            residuals = model._state.loo_residuals
+        for target, predicted in enumerate(without):
+            for i, level in enumerate(LEVELS):
+                found[:, i, test, target] = jackknife_plus(predicted, residuals[:, target], level)
+    bounds = np.full((2, len(LEVELS), *subject.Y.shape), np.nan)
+    bounds[:, :, rows] = found
+    at = LEVELS.index(COVERAGE)
+    inside = (found[0] <= Y) & (found[1] >= Y)
+    return Bars(bounds[0, at], bounds[1, at], LEVELS, inside.mean(axis=1).T, "plus")
 
 
 def _residual(subject: Subject, outputs: Array) -> Bars:
@@ -269,8 +281,8 @@ def modest_verdict(subject: Subject) -> str:
     kind = "A classifier" if subject.classifies else "A regression model"
     text = f"{kind} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
     if subject.searched:
-        text += f" Cross-validated: {best_error(subject)}."
-        nested = nested_error(subject)
+        text += f" Cross-validated: {subject.measure.name} {subject.error('best_score_')}."
+        nested = subject.error("nested_score_")
         text += f" Searched again without {left_out(subject.model)}: {nested}." if nested else ""
     return text
 
@@ -304,10 +316,10 @@ def _quality_tiles(quality: Any) -> list[Tile]:
 
 def _nested_tiles(subject: Subject) -> list[Tile]:
     """The error without the luck of choosing, where the search was run again for it."""
-    nested = nested_error(subject) if subject.searched else ""
+    nested = subject.error("nested_score_") if subject.searched else ""
     if not nested:
         return []
-    measure = measure_of(subject)
+    measure = subject.measure
     figure, _, error = nested.partition(", standard error ")
     sign = "±" if measure.lower and not subject.classifies else ""
     spread = f"{measure.name}, standard error {error}" if error else measure.name
@@ -323,39 +335,54 @@ def _bar_tiles(bars: Bars | None) -> list[Tile]:
     return [(f"±{number(bars.half)}", f"{share(COVERAGE, 0)} interval", how)]
 
 
-MOST_POINTS = 500
-
-
 @dataclass(frozen=True)
 class Contents:
     """Everything that was worked out for a page."""
 
     subject: Subject
     surface: Surface | None
-    cells: Cells
+    candidates: FittedCandidates
     bars: Bars | None
-    quality: Any  # list of RegressionQuality, ClassQuality, or None without y
-    sentence: str
 
     @property
     def outputs(self) -> Array | None:
-        """Out-of-fold outputs of the chosen cell or the mixture, (n, t)."""
-        return self.cells.fitted[self.cells.chosen].outputs
+        """Out-of-fold outputs of the chosen candidate or the mixture, (n, t)."""
+        return self.candidates.fitted[self.candidates.chosen].outputs
 
     @cached_property
     def shown(self) -> Index:
-        """Samples that are drawn: at most MOST_POINTS, even over the observed values."""
+        """Samples that are drawn: at most POINTS, even over the observed values."""
         Y = self.subject.Y
-        if Y.shape[0] <= MOST_POINTS:
+        if Y.shape[0] <= POINTS:
             return np.arange(Y.shape[0])
         order = np.argsort(Y[:, 0], kind="stable")
-        places = np.linspace(0, Y.shape[0] - 1, MOST_POINTS).astype(int)
+        places = np.linspace(0, Y.shape[0] - 1, POINTS).astype(int)
         return np.sort(order[places])
 
+    @cached_property
+    def quality(self) -> Any:
+        """A ClassQuality, a RegressionQuality of each target, or None without observed values."""
+        subject = self.subject
+        if subject.y is None or self.outputs is None:
+            return None
+        if subject.classifies:
+            scores = self.cut(self.candidates.chosen)
+            return class_quality(scores, subject.codes, subject.model.classes_.size)  # type: ignore[arg-type]
+        return [regression_quality(*pair) for pair in zip(subject.Y.T, self.outputs.T, strict=True)]
+
+    @property
+    def sentence(self) -> str:
+        """How well the model does, for the top of the page."""
+        if self.quality is None:
+            return modest_verdict(self.subject)
+        if self.subject.classifies:
+            return str(self.quality.sentence(self.subject.target))
+        return regression_verdict(self.quality, self.bars, self.subject)
+
     def cut(self, row: int) -> Array | None:
-        """Out-of-fold scores of a cell less their cut, which only the model has learned."""
-        outputs = self.cells.fitted[row].outputs
-        if outputs is None or row != self.cells.chosen:
+        """Out-of-fold scores of a candidate less their cut, which only the model has learned."""
+        outputs = self.candidates.fitted[row].outputs
+        if outputs is None or row != self.candidates.chosen:
             return outputs
         return outputs - np.atleast_1d(self.subject.model.threshold_)
 
@@ -363,50 +390,24 @@ class Contents:
 def contents_of(subject: Subject) -> Contents:
     """Work out everything."""
     surface = surface_of(subject) if subject.searched else None
-    cells = fitted_cells(subject, surface)
-    outputs = cells.fitted[cells.chosen].outputs
-    bars = bars_of(subject, outputs, cells.known)
-    draft = Contents(subject, surface, cells, bars, None, "")
-    quality = _quality(draft)
-    return Contents(subject, surface, cells, bars, quality, _sentence(subject, quality, bars))
-
-
-def _quality(contents: Contents) -> Any:
-    subject, outputs = contents.subject, contents.outputs
-    if subject.y is None or outputs is None:
-        return None
-    if subject.classifies:
-        scores = contents.cut(contents.cells.chosen)
-        assert scores is not None
-        return class_quality(scores, subject.codes, subject.model.classes_.size)
-    return [regression_quality(*pair) for pair in zip(subject.Y.T, outputs.T, strict=True)]
-
-
-def _sentence(subject: Subject, quality: Any, bars: Bars | None) -> str:
-    if quality is None:
-        return modest_verdict(subject)
-    if subject.classifies:
-        return str(quality.sentence(subject.target))
-    return regression_verdict(quality, bars, subject)
+    candidates = fitted_candidates(subject, surface)
+    outputs = candidates.fitted[candidates.chosen].outputs
+    return Contents(subject, surface, candidates, bars_of(subject, outputs, candidates.known))
 
 
 def calibration(contents: Contents) -> list[list[dict[str, float]]]:
     """Points of the calibration chart: one list for each output of a regressor, else one."""
     subject, bars = contents.subject, contents.bars
     if subject.classifies:
-        scores = None if subject.y is None else contents.cut(contents.cells.chosen)
+        scores = None if subject.y is None else contents.cut(contents.candidates.chosen)
         return [] if scores is None else _class_calibration(scores, subject)
     if bars is None or not bars.levels:
         return []
     n = subject.shape[0]
-    curves = []
-    for seen in bars.seen:
-        points = []
-        for level, value in zip(bars.levels, seen.tolist(), strict=True):
-            low, high = wilson(value, n)
-            points.append({"said": level, "seen": value, "low": low, "high": high, "n": float(n)})
-        curves.append(points)
-    return curves
+    return [
+        [_point(level, share, n) for level, share in zip(bars.levels, seen.tolist(), strict=True)]
+        for seen in bars.seen
+    ]
 
 
 def _class_calibration(scores: Array, subject: Subject) -> list[list[dict[str, float]]]:
@@ -420,3 +421,200 @@ def _class_calibration(scores: Array, subject: Subject) -> list[list[dict[str, f
         return [reliability(probability[:, 1], codes == 1)]
     winner = probability.argmax(axis=1)
     return [reliability(probability.max(axis=1), codes == winner)]
+
+
+# features with a bar of their own, and samples in a table
+MOST_SHARES, MOST_ROWS = 8, 10
+# multiplications that leaving every sample out may take: a few seconds
+INFLUENCE_WORK = 1e9
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One prediction as a sum: ``prediction = base + sum(shares)``.
+
+    The last of `names` and `shares` may stand for all features that are not named; `written` are
+    the values of the sample.
+    """
+
+    sample: int
+    why: str
+    facts: str
+    names: list[str]
+    written: list[str]
+    shares: Array
+
+
+def explained_samples(contents: Contents) -> list[Explained]:
+    """A few telling samples with the strongest contributions to their predictions."""
+    subject, outputs = contents.subject, contents.outputs
+    if subject.classifies:
+        outputs = contents.cut(contents.candidates.chosen)
+    if subject.X is None or subject.y is None or outputs is None:
+        return []
+    known = np.isfinite(outputs).all(axis=1)
+    if not known.any():
+        return []
+    telling = _telling_classes if subject.classifies else _telling_numbers
+    found: dict[int, str] = {}
+    for why, key in telling(subject, outputs):
+        place = int(np.argmax(np.where(known, key, -np.inf)))
+        found.setdefault(place, why)
+    try:
+        return [_explained(subject, sample, why) for sample, why in found.items()]
+    except MemoryError:
+        return []  # very many features of very many outputs
+
+
+def _telling_numbers(subject: Subject, outputs: Array) -> list[tuple[str, Array]]:
+    """What a sample may be the first of: by the first target, out of fold."""
+    own = outputs[:, 0]
+    errors = np.abs(subject.Y[:, 0] - own)
+    return [("highest prediction", own), ("lowest prediction", -own), ("largest error", errors)]
+
+
+def _telling_classes(subject: Subject, outputs: Array) -> list[tuple[str, Array]]:
+    """The same for classes, by the scores after the cut, out of fold."""
+    M, places = margins(outputs), np.arange(len(outputs))
+    second, first = np.partition(M, -2, axis=1)[:, -2:].T
+    own, rest = M[places, subject.codes], M.copy()
+    rest[places, subject.codes] = -np.inf
+    return [
+        ("surest prediction", first - second),
+        ("least sure prediction", second - first),
+        ("label most in doubt", rest.max(axis=1) - own),
+    ]
+
+
+def _explained(subject: Subject, sample: int, why: str) -> Explained:
+    model, row = subject.model, subject.X[sample : sample + 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the rows of a frame, without its names
+        own, base = _shares(subject, row)
+        outputs = model.decision_function(row) if subject.classifies else model.predict(row)
+    output = np.asarray(outputs)[0]
+    at, name = 0, subject.outputs[0]
+    if own.ndim == 2:
+        at = int(np.argmax(output)) if subject.classifies else 0
+        own, base, output, name = own[:, at], base[at], output[at], subject.outputs[at]
+    names, written, strongest = _strongest(subject, own, _numbers(row))
+    return Explained(
+        sample, why, _facts(subject, sample, name, float(output), float(base)), names, written,
+        strongest,
+    )  # fmt: skip
+
+
+def _shares(subject: Subject, row: Any) -> tuple[Array, Array]:
+    """Contributions (D,) or (D, t) to the prediction of one row, and what they are added to."""
+    model = subject.model
+    try:
+        checked, curves = model._explained(row, None)
+    except RowsForgottenError:
+        # a model from a file knows no means: those of the data that were passed will do
+        checked, curves = model._explained(row, subject.X)
+    found = contributions_of(model, checked, curves, check_outputs)
+    return np.asarray(found)[0], subject.state.shaped(base_of(model, curves))
+
+
+def _numbers(row: Any) -> Array:
+    """The raw numbers of one row."""
+    row = row.compute() if hasattr(row, "compute") else row
+    return np.asarray(row.toarray() if hasattr(row, "toarray") else row, dtype=float).reshape(-1)
+
+
+def _strongest(subject: Subject, own: Array, values: Array) -> tuple[list[str], list[str], Array]:
+    """Names, values and shares of the strongest features, and what all others add up to."""
+    order = np.argsort(-np.abs(own), kind="stable")[:MOST_SHARES]
+    order = order[own[order] != 0.0]
+    names = distinct([subject.names[j] for j in order])
+    written, shares = [number(v) for v in values[order]], own[order]
+    others = int(np.count_nonzero(own)) - order.size
+    if others > 0:
+        names.append(f"all {count(others, 'other feature')}" if others > 1 else "one other feature")
+        written.append("")
+        shares = np.append(shares, own.sum() - shares.sum())
+    return names, written, shares
+
+
+def _facts(subject: Subject, sample: int, name: str, output: float, base: float) -> str:
+    if subject.classifies:
+        given = subject.classes[subject.codes[sample]]
+        return f"Observed {given}; score of {name} {number(output)}, on average {number(base)}."
+    of = f" (of {name})" if len(subject.outputs) > 1 else ""
+    observed = number(subject.Y[sample, 0])
+    return f"Observed {observed}, predicted {number(output)}{of}; on average {number(base)}."
+
+
+@dataclass(frozen=True)
+class Striking:
+    """Samples to look at, as a table: the first column is the number of the sample."""
+
+    title: str
+    caption: str
+    head: list[str]
+    rows: list[tuple[str, ...]]
+
+
+def striking_samples(contents: Contents) -> Striking | None:
+    """Doubtful labels of a classifier, or the most influential samples of a search."""
+    subject = contents.subject
+    if not subject.searched or subject.y is None:
+        return None
+    if subject.classifies:
+        return _doubtful(contents)
+    return _influential(subject)
+
+
+def _doubtful(contents: Contents) -> Striking | None:
+    subject, outputs = contents.subject, contents.cut(contents.candidates.chosen)
+    decision = subject.state.decision
+    if outputs is None or decision is None or decision.factor is None:
+        return None
+    known: Index = np.flatnonzero(np.isfinite(outputs).all(axis=1))
+    probability = subject.model._probable(outputs[known])
+    codes = subject.codes[known]
+    own = probability[np.arange(codes.size), codes]
+    first = np.argsort(own, kind="stable")[:MOST_ROWS]
+    rows: list[tuple[str, ...]] = []
+    for i in first:
+        observed, predicted = subject.classes[codes[i]], subject.classes[probability[i].argmax()]
+        rows.append((str(known[i]), observed, predicted, share(own[i])))
+    caption = (
+        "The labels that models which have not seen the sample find least probable: wrong labels "
+        "are found here first, and samples unlike the others of their class."
+    )
+    head = ["sample", "observed", "predicted", "probability of the observed"]
+    return Striking("Labels to look at", caption, head, rows)
+
+
+def _influential(subject: Subject) -> Striking | None:
+    if _work(subject) > INFLUENCE_WORK:
+        return None
+    try:
+        with quiet():
+            found = influence_of(subject.model, None)
+    except (RowsForgottenError, NeedsInverseError, ArithmeticError, ValueError):
+        return None  # a model from a file, or one without an inverse
+    rows: list[tuple[str, ...]] = []
+    several = subject.state.n_targets > 1
+    for i in found.order[:MOST_ROWS]:
+        facts = [] if several else [found.observed[i], found.predicted[i], found.without[i]]
+        rows.append((str(found.samples[i]), *(number(v) for v in (*facts, found.distance[i]))))
+    caption = (
+        "The samples without which predictions would move most: the sum of squared changes of all "
+        "predictions, divided by the degrees of freedom and the mean square of leave-one-out "
+        "residuals. From exact fits without each sample, "
+        f"{'candidates and weights' if subject.mixture else 'the candidate'} held fixed. A large "
+        "distance is no fault; it says on which samples the model depends."
+    )
+    columns = [] if several else ["observed", "predicted", "predicted without it"]
+    return Striking("Samples to look at", caption, ["sample", *columns, "distance"], rows)
+
+
+def _work(subject: Subject) -> float:
+    """Multiplications, roughly, of leaving every sample out of every candidate."""
+    n, D = subject.shape
+    members = getattr(subject.state, "members", ())
+    exact = sum(m.spec.exact for m in members) if members else subject.state.model.spec.exact
+    closed = max(1, len(members)) - exact
+    return float(closed * n * n * (D + n) + exact * n * n * (30.0 * n + 5.0 * D))

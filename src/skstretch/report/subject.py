@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skstretch.core.classes import class_weights, signed_targets
+from skstretch.core.classes import signed_targets
 from skstretch.core.types import Array, Index
 from skstretch.estimators import (
     StretchyClassifier,
@@ -17,10 +17,17 @@ from skstretch.estimators import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from skstretch.estimators.choice import Part, parts
+from skstretch.estimators.pipelines import (
+    as_model,
+    last_step,
+    named_model,
+    steps_in_words,
+    transformed,
+)
+from skstretch.estimators.quality import Measure, measure_of, score_in_words
 from skstretch.estimators.state import State
-from skstretch.estimators.steps import as_model, last_step, named_model, steps_in_words, transformed
-from skstretch.io.digest import add_numbers, data_digest
+from skstretch.estimators.summary import Member, mixture_members
+from skstretch.io.archive import add_numbers, data_digest
 from skstretch.io.outcomes import reunited
 
 CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
@@ -73,16 +80,25 @@ class Subject:
         return hasattr(self.model, "cv_results_")
 
     @cached_property
-    def mixture(self) -> list[Part]:
-        """The cells of a mixture, the heaviest first; none where one cell is the model."""
-        return parts(self.model)
+    def mixture(self) -> list[Member]:
+        """The candidates of a mixture, heaviest first; none where one candidate is the model."""
+        return mixture_members(self.model)
 
     @property
     def members(self) -> list[int]:
         """The rows of ``cv_results_`` that the model is made of."""
         if not self.mixture:
             return [int(self.model.best_index_)]
-        return [part.row for part in self.mixture]
+        return [member.row for member in self.mixture]
+
+    @cached_property
+    def measure(self) -> Measure:
+        """How errors of the search are named and written."""
+        return measure_of(self.model, root=True)
+
+    def error(self, name: str) -> str:
+        """``best_score_`` or ``nested_score_`` as an error with its standard error, where known."""
+        return score_in_words(self.model, name, self.measure, ", standard error ")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -100,7 +116,7 @@ class Subject:
         return self.state.quadrant.moments.scale
 
     @property
-    def cell(self) -> dict[str, Any]:
+    def candidate(self) -> dict[str, Any]:
         """a, k, c and density in use."""
         if self.searched:
             return {name: getattr(self.model, name + "_") for name in ("a", "k", "c", "density")}
@@ -173,7 +189,7 @@ class Subject:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether X is not in memory, so that it is not walked for a name."""
+        """Whether X is not in memory, so that it is not passed over for a name."""
         return hasattr(self.X, "dask")
 
     @cached_property
@@ -184,15 +200,7 @@ class Subject:
     @cached_property
     def fingerprint(self) -> str:
         """A short name of X and y."""
-        return _name(self.data_digest.copy(), self.y)
-
-    @cached_property
-    def weights(self) -> Array | None:
-        """Weights of the samples that the classes bring."""
-        if not self.classifies:
-            return None
-        ones = np.ones(self.shape[0])
-        return class_weights(self.model.class_weight, self.model.classes_, self.codes, ones)
+        return fingerprint(self.data_digest, self.y)
 
 
 def checked_subject(
@@ -281,16 +289,13 @@ def _check_targets(subject: Subject) -> None:
 # A short name for data: equal data have equal fingerprints, whatever container they came in.
 
 
-def fingerprint(X: Any, y: Any) -> str:
-    """The first 16 hex digits of a SHA-256 of shape, values of X by rows, and y.
+def fingerprint(digest: Any, y: Any) -> str:
+    """The first 16 hex digits of a SHA-256 of X, as `data_digest` makes it, and y.
 
     Sparse matrices are hashed by their entries that are not zero, and so have another fingerprint
     than the same data stored dense.
     """
-    return _name(data_digest(X), y)
-
-
-def _name(digest: Any, y: Any) -> str:
+    digest = digest.copy()
     labels = np.asarray(y)
     if labels.dtype.kind in "biuf":
         add_numbers(digest, labels)

@@ -1,32 +1,19 @@
 """The texts of a page: titles, captions, alternatives of charts, tables."""
 
 import platform
-import re
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
-from skstretch.core.stretch import keep_count
-from skstretch.estimators.choice import chance_in_words, choice, left_out, shares_in_words
-from skstretch.report.cells import MIXTURE, MOST_OUTPUTS
-from skstretch.report.quality import Contents, tiles
-from skstretch.report.samples import striking_samples
+from skstretch.estimators.quality import chance_in_words, folds_in_words, left_out
+from skstretch.estimators.summary import choice, shares_in_words
+from skstretch.report.candidates import MIXTURE, MOST_OUTPUTS
+from skstretch.report.quality import Contents, striking_samples, tiles
 from skstretch.report.subject import Subject, short
-from skstretch.report.surface import best_error, measure_of, nested_error
 from skstretch.style import count, near_one, number, plain, share, thousands
 
 # The box of numbers at the foot of a report.
-
-
-# what scikit-learn's splitters call themselves
-SPLITTERS = {
-    r"KFold\(n_splits=(\d+)": "exact {} folds",
-    r"StratifiedKFold\(n_splits=(\d+)": "exact {} folds, by class",
-    r"GroupKFold\(n_splits=(\d+)": "exact {} folds of whole groups",
-    r"LeaveOneOut\(": "exact leave-one-out",
-    r"LeaveOneGroupOut\(": "exact leave-one-group-out",
-}
 
 
 PACKAGES = ("skstretch", "numpy", "scipy", "scikit-learn", "altair", "vl-convert-python")
@@ -41,95 +28,70 @@ def numbers_of(contents: Contents) -> list[tuple[str, str]]:
         *([("steps before it", short(subject.steps, 300))] if subject.steps else []),
         ("data", f"{count(n, 'sample')} × {count(D, 'feature')}"),
         ("fingerprint of the data", _fingerprint(subject)),
-        *_cell_rows(subject),
+        *_candidate_rows(subject),
         ("degrees of freedom", _joined(model.dof_)),
         ("space", str(model.space_)),
         ("solver", ", ".join(dict.fromkeys(map(str, np.atleast_1d(model.solver_))))),
         ("condition number", _joined(1.0 / np.maximum(np.atleast_1d(model.rcond_), 1e-300))),
         *_search_rows(subject),
-        *([("other cells", _origin(contents))] if subject.searched else []),
+        *([("other candidates", _origin(contents))] if subject.searched else []),
     ]
     if subject.seconds is not None:
         rows.append(("time of the fit", f"{number(subject.seconds)} s"))
     return [*rows, ("versions", _versions())]
 
 
-def _cell_rows(subject: Subject) -> list[tuple[str, str]]:
-    """The parameters of the one cell in use, or how many are mixed."""
+def _candidate_rows(subject: Subject) -> list[tuple[str, str]]:
+    """The parameters of the one candidate in use, or how many are mixed."""
     if subject.mixture:
-        return [("mixture", f"{count(len(subject.mixture), 'cell')}, in the table of the mixture")]
-    cell = subject.cell
+        return [
+            ("mixture", f"{count(len(subject.mixture), 'candidate')}, in the table of the mixture")
+        ]
+    candidate = subject.candidate
     return [
-        *_transform(subject.model, cell),
-        ("c", number(cell["c"], 4)),
-        ("density", _density(cell["density"])),
+        *_transform(subject.model, candidate),
+        ("c", number(candidate["c"], 4)),
+        ("density", _density(candidate["density"])),
     ]
 
 
-def _transform(model: Any, cell: dict[str, Any]) -> list[tuple[str, str]]:
+def _transform(model: Any, candidate: dict[str, Any]) -> list[tuple[str, str]]:
     if model.quadrant == "identity":
-        return [("a", "not used: features as they are"), ("k", plain(cell["k"]))]
-    if cell["a"] == 0:
+        return [("a", "not used: features as they are"), ("k", plain(candidate["k"]))]
+    if candidate["a"] == 0:
         exact = "newton" in np.atleast_1d(model.solver_)
-        return [("a", "0, the linear limit"), ("k", plain(cell["k"]) if exact else "2: ridge")]
-    return [("a", plain(cell["a"])), ("k", plain(cell["k"]))]
+        return [("a", "0, the linear limit"), ("k", plain(candidate["k"]) if exact else "2: ridge")]
+    return [("a", plain(candidate["a"])), ("k", plain(candidate["k"]))]
 
 
 def _search_rows(subject: Subject) -> list[tuple[str, str]]:
     model = subject.model
     if not subject.searched:
         return [("search", "none: the parameters were given")]
-    usable = int(model.cv_results_["usable"].sum())
-    total = len(model.cv_results_["usable"])
+    usable, nested = model.cv_results_["usable"], subject.error("nested_score_")
     return [
-        ("search", f"{count(total, 'cell')}, {thousands(usable)} of them usable"),
-        ("cross-validated", best_error(subject)),
-        *(
-            [("searched again", f"{nested}, without {left_out(model)}")]
-            if (nested := nested_error(subject))
-            else []
-        ),
+        ("search", f"{count(usable.size, 'candidate')}, {thousands(usable.sum())} of them usable"),
+        ("cross-validated", f"{subject.measure.name} {subject.error('best_score_')}"),
+        *([("searched again", f"{nested}, without {left_out(model)}")] if nested else []),
         ("rule", str(model.rule)),
-        ("cross-validation", _cv(model, subject.shape[1])),
+        ("cross-validation", short(folds_in_words(model))),
         ("scoring", _scoring(model)),
     ]
 
 
 def _origin(contents: Contents) -> str:
-    """Where the page has other cells of the search from."""
-    subject, known = contents.subject, contents.cells.known
-    if known.outcomes is None or known.why:
+    """Where the page has other candidates of the search from."""
+    subject, known = contents.subject, contents.candidates.known
+    if known.outcomes is None:
         return f"not shown: {known.why}"
     if subject.from_file:
         return "from the model file; the data passed are those of the fit, value by value"
-    if hasattr(subject.model, "_outcomes"):
-        return "kept by the search"
-    stored = hasattr(subject.model, "_kept")
-    why = "the data passed are not those of the fit value by value" if stored else "none were kept"
-    return f"searched again for this page: {why}; the out-of-fold predictions are the same"
+    return "kept by the search"
 
 
 def _scoring(model: Any) -> str:
     absent = getattr(model, "not_stored_", {}).get("scoring", "default")
     return short(absent if model.scoring is None else model.scoring)
-
-
-def _cv(model: Any, n_features: int) -> str:
-    """The folds in words; of a loaded model those of its fit, which a file holds as text."""
-    if model.cv is None and "cv" not in getattr(model, "not_stored_", {}):
-        densities = model.cv_results_["param_density"]
-        automatic = isinstance(model.density_grid, str)
-        selects = any(keep_count(density, n_features) < n_features for density in densities)
-        if selects and automatic:
-            return "exact leave-one-out, ten folds where features are selected"
-        return "exact ten folds" if selects else "exact leave-one-out"
-    if isinstance(model.cv, int):
-        return f"exact {model.cv} folds"
-    text = repr(model.cv) if model.cv is not None else model.not_stored_["cv"]
-    for pattern, words in SPLITTERS.items():
-        if found := re.match(pattern, text):
-            return words.format(*found.groups())
-    return short(text)
 
 
 def _density(density: Any) -> str:
@@ -186,7 +148,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "null": chance_in_words(subject.model),
         "charts": set(data["specs"]),
         "surface": _surface(contents, data),
-        "cells": _options(contents),
+        "candidates": _options(contents),
         "chosen_text": own_text(contents),
         "note": data["fits"][str(data["chosen"])]["notes"][0],
         "outputs": data["outputs"],
@@ -206,7 +168,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
 def _missing(contents: Contents) -> list[str]:
     """What is not on the page, and how to get it."""
     subject, found = contents.subject, []
-    own = "mixture" if subject.mixture else "chosen cell"
+    own = "mixture" if subject.mixture else "chosen candidate"
     if subject.y is None:
         found.append(
             "The observed values were not at hand, so the page has no out-of-fold fit and no "
@@ -217,8 +179,8 @@ def _missing(contents: Contents) -> list[str]:
             f"The features of the training data were not at hand, so only the {own} is shown "
             f"in full, and there are no jackknife+ intervals. {HOW}"
         )
-    elif contents.cells.known.why:
-        found.append(f"Only the {own} is shown in full: {contents.cells.known.why}.")
+    elif contents.candidates.known.why:
+        found.append(f"Only the {own} is shown in full: {contents.candidates.known.why}.")
     if len(subject.outputs) > MOST_OUTPUTS:
         found.append(
             f"Shown are the first {MOST_OUTPUTS} of {count(len(subject.outputs), 'output')}."
@@ -232,21 +194,16 @@ def _missing(contents: Contents) -> list[str]:
 
 
 def _mixture(subject: Subject) -> Context | None:
-    """The cells of a mixture with their shares, the heaviest first."""
+    """The candidates of a mixture with their shares, the heaviest first."""
     if not subject.mixture:
         return None
-    measure = measure_of(subject)
-    rows = []
-    for part in subject.mixture:
-        error = measure.write(measure.of_scores(np.array([part.score]))[0])
-        rows.append((part.name, share(part.share), number(part.c), error))
-    own = _flat_error(subject)
+    measure = subject.measure
+    rows = [
+        (member.name, share(member.share), number(member.c), measure.write_score(member.score))
+        for member in subject.mixture
+    ]
+    own = measure.write_score(subject.model.best_score_)
     return {"rows": rows, "measure": measure.name, "error": own, "several": _own_shares(subject)}
-
-
-def _flat_error(subject: Subject) -> str:
-    measure = measure_of(subject)
-    return measure.write(measure.of_scores(np.array([float(subject.model.best_score_)]))[0])
 
 
 def _own_shares(subject: Subject) -> bool:
@@ -258,7 +215,7 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
     surface = contents.surface
     if surface is None:
         return None
-    within = sum(cell.within for cell in surface.cells)
+    within = sum(candidate.within for candidate in surface.candidates)
     ranks = contents.subject.model.cv_results_["rank_test_score"]
     subject = contents.subject
     best = surface.ranked(ranks, [] if subject.mixture else subject.members)[:20]
@@ -268,33 +225,37 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
         "poor": surface.poor,
         "note": surface.note,
         "flattered": _flattered(subject),
-        "shows": "see its model" if len(contents.cells.fitted) > 1 else "read its numbers",
+        "shows": "see its model" if len(contents.candidates.fitted) > 1 else "read its numbers",
         "measure": surface.measure.name,
         "better": surface.measure.better,
-        "count": count(len(surface.cells), "cell"),
-        "alike": _alike(within, len(surface.cells)),
-        "unusable": sum(cell.level < 0 for cell in surface.cells),
+        "count": count(len(surface.candidates), "candidate"),
+        "alike": _alike(within, len(surface.candidates)),
+        "unusable": sum(candidate.level < 0 for candidate in surface.candidates),
         "rows": [
-            (cell.name, surface.measure.write(cell.error), cell.within, cell.index in members)
-            for cell in best
+            (
+                candidate.name,
+                surface.measure.write(candidate.error),
+                candidate.within,
+                candidate.index in members,
+            )
+            for candidate in best
         ],
         "alt": (
             f"Heat map of {surface.measure.name} over {len(surface.rows)} rows of a and k and "
             f"{len(surface.columns)} strengths of the penalty. {data['own'][0]}: "
-            f"{own_text(contents)}. {_alike(within, len(surface.cells))}."
+            f"{own_text(contents)}. {_alike(within, len(surface.candidates))}."
         ),
     }
 
 
 def _alike(within: int, total: int) -> str:
-    """How many cells the data do not tell apart from the best, which is one of them."""
+    """How many candidates the data do not tell apart from the best, which is one of them."""
     if within <= 1:
-        return (
-            f"None of the other {count(total - 1, 'cell')} is within one standard error of the best"
-        )
+        others = count(total - 1, "candidate")
+        return f"None of the other {others} is within one standard error of the best"
     return (
-        f"{thousands(within)} of {count(total, 'cell')} are within one standard error of the best: "
-        "the data do not tell these apart"
+        f"{thousands(within)} of {count(total, 'candidate')} are within one standard error of the "
+        "best: the data do not tell these apart"
     )
 
 
@@ -303,36 +264,39 @@ def _flattered(subject: Subject) -> str:
     if subject.mixture:
         text = "The error of the mixture is slightly flattered: its weights were found from it."
     else:
-        text = "The error of the chosen cell is slightly flattered by having been chosen."
-    nested = nested_error(subject)
+        text = "The error of the chosen candidate is slightly flattered by having been chosen."
+    nested = subject.error("nested_score_")
     if not nested:
         return text
     return f"{text} Searched again without {left_out(subject.model)}: {nested}."
 
 
 def own_text(contents: Contents) -> str:
-    """The model in a few words: its cell, or the cells that are mixed."""
+    """The model in a few words: its candidate, or the candidates that are mixed."""
     if contents.subject.mixture:
         return shares_in_words(contents.subject.mixture)
     if contents.surface is None:
-        cell = contents.subject.cell
-        return ", ".join(f"{name} = {number(value)}" for name, value in cell.items())
-    return next(c.text for c in contents.surface.cells if c.index == contents.cells.chosen)
+        candidate = contents.subject.candidate
+        return ", ".join(f"{name} = {number(value)}" for name, value in candidate.items())
+    return next(
+        c.text for c in contents.surface.candidates if c.index == contents.candidates.chosen
+    )
 
 
 def _options(contents: Contents) -> list[tuple[int, str]]:
-    """Cells for the drop-down list, the chosen one first."""
+    """Candidates for the drop-down list, the chosen one first."""
     surface = contents.surface
     if surface is None:
         return []
     found = []
-    for row in contents.cells.fitted:
+    for row in contents.candidates.fitted:
         if row == MIXTURE:
-            found.append((row, f"the mixture ({_flat_error(contents.subject)})"))
+            own = surface.measure.write_score(contents.subject.model.best_score_)
+            found.append((row, f"the mixture ({own})"))
             continue
-        cell = next(c for c in surface.cells if c.index == row)
-        mark = "chosen: " if row == contents.cells.chosen else ""
-        found.append((row, f"{mark}{cell.name} ({surface.measure.write(cell.error)})"))
+        candidate = next(c for c in surface.candidates if c.index == row)
+        mark = "chosen: " if row == contents.candidates.chosen else ""
+        found.append((row, f"{mark}{candidate.name} ({surface.measure.write(candidate.error)})"))
     return found
 
 
@@ -364,14 +328,16 @@ def _fit_caption(contents: Contents) -> str:
         return text + f"With {count(n, 'sample')} there are too few for 90\u00a0% intervals."
     if bars.method == "plus":
         text += (
-            "Bars of the chosen cell are 90\u00a0% jackknife+ intervals, each from a fit without "
-            "the tenth of the samples to which it belongs; marked are observations outside theirs."
+            "Bars of the chosen candidate are 90\u00a0% jackknife+ intervals, each from a fit "
+            "without the tenth of the samples to which it belongs; marked are observations "
+            "outside theirs."
         )
     else:
-        own = "mixture" if contents.subject.mixture else "chosen cell"
+        own = "mixture" if contents.subject.mixture else "chosen candidate"
         text += (
             f"Bars of the {own} reach to the 90\u00a0% quantile of the out-of-fold residuals; "
-            "marked are observations outside theirs."
+            "marked are observations "
+            "outside theirs."
         )
     shown = len(contents.shown)
     return text if shown == n else f"{text} Drawn are {shown} of {count(n, 'sample')}."
@@ -385,7 +351,7 @@ def _calibration_caption(contents: Contents) -> str:
             "tenths of the samples held in the other tenth, with one set of weights for all. On "
             "the dashed line both agree; below it intervals are too narrow. Bars: 90\u00a0% "
             "interval of the share. (predict_interval gives jackknife+ of the mixture, for which "
-            "every cell would have to be fitted without each tenth.)"
+            "every candidate would have to be fitted without each tenth.)"
         )
     if not contents.subject.classifies:
         return (

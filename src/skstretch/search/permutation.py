@@ -1,7 +1,7 @@
 """Could the search have found this by chance? The same search on targets in random order.
 
-Out-of-fold residuals of the closed forms are linear in y: one inverse a cell serves all orders of
-y, which stand side by side as if they were so many targets.
+Out-of-fold residuals of the closed forms are linear in y: one inverse a candidate serves all orders
+of y, which stand side by side as if they were so many targets.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,16 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skstretch.core.classes import signed_targets
+from skstretch.core.classes import log_losses, signed_targets
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
-from skstretch.search.cells import Cell, Outcome, Problem, leave_one_out
-from skstretch.search.grid import Grid, outcomes
-from skstretch.search.mix import class_weights, regression_weights, residual_moments
-from skstretch.search.nested import log_losses
+from skstretch.search.candidates import Candidate, Outcome, Problem, leave_one_out
+from skstretch.search.choice import class_weights, regression_weights, residual_moments
+from skstretch.search.grid import Grid, evaluate_grid
 
-# bytes of residuals of one cell that are held at a time
+# bytes of residuals of one candidate that are held at a time
 CHUNK_BYTES = 1 << 25
 
 
@@ -49,7 +48,7 @@ class PermutationTest:
     >>> from skstretch import StretchyRegressorCV
     >>> X, y = load_diabetes(return_X_y=True)
     >>> X, y = X[:60], y[:60]
-    >>> model = StretchyRegressorCV(a_grid=(-0.2,), nested=False)
+    >>> model = StretchyRegressorCV(a_grid=(-0.2,))
     >>> print(model.fit(X, y).permutation_test(99))
     p = 0.01: of 99 random orders of the targets 0 did as well.
     """
@@ -100,8 +99,8 @@ def permutation_test(
     for start in range(0, len(whole), size):
         Y, codes = tested.orders(whole[start : start + size])
         flat = Problem(Y.reshape(M, -1), tested.weights, tested.intercept, leave_one_out(M))
-        cells = outcomes(grid, design_at, flat)
-        scores.append(_mixture_scores(cells, Y, codes, tested))
+        candidates = evaluate_grid(grid, design_at, flat)
+        scores.append(_mixture_scores(candidates, Y, codes, tested))
     found = np.concatenate(scores)
     statistic, null = float(found[0]), found[1:]
     pvalue = (1.0 + float(np.sum(null >= statistic))) / (1.0 + null.size)
@@ -109,23 +108,23 @@ def permutation_test(
 
 
 def _mixture_scores(
-    cells: Iterator[tuple[Cell, Outcome]], Y: Array, codes: Index | None, tested: Tested
+    candidates: Iterator[tuple[Candidate, Outcome]], Y: Array, codes: Index | None, tested: Tested
 ) -> Array:
     """The scores (q,) of the mixtures of all families, by order."""
     best: dict[tuple[float, float], tuple[Array, Array]] = {}
     M, q, t = Y.shape
-    for cell, outcome in cells:
+    for candidate, outcome in candidates:
         if not outcome.usable:
             continue
         residuals = outcome.residuals.reshape(M, q, t).swapaxes(0, 1)
         losses = _losses(residuals, Y, codes, tested.weights)
-        if (cell.a, cell.k) not in best:
-            best[cell.a, cell.k] = losses, residuals.copy()
+        if (candidate.a, candidate.k) not in best:
+            best[candidate.a, candidate.k] = losses, residuals.copy()
             continue
-        least, kept = best[cell.a, cell.k]
+        least, kept = best[candidate.a, candidate.k]
         better = losses < least
         kept[better] = residuals[better]
-        best[cell.a, cell.k] = np.minimum(least, losses), kept
+        best[candidate.a, candidate.k] = np.minimum(least, losses), kept
     bent = np.array([float(a != 0.0) for a, _ in best])
     losses = np.array([least for least, _ in best.values()])
     residuals = np.stack([kept for _, kept in best.values()])

@@ -1,6 +1,6 @@
 """Scores of out-of-fold outputs.
 
-A score judges a cell; the losses of single samples behind it tell how sure a difference is.
+A score judges a candidate; the losses of single samples behind it tell how sure a difference is.
 """
 
 from collections.abc import Callable
@@ -11,30 +11,22 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from skstretch.core.classes import (
-    balanced_weights,
-    decided,
-    log_partition,
-    margins,
-    temperature,
-)
+from skstretch.core.classes import balanced_log_losses, balanced_weights, decided
 from skstretch.core.types import Array, Index, Mask
-from skstretch.search.cells import Outcome
+from skstretch.search.candidates import Outcome
 
 
 @dataclass(frozen=True)
 class Scored:
     """Greater is better; `losses` of shape (n_tested,) are weighted by the sample weights.
 
-    `smooth` are losses that tell cells apart where error counts are too coarse; None where the
-    losses do so themselves. `tie`, minus a mean square, decides between equal scores. Rounding
+    `tie`, minus a mean square, decides between equal scores. Rounding
     leaves score and tie uncertain by `error` and `tie_error`.
     """
 
     score: float
     losses: Array
     tie: float
-    smooth: Array | None = None
     error: float = 0.0
     tie_error: float = 0.0
     # how much the score may change where every output does by one, if that is known
@@ -42,7 +34,7 @@ class Scored:
 
 
 def unscored(n_tested: int) -> Scored:
-    """What stands for the score of a cell that is not usable."""
+    """What stands for the score of a candidate that is not usable."""
     return Scored(np.nan, np.full(n_tested, np.nan), np.nan)
 
 
@@ -63,7 +55,8 @@ class Scoring(Protocol):
 
 
 def scored(scoring: Scoring, outcome: Outcome, true: Array) -> Scored:
-    """The score of a cell and what rounding leaves open of it; `true` are the tested targets."""
+    """The score of a candidate and what rounding leaves open of it; `true` are the tested
+    targets."""
     if not outcome.usable:
         return unscored(len(true))
     outputs = true - outcome.residuals
@@ -127,7 +120,7 @@ class BalancedError:
         losses = (decided(outputs) != self.codes) * balance
         squared = np.square(self.Y - outputs).mean(axis=1) * balance
         error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
-        return Scored(-error, losses, -tie, squared)
+        return Scored(-error, losses, -tie)
 
     def blur(self, outputs: Array, error: float) -> float:
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
@@ -150,10 +143,9 @@ class LogLoss:
     loss_name: str = "log loss"
 
     def __call__(self, outputs: Array) -> Scored:
+        found = balanced_log_losses(outputs[None], self.codes, self.weights[None])
+        losses, factor = found[0][0], float(found[1][0])
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
-        factor = temperature(outputs, self.codes, self.weights * balance)
-        own = factor * margins(outputs)[np.arange(len(outputs)), self.codes]
-        losses = (log_partition(outputs, factor) - own) * balance
         squared = np.square(self.Y - outputs).mean(axis=1) * balance
         error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
         return Scored(-error, losses, -tie, steepness=2.0 * factor)
@@ -169,7 +161,7 @@ class ScorerScore:
     """Any scikit-learn scorer, shown the out-of-fold outputs as if a model had predicted them."""
 
     scorer: Callable[..., float]
-    foretold: Callable[[Array], BaseEstimator]
+    precomputed: Callable[[Array], BaseEstimator]
     y: Any
     weights: Array | None
     inner: Scoring
@@ -190,12 +182,12 @@ class ScorerScore:
         return max(abs(self._ask(outputs + error * signs) - score) for signs in patterns)
 
     def _ask(self, outputs: Array) -> float:
-        foretold, X = self.foretold(outputs), np.zeros((outputs.shape[0], 1))
+        precomputed, X = self.precomputed(outputs), np.zeros((outputs.shape[0], 1))
         keywords = {} if self.weights is None else {"sample_weight": self.weights}
         try:
-            return float(self.scorer(foretold, X, self.y, **keywords))
+            return float(self.scorer(precomputed, X, self.y, **keywords))
         except AttributeError as error:
-            known = [m for m in ("predict", "decision_function") if hasattr(foretold, m)]
+            known = [m for m in ("predict", "decision_function") if hasattr(precomputed, m)]
             raise ValueError(
                 f"scoring={self.name!r} asks for more than {' and '.join(known)}, which is what is "
                 "known of out-of-fold samples (probabilities are fitted after the search). Use a "
@@ -232,7 +224,7 @@ class ZeroOne:
         return float(self.weights @ _undecided(outputs, error) / self.weights.sum())
 
 
-class ForetoldRegressor(RegressorMixin, BaseEstimator):
+class PrecomputedRegressor(RegressorMixin, BaseEstimator):
     """A regressor whose predictions are already known."""
 
     def __init__(self, outputs: Any = None):
@@ -245,7 +237,7 @@ class ForetoldRegressor(RegressorMixin, BaseEstimator):
         return self.outputs[:, 0] if self.outputs.shape[1] == 1 else self.outputs
 
 
-class ForetoldClassifier(ClassifierMixin, BaseEstimator):
+class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose scores are already known."""
 
     def __init__(self, outputs: Any = None, classes: Any = None):

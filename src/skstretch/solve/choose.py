@@ -1,39 +1,287 @@
-"""Every "auto" of a fit, decided once: which space, with or without the matrix, LU or QR.
+"""The plan of a fit: every choice that depends on size, storage, targets or memory, made once.
 
-Nothing is built or solved here. Preparation, solve, plan, jackknife and search ask these
-functions, so that what is foretold, surveyed and done is one answer.
+Nothing is built or solved here. Estimators make a `Plan` from what is known before any work is
+done, keep it as ``plan_`` and print it; preparation, solvers and searches ask the functions below,
+so that what is announced and what is done is one answer. All constants that change what a search
+finds stand here too.
+
+Sizes enter in one way: by an estimate of seconds (operations over `RATE`) and of bytes, which a
+`Budget` bounds.
 """
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from skstretch.core.stretch import Intercept
-from skstretch.designs import n_choosable
-from skstretch.designs.blocks import working_bytes
+from skstretch.designs.as_design import Storage
 from skstretch.designs.protocol import Design
+from skstretch.designs.threads import working_bytes
 from skstretch.solve.spec import Space, Spec
 
-# square matrices of the side of the system that a direct fit holds at once
-DIRECT_COPIES = 3
-# the side of a system from which walks take the place of LU and the trace of the inverse (2 n**3):
-# 20 classes of documents with c="auto" take as long by both at 3,000 and two fifths by walks at
-# 5,000 (2 and 5 s on one core); LU, growing with the cube, takes less than a minute up to here, and
-# tells condition, freedom and leave one out
-COSTLY_SIDE = 10_000
-# the side up to which an inverse is made where something asks for it
-LARGEST_SIDE = 30_000
+# floating point operations a second of LU and inverses on two cores (`make performance`)
+RATE = 4e10
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a fit may take.
+
+    Attributes
+    ----------
+    seconds : float
+        Of one factorisation; what takes longer is iterated without the matrix.
+    search_seconds : float
+        Of a default search; what takes longer searches fewer families.
+    n_bytes : int or None
+        For square matrices; None for half of the machine's memory, or scikit-learn's
+        working_memory where that is more.
+    """
+
+    seconds: float = 50.0
+    search_seconds: float = 600.0
+    n_bytes: int | None = None
+
+    @property
+    def available_bytes(self) -> int:
+        """The bytes, asked of the machine where none are given."""
+        if self.n_bytes is not None:
+            return self.n_bytes
+        try:
+            physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (AttributeError, ValueError, OSError):
+            physical = 0
+        return max(working_bytes(), physical // 2)
+
+
+BUDGET = Budget()
+
+# Precision: digits that LU may lose before the accurate solution by QR takes over; where the
+# smaller side makes QR slow, LU stays if rounding moves its coefficients by less than the second
+TOLERATED_ERROR, TOLERATED_MOVE = 1e-11, 1e-10
+# what QR may take without being weighed against LU
+QUICK_SECONDS = 0.05
+# of fits without the matrix: those that are reported, and those that only choose
+ITERATED_TOLERANCE, HELD_OUT_TOLERANCE = 1e-6, 1e-4
 # steps of Krylov that ``"auto"`` gives it before it turns to LU after all
 FAIR_STEPS = 150
-# digits that LU may lose before the accurate solution takes over
-TOLERATED_ERROR = 1e-11
-# the smaller side up to which QR takes no time to speak of: beyond, LU stays where perturbations of
-# the size of rounding move its coefficients by less than `TOLERATED_MOVE`. What rounding itself
-# did was 0.02 to 2.4 times that, of systems that keep fourteen digits and of such that keep one
-QUICK_SIDE = 256
-TOLERATED_MOVE = 1e-10
-# below this a solution carries no trustworthy digit: it is warned of, and wins no search
+
+# Honesty, see `unusable`: a solution below this condition carries no trustworthy digit ...
 POOR_RCOND = 1e-13
+# ... and leave-one-out residuals must be made of so many independent numbers: the best ridge
+# candidates of real sets have ten and more
+FEWEST_NUMBERS = 2.0
+
+# The automatic penalty of a single model, as a share of the mean diagonal of K; where K has no
+# such scale (exact minimisers, no column that varies) the second
+AUTOMATIC_STRENGTH, FIXED_C = 0.1, 100.0
+
+# Relative strengths that a search tries, from interpolation to nearly the mean alone: at k = 2,
+# where one eigendecomposition serves all; where each takes a factorisation; where each takes
+# iterated fits
+STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
+FEWER_STRENGTHS = tuple(10.0**e for e in (-12, -10, *range(-8, 3)))
+ITERATED_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
+# values of c on the path of an exact minimiser, at most; it ends where so many in a row have so
+# much more than the least error
+PATH_LENGTH, PATIENCE, WORSE = 20, 3, 1.1
+# folds where features are selected, and held-out samples that are enough to choose by
+N_FOLDS, ENOUGH = 10, 1_000
+# numbers that a lasso path is made of, at most: of more columns those that correlate most
+PATH_NUMBERS = 2**24
+
+# Averages (settled by `make rules`): how hard weights are pulled towards equal ones, how soon a
+# family that is worse loses its share (squared error, log loss), what a != 0 is worth less on few
+# samples, and the least weight
+PULL, TAU, TAU_CLASSES, HANDICAP, LEAST_WEIGHT = 3.0, 0.1, 0.3, 16.0, 0.01
+# by how much, as a part of log(classes), an approximate log loss may lie above the exact one
+APPROXIMATE_LOSS = 0.15
+
+
+@dataclass(frozen=True)
+class Families:
+    """What a search tries by itself.
+
+    Attributes
+    ----------
+    linear_k, k : tuple of float
+        Powers at a = 0 (exact minimisers below 2, ridge at 2) and of closed forms elsewhere.
+    counts : tuple of int
+        Numbers of features that are selected along the lasso path, for ridge.
+    every : int
+        Of the strengths of ridge, every so many-th is tried on them.
+    iterated : bool
+        Whether closed forms are fitted without the matrix.
+    left_out : str
+        What is missing beside the whole search.
+    """
+
+    linear_k: tuple[float, ...]
+    k: tuple[float, ...] = (1.25, 1.5, 2.0)
+    counts: tuple[int, ...] = (5, 10, 30, 100)
+    every: int = 2
+    iterated: bool = False
+    left_out: str = ""
+
+    def seconds(self, n_samples: int, n_features: int, n_targets: int) -> float:
+        """About how long such a search takes, by counting operations.
+
+        Closed forms take a Gram matrix for each power and a factorisation for each penalty; the
+        path of an exact minimiser a Gram matrix and a factorisation for every Newton step, about
+        four a penalty, and as many again for exact leave one out; both for every target.
+        """
+        side = min(n_samples, n_features)
+        gram, factor = float(n_samples) * n_features * side, 2.0 * float(side) ** 3
+        if self.iterated:
+            steps = FAIR_STEPS * len(ITERATED_STRENGTHS) * (len(self.k) + 1)
+            return 4.0 * steps * n_samples * n_features / RATE
+        closed = (len(self.k) + 1) * gram + len(self.k) * len(FEWER_STRENGTHS) * factor
+        n_exact = sum(k < 2.0 for k in self.linear_k)
+        exact = 8.0 * n_exact * PATH_LENGTH * n_targets * (gram + factor)
+        chosen = len(self.counts) * N_FOLDS * len(STRENGTHS) / self.every * n_targets
+        selected = chosen * n_samples * float(max(self.counts, default=0)) ** 2
+        return (closed + exact + selected) / RATE
+
+
+# From the whole search to what is left of it where the whole would take too long
+SEARCHES = (
+    Families((1.02, 1.05, 1.1, 1.25, 1.5, 2.0)),
+    Families(
+        (1.05, 1.25, 1.5, 2.0),
+        every=4,
+        left_out="k = 1.02 and 1.1 at a = 0 and half of the selections of features",
+    ),
+    Families((2.0,), counts=(), left_out="exact minimisers (a = 0, k < 2) and selected features"),
+    Families(
+        (2.0,),
+        (1.25, 2.0),
+        (),
+        iterated=True,
+        left_out="exact minimisers (a = 0, k < 2), selected features, k = 1.5, and all but five "
+        "penalties",
+    ),
+)
+
+
+def choose_families(
+    storage: Storage, n_used: int, n_targets: int, reads_again: bool, budget: Budget = BUDGET
+) -> Families:
+    """The first of `SEARCHES` that the budget allows.
+
+    `reads_again` where every Newton step would read the data anew. Features of data in blocks are
+    not selected: every fold would read them for a path of its own.
+    """
+    shape = n_used, storage.shape[1]
+    if is_costly(*shape, budget):
+        return SEARCHES[-1]
+    found = SEARCHES[-2]
+    for families in SEARCHES[2 * reads_again : -2]:
+        if families.seconds(*shape, n_targets) <= budget.search_seconds:
+            found = families
+            break
+    if found.counts and "blocks" in storage.kind:
+        left_out = f"{found.left_out}, selected features".removeprefix(", ")
+        return replace(found, counts=(), left_out=left_out)
+    return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a fit is computed, decided before any work is done.
+
+    Attributes
+    ----------
+    storage : Storage
+        How X is stored.
+    n_used : int
+        Samples of positive weight.
+    intercept : Intercept
+    solver : str or None
+        As the user asked; None for a search.
+    exact : bool
+        Whether a single model is an exact minimiser, found by Newton's method.
+    selects : bool
+        Whether a second fit on selected features follows, with a system of its own.
+    n_candidates : int
+        Models that a search tries.
+    searched : str
+        What it tries, in words.
+    left_out : tuple of str
+        What was not tried, and why.
+    seconds : float
+        A rough estimate.
+    traffic : str
+        What a pass over the data costs a cluster.
+    """
+
+    storage: Storage
+    n_used: int
+    intercept: Intercept
+    solver: str | None = None
+    exact: bool = False
+    selects: bool = False
+    n_candidates: int = 1
+    searched: str = ""
+    left_out: tuple[str, ...] = ()
+    seconds: float = 0.0
+    traffic: str = ""
+    budget: Budget = field(default=BUDGET, repr=False)
+
+    @property
+    def space(self) -> Space:
+        """The form of the system, should no column be constant."""
+        return choose_space(self.n_used, self.storage.shape[1], self.intercept, self.solver)
+
+    @property
+    def side(self) -> int:
+        """The side of the square system."""
+        return self.n_used if self.space == "dual" else self.storage.shape[1]
+
+    @property
+    def matrix_free(self) -> bool:
+        """Whether the system is solved without its matrix."""
+        shape = self.n_used, self.storage.shape[1]
+        return not self.exact and may_be_matrix_free(self.solver, *shape, self.budget)
+
+    @property
+    def method(self) -> str:
+        """How systems are solved."""
+        if self.exact or self.matrix_free:
+            return "Newton" if self.exact else "Krylov"
+        return {"dual": "LU", "primal": "LU", "qr": "QR"}.get(self.solver or "", "LU or QR")
+
+    def __str__(self) -> str:
+        (n_rows, n_columns), stored = self.storage.shape, self.storage
+        weighed = "" if self.n_used == n_rows else f" ({self.n_used:,} of positive weight)"
+        need = "" if self.matrix_free else f" of {readable(direct_bytes(self.side))}"
+        first = ", then again on selected features" if self.selects else ""
+        models = f", {self.n_candidates:,} models to try" if self.n_candidates > 1 else ""
+        about = f", about {_rounded(self.seconds)}" if self.seconds else ""
+        text = (
+            f"{n_rows:,} samples x {n_columns:,} features{weighed}{models}{about}; {stored.dtype} "
+            f"{stored.kind}, {readable(stored.nbytes)}{self.traffic}; {self.method} on a "
+            f"{self.space} system of {self.side:,} x {self.side:,}{need}{first}"
+        )
+        missing = "".join(f"; left out: {each}" for each in self.left_out)
+        return text + (f"; tries {self.searched}" if self.searched else "") + missing
+
+
+def _rounded(seconds: float) -> str:
+    """A rough time in words."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1.0):.0f} s"
+
+
+def readable(nbytes: float) -> str:
+    """Bytes in the unit that suits them."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
+        if nbytes >= scale:
+            return f"{nbytes / scale:.1f} {unit}"
+    return f"{nbytes / 1e3:.0f} kB"
 
 
 def choose_space(
@@ -63,49 +311,34 @@ def crossfit_space(
     return choose_space(n_samples - 1, n_features, intercept, solver)
 
 
-def direct_budget() -> int:
-    """Bytes for a direct fit: half of the machine's memory, or scikit-learn's working_memory.
-
-    The larger of the two; where the system does not tell its memory, the second.
-    """
-    try:
-        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        physical = 0
-    return max(working_bytes(), physical // 2)
-
-
 def direct_bytes(side: int) -> int:
-    """Bytes that a direct fit takes for the matrices of a system of this side."""
-    return DIRECT_COPIES * 8 * side**2
+    """Bytes that a direct fit takes: three square matrices of doubles."""
+    return 3 * 8 * side**2
 
 
-def is_large(n_samples: int, n_features: int) -> bool:
-    """Whether K would be too large for the machine, or too slow to factor.
+def is_large(n_samples: int, n_features: int, budget: Budget = BUDGET) -> bool:
+    """Whether K would be too large for the machine."""
+    return direct_bytes(min(n_samples, n_features)) > budget.available_bytes
 
-    Three matrices of the smaller side would take more than half of the machine's memory (and more
-    than scikit-learn's working_memory), or that side exceeds `LARGEST_SIDE`.
+
+def is_costly(n_samples: int, n_features: int, budget: Budget = BUDGET) -> bool:
+    """Whether K is worth doing without: factor and inverse take too long, or it `is_large`.
+
+    A fit by ``"auto"`` then iterates, and classifiers hold out a tenth of the samples once rather
+    than every sample alone; what needs an inverse makes it, as long as K is not too large.
     """
-    side = min(n_samples, n_features)
-    return side > LARGEST_SIDE or direct_bytes(side) > direct_budget()
+    operations = 2.0 * float(min(n_samples, n_features)) ** 3
+    return operations > budget.seconds * RATE or is_large(n_samples, n_features, budget)
 
 
-def is_costly(n_samples: int, n_features: int) -> bool:
-    """Whether K is worth doing without: its smaller side exceeds `COSTLY_SIDE`, or it `is_large`.
+def may_be_matrix_free(
+    solver: str | None, n_samples: int, n_features: int, budget: Budget = BUDGET
+) -> bool:
+    """Whether a fit may do without K, as far as shapes tell.
 
-    A fit by ``"auto"`` then walks, and classifiers hold out a tenth of the samples once rather than
-    every sample alone; what needs an inverse makes it, as long as K is not too large.
+    As asked, or by ``"auto"`` where K `is_costly`. A search has no solver (None) and needs K.
     """
-    return min(n_samples, n_features) > COSTLY_SIDE or is_large(n_samples, n_features)
-
-
-def may_be_matrix_free(solver: str | None, n_samples: int, n_features: int) -> bool:
-    """Whether a fit may do without K, as far as shapes tell: what a plan and a survey go by.
-
-    As asked, or by ``"auto"`` where K `is_costly`. A search has no solver (None) and needs K,
-    however large.
-    """
-    return solver == "krylov" or (solver == "auto" and is_costly(n_samples, n_features))
+    return solver == "krylov" or (solver == "auto" and is_costly(n_samples, n_features, budget))
 
 
 def holds_out(solver: str, n_samples: int, n_features: int) -> bool:
@@ -133,9 +366,19 @@ def is_matrix_free(design: Design, spec: Spec) -> bool:
     """
     if spec.exact or not may_be_matrix_free(spec.solver, *design.shape):
         return False
-    if n_choosable(design) == 0:  # nothing is penalised: least squares on a few columns
+    if design.n_penalised == 0:  # nothing is penalised: least squares on a few columns
         return False
     return spec.solver == "krylov" or design.row_peaks(spec.r) is None
+
+
+def qr_is_quick(design: Design) -> bool:
+    """Whether QR takes no time to speak of, so that it need not be weighed against LU.
+
+    Its pivots are found column by column, at about a thirtieth of the rate of LU.
+    """
+    n_samples, n_features = design.shape
+    operations = 4.0 * n_samples * n_features * min(n_samples, n_features)
+    return 32.0 * operations < QUICK_SECONDS * RATE
 
 
 def loses_digits(rcond: float) -> bool:
@@ -146,3 +389,41 @@ def loses_digits(rcond: float) -> bool:
 def keeps_digits(rounding: float) -> bool:
     """Whether LU loses no more than that, by what drawn perturbations do to its coefficients."""
     return rounding <= TOLERATED_MOVE
+
+
+def unusable(
+    rcond: float = 1.0,
+    values: Sequence[np.ndarray] = (),
+    gap: float = 0.0,
+    promised_gap: float = np.inf,
+    rank: float = np.inf,
+    n_samples: int = 0,
+) -> str:
+    """Why a solution must not be believed; empty where it may.
+
+    The one judgement of single fits, which warn, and of searches, which leave such candidates out.
+
+    Parameters
+    ----------
+    rcond : float
+        The condition of the system.
+    values : sequence of arrays
+        Coefficients or residuals, which must be finite.
+    gap, promised_gap : float
+        The duality gap of an exact minimiser, and the one that it was solved to.
+    rank, n_samples : float, int
+        The stable rank of the matrix R of leave-one-out residuals ``R y``, and its side. Where
+        nearly as many coefficients are free as there are samples, all residuals can be multiples
+        of one number, which is small in one draw of the noise out of a few: it would win the
+        search.
+    """
+    if rcond < POOR_RCOND:  # one that is not known (NaN) says nothing
+        return f"ill-conditioned: rcond {rcond:.0e} is below {POOR_RCOND:.0e}"
+    if not all(np.isfinite(each).all() for each in values):
+        return "predictions are not finite"
+    if not gap <= promised_gap:
+        return f"not converged: its duality gap is {gap:.1e}, above {promised_gap:.0e}"
+    most = min(FEWEST_NUMBERS, (n_samples - 1) / 2)
+    if rank < most:
+        return f"all errors of left-out samples rest on fewer than {most:g} independent numbers"
+    return ""

@@ -2,29 +2,34 @@
 
 LU reads the data in blocks and sees only K or C. QR is slower, needs the features in memory, and
 is accurate where LU loses digits. Dual and primal kinds answer the same questions (`System`).
+
+The penalty that is tied to the scale of the data, ``c="auto"``.
+
+``lam = s |sum_i w_i K_ii - w'Kw / sum(w)| / sum(w)``: a share s of the mean diagonal of the centred
+K. It follows the units of X and the number of features, so that K and the penalty stay in
+proportion; copies of a sample count as its weight does.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from skstretch.core.dual import DualSolution, DualSystem, dual_system
-from skstretch.core.dual_gram import Frame
 from skstretch.core.factors import drawn_products, largest_move
 from skstretch.core.features import Features, constant_part
 from skstretch.core.formulas import repeated_norm
-from skstretch.core.lazy import cached_property
-from skstretch.core.penalty_factors import FreeBasis, free_basis, log_penalties
-from skstretch.core.primal import PrimalSystem, primal_system
-from skstretch.core.primal_gram import PrimalGram
+from skstretch.core.gram import DualGram, Frame, PrimalGram
+from skstretch.core.primal import FreeBasis, PrimalSystem, primal_system
 from skstretch.core.qr import TallSystem, WideSystem, tall_system, wide_system
-from skstretch.core.stretch import Intercept
+from skstretch.core.stretch import LARGEST_LOG, Intercept
 from skstretch.core.types import Array, Fit
-from skstretch.designs import FactoredDesign
-from skstretch.designs.protocol import Design, column_grams
+from skstretch.designs.protocol import Design
+from skstretch.solve.choose import AUTOMATIC_STRENGTH, FIXED_C, choose_space, is_matrix_free
 from skstretch.solve.spec import Space, Spec, System
 
 
@@ -38,7 +43,7 @@ def row_scales(design: Design, r: float, intercept: Intercept) -> Array | None:
 
 @dataclass(frozen=True, eq=False)
 class DualEnd:
-    """The end of a dual fit: its coefficients take one more walk over the data."""
+    """The end of a dual fit: its coefficients take one more pass over the data."""
 
     design: Design
     frame: Frame
@@ -48,7 +53,7 @@ class DualEnd:
     rcond: float
 
     def __call__(self) -> Fit:
-        """Take the walk."""
+        """Take the pass."""
         return dual_fits([self])[0]
 
     def fit(self, coef: Array) -> Fit:
@@ -68,7 +73,7 @@ class DualEnd:
 
 
 def dual_fits(ends: Sequence[DualEnd]) -> list[Fit]:
-    """Fits of one design and the same weights, in one walk over the data."""
+    """Fits of one design and the same weights, in one pass over the data."""
     design, weights = ends[0].design, ends[0].weights
     systems = [(end.frame, end.solution.beta, end.solution.total) for end in ends]
     blocks = [parts for _, parts in design.several_coefficients(systems, weights)]
@@ -224,7 +229,7 @@ class PrimalLU(Primal):
 
     @cached_property
     def system(self) -> PrimalSystem:
-        gram = column_grams(self.design, [self.spec.r], self.weights)[0]
+        gram = self.design.column_grams([self.spec.r], self.weights)[0]
         return primal_system(gram, self.spec.lam, self.spec.intercept)
 
     def fit(self, Y: Array) -> Fit:
@@ -260,23 +265,18 @@ class PrimalLU(Primal):
 
 @dataclass(frozen=True)
 class WideQR(Dual):
-    """The dual form by sorted, pivoted QR of ``Q'``.
-
-    With penalty factors the features are the penalised ones in their scale.
-    """
+    """The dual form by sorted, pivoted QR of ``Q'``; `features` are those of ``design.at(r)``."""
 
     features: Features
     weights: Array
     spec: Spec
-    factored: FactoredDesign | None = None
+    design: Design
     space: Space = "dual"
     solver: str = "qr"
 
     @cached_property
     def _basis(self) -> FreeBasis | None:
-        if self.factored is None or not self.factored.free.size:
-            return None
-        return free_basis(self.factored.U, self.weights)
+        return self.design.basis(self.weights)
 
     @cached_property
     def system(self) -> WideSystem:
@@ -284,16 +284,13 @@ class WideQR(Dual):
         return wide_system(self.features, self.spec.r, lam, self.spec.intercept, F)
 
     def fit(self, Y: Array) -> Fit:
-        fit = self.system.fit(Y)
-        if self.factored is None:
-            return fit
-        n = self.factored.penalised.size
+        fit, n = self.system.fit(Y), self.design.n_penalised
         gamma, level = fit.coef[n:], fit.level
         if self._basis is not None:
             gamma = self._basis.coefficients(gamma)
             level = level - self._basis.mean @ gamma
-        coef = self.factored.whole(self.spec.r, fit.coef[:n], gamma)
-        intercept = level - constant_part(self.factored.offset, coef)
+        coef = self.design.whole(self.spec.r, fit.coef[:n], gamma)
+        intercept = level - constant_part(self.design.offset, coef)
         if self.spec.intercept is not Intercept.FREE:
             level, intercept = fit.level, fit.intercept
         return replace(fit, coef=coef, level=level, intercept=intercept)
@@ -337,15 +334,68 @@ def accurate_system(design: Design, weights: Array, spec: Spec, space: Space) ->
     The dual form sees penalised columns in the scale of their factors, the primal form sees the
     factors beside the penalty.
     """
-    if not isinstance(design, FactoredDesign):
-        features = design.in_memory()
-        if features is None:
-            return None
-        kind = WideQR if space == "dual" else TallQR
-        return kind(features, weights, spec)
+    features = (design.at(spec.r) if space == "dual" else design).in_memory()
+    if features is None:
+        return None
     if space == "dual":
-        features = design.at(spec.r).in_memory()
-        return None if features is None else WideQR(features, weights, spec, design)
-    features = design.inner.in_memory()
-    logs = log_penalties(design.factors, spec.r)
-    return None if features is None else TallQR(features, weights, spec, logs)
+        return WideQR(features, weights, spec, design)
+    return TallQR(features, weights, spec, design.log_factors(spec.r))
+
+
+def gram_scale(gram: DualGram | PrimalGram, weights: Array) -> float:
+    """``|sum_i w_i K_ii - w'Kw / sum(w)| / sum(w)``: what a penalty is measured against.
+
+    The Gram matrices are centred about the weighted mean, so the second term is zero.
+    """
+    with np.errstate(over="ignore"):
+        if isinstance(gram, PrimalGram):
+            diagonal = gram.C.diagonal()
+            if gram.log_columns is not None:
+                diagonal = diagonal * np.exp(gram.log_columns)
+            if gram.log_factors is not None:
+                some = np.isfinite(gram.log_factors)
+                diagonal = diagonal[some] * np.exp(-gram.log_factors[some])
+            return float(abs(diagonal.sum()) / gram.total_weight)
+        diagonal = gram.K.diagonal()
+        if gram.log_rows is not None:
+            diagonal = diagonal * np.exp((1.0 + gram.r) * gram.log_rows)
+        return float(abs(weights @ diagonal) / weights.sum())
+
+
+def with_penalty(design: Design, weights: Array, spec: Spec) -> tuple[Design, Spec]:
+    """The model with its c as a number, and the design with what was summed to find it."""
+    if not spec.automatic:
+        return design, spec
+    if spec.exact or design.shape[1] == 0:
+        return design, replace(spec, c=FIXED_C, automatic=False)
+    design, scale = _scale(design, weights, spec)
+    return design, with_scale(scale, spec)
+
+
+def with_scale(scale: float, spec: Spec) -> Spec:
+    """``c = 1 / (lam k)`` with ``lam = s scale``, of features divided by ``exp(unit)``."""
+    if not spec.automatic:
+        return spec
+    if scale == 0.0:  # nothing to learn from: coefficients are zero whatever c is
+        return replace(spec, c=FIXED_C, automatic=False)
+    with np.errstate(divide="ignore"):
+        log_c = -float(np.log(AUTOMATIC_STRENGTH * scale * spec.k)) - (1.0 + spec.r) * spec.unit
+    if not abs(log_c) < LARGEST_LOG:
+        raise FloatingPointError(
+            f'c="auto": the scale of the features at k={spec.k:g} is {scale:.1e}, beyond what '
+            "float64 can weigh against a penalty. Use other units, a larger k, or a number for c."
+        )
+    return replace(spec, c=math.exp(log_c), automatic=False)
+
+
+def _scale(design: Design, weights: Array, spec: Spec) -> tuple[Design, float]:
+    """The mean diagonal of K, from the sums that the fit needs too where it makes them."""
+    r, intercept = spec.r, spec.intercept
+    if is_matrix_free(design, spec):
+        return design, abs(design.at(r).products(r, weights).trace()) / float(weights.sum())
+    if choose_space(*design.shape, intercept, spec.solver) == "dual":
+        log_rows, borders = row_scales(design, r, intercept), intercept is not Intercept.FREE
+        dual = design.gram([r], weights, log_rows, borders)[0]
+        return design.remembering(weights, borders, dual), gram_scale(dual, weights)
+    primal = design.column_grams([r], weights)[0]
+    return design.remembering(weights, False, primal), gram_scale(primal, weights)

@@ -6,31 +6,28 @@ one right-hand side more, and one number that joins the two solutions.
 """
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skstretch.core.dual_gram import Frame
 from skstretch.core.factors import SingularMatrixError
 from skstretch.core.features import constant_part
-from skstretch.core.krylov import Iterated, Product, Report, gmres, sketch
-from skstretch.core.lazy import cached_property
-from skstretch.core.penalty_factors import FreeBasis, free_basis
+from skstretch.core.gram import Frame
+from skstretch.core.krylov import Iterated, Report, gmres, sketch
+from skstretch.core.primal import FreeBasis
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
-from skstretch.designs import FactoredDesign
-from skstretch.designs.blocks import calm_blas, working_bytes
-from skstretch.designs.products import Products
-from skstretch.designs.protocol import Design
+from skstretch.designs.protocol import Design, Products
+from skstretch.designs.threads import single_blas_thread, working_bytes
 from skstretch.exceptions import NeedsInverseError
 from skstretch.solve.choose import FAIR_STEPS, has_inverse
-from skstretch.solve.spec import Space, Spec, System
+from skstretch.solve.spec import Space, Spec
 
-# the relative residual at which iteration stops, unless a model says otherwise
-TOLERANCE = Spec.tolerance
 MAX_ITER = 1000
 # directions of the randomised preconditioner at most
 SKETCH_SIZE = 200
@@ -41,37 +38,9 @@ SHORTEST_CYCLE = 20
 JOINED = 0.1
 
 
-def iterate(
-    product: Product,
-    rank: int,
-    lam: float,
-    B: Array,
-    report: Report | None = None,
-    goal: float = TOLERANCE,
-    max_iter: int | None = None,
-) -> Iterated:
-    """Solve ``(K + lam I) X = B`` for B (n, t), from products with K of at most this rank."""
-    n, t = B.shape
-    size, restart = _lengths(n, t, rank)
-    norms = np.linalg.norm(B, axis=0)
-    scale = np.where(norms > 0, norms, 1.0)
-    # products of few vectors: threads of BLAS would wait for each other most of the time
-    with calm_blas(0):
-        rough = sketch(product, n, size, lam)
-        found = gmres(
-            lambda V: product(V) + lam * V,
-            rough.solve,
-            B / scale,
-            np.full(t, goal),
-            restart,
-            MAX_ITER if max_iter is None else max_iter,
-            report,
-        )
-    return Iterated(found.X * scale, found.R * scale, found.n_iter)
-
-
-def _lengths(n: int, t: int, rank: int) -> tuple[int, int]:
+def _lengths(B: Array, rank: int) -> tuple[int, int]:
     """Directions of the preconditioner and steps between restarts that there is room for."""
+    n, t = B.shape
     room = working_bytes() // (8 * n)
     size = max(1, min(SKETCH_SIZE, room // 4, rank // 4))
     return size, max(SHORTEST_CYCLE, min(RESTART, room // t))
@@ -104,8 +73,8 @@ def warn_unless_solved(residual: float, n_iter: int, spec: Spec) -> None:
 
 
 @dataclass(frozen=True)
-class CentredWalks:
-    """``Pc alpha`` and ``Qc' v`` without K: one walk over the data each.
+class CentredProducts:
+    """``Pc alpha`` and ``Qc' v`` without K: one pass over the data each.
 
     ``P = Pc + 1 p'`` and ``Q = Qc + 1 q'`` with weighted means p and q. Beside a basis F of columns
     that are never penalised, Pc and Qc are without their part in F as well.
@@ -180,10 +149,10 @@ class CentredWalks:
         return self._products.back(V)
 
     def _by_width(self, work: Callable[[Array], Array], V: Array) -> Array:
-        return by_width(work, V, width_of_walks(self.design.shape))
+        return by_width(work, V, width_of_products(self.design.shape))
 
 
-def width_of_walks(shape: tuple[int, int]) -> int:
+def width_of_products(shape: tuple[int, int]) -> int:
     """Vectors that pass through the data at a time: parts and their stack fit half the budget."""
     return max(1, working_bytes() // (2 * 2 * 8 * max(1, sum(shape))))
 
@@ -203,7 +172,7 @@ def check_invertible(design: Design, spec: Spec, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Krylov:
+class Krylov(ABC):
     """What the two spaces share. The condition number and the trace of G stay unknown (NaN).
 
     After `max_iter` steps (None: `MAX_ITER`) a solution is given up, with a warning unless that is
@@ -221,17 +190,9 @@ class Krylov:
     quiet: bool = False
 
     @cached_property
-    def walks(self) -> CentredWalks:
-        design, basis = self.design, None
-        if isinstance(design, FactoredDesign):
-            basis = free_basis(design.U, self.weights) if design.free.size else None
-            design = design.at(self.spec.r)
-        return CentredWalks(design, self.weights, self.spec.r, basis)
-
-    @property
-    def rank(self) -> int:
-        """No product has a larger rank."""
-        return min(self.walks.design.shape)
+    def products(self) -> CentredProducts:
+        design, basis = self.design.at(self.spec.r), self.design.basis(self.weights)
+        return CentredProducts(design, self.weights, self.spec.r, basis)
 
     def _fit(self, coef: Array, constant: Array, beta: Array | None, Y: Array) -> Fit:
         """A fit; with the free intercept `constant` is the mean of y, else the intercept.
@@ -239,25 +200,49 @@ class Krylov:
         With penalty factors, `coef` are those of the penalised columns in their scale.
         """
         if self.spec.intercept is Intercept.FREE:
-            constant = constant - self.walks.p[:, 0] @ coef
-        if isinstance(self.design, FactoredDesign):
-            coef, constant = self._whole(self.design, coef, constant, Y)
+            constant = constant - self.products.p[:, 0] @ coef
+        coef, constant = self._whole(coef, constant, Y)
         whole = constant_part(self.design.offset, coef)
         log_beta = None if beta is None else np.zeros(self.weights.size)
         return Fit(coef, constant + whole, constant, beta, log_beta, self.rcond)
 
-    def _whole(
-        self, design: FactoredDesign, coef: Array, constant: Array, Y: Array
-    ) -> tuple[Array, Array]:
+    def _whole(self, coef: Array, constant: Array, Y: Array) -> tuple[Array, Array]:
         """All coefficients in the scale of the features, and the intercept beside them."""
-        basis = self.walks.basis
-        gamma = np.zeros((0, coef.shape[1]))
-        if basis is not None:
-            gamma = basis.coefficients(self.walks.share(Y - self.walks.design.dot(coef)))
-            constant = constant - basis.mean @ gamma
-        whole = design.whole(self.spec.r, coef, gamma)
+        design, basis = self.design, self.products.basis
+        if basis is None:
+            return design.whole(self.spec.r, coef, np.zeros((0, coef.shape[1]))), constant
+        gamma = basis.coefficients(self.products.share(Y - self.products.design.dot(coef)))
         offset = np.broadcast_to(design.offset, design.shape[1])[design.free]
-        return whole, constant - offset @ gamma
+        constant = constant - basis.mean @ gamma - offset @ gamma
+        return design.whole(self.spec.r, coef, gamma), constant
+
+    def gave_up(self, fit: Fit) -> bool:
+        """Whether it has ended short of its tolerance where LU can take over."""
+        short = fit.residual is not None and not fit.residual <= self.spec.tolerance
+        return self.quiet and short
+
+    @abstractmethod
+    def _product(self, V: Array) -> Array:
+        """What the matrix of the system does to V, but for the penalty."""
+
+    def _iterate(self, B: Array, closer: float = 1.0) -> Iterated:
+        """Solve ``(product + lam I) X = B`` (n, t) to `closer` times the tolerance."""
+        lam, goal = self.spec.lam, closer * self.spec.tolerance
+        size, restart = _lengths(B, min(self.products.design.shape))
+        norms = np.linalg.norm(B, axis=0)
+        scale = np.where(norms > 0, norms, 1.0)
+        # products of few vectors: threads of BLAS would wait for each other most of the time
+        with single_blas_thread(0):
+            found = gmres(
+                lambda V: self._product(V) + lam * V,
+                sketch(self._product, len(B), size, lam).solve,
+                B / scale,
+                np.full(scale.size, goal),
+                restart,
+                MAX_ITER if self.max_iter is None else self.max_iter,
+                self.report,
+            )
+        return Iterated(found.X * scale, found.R * scale, found.n_iter)
 
     def _recorded(self, fit: Fit, R: Array, B: Array, n_iter: int) -> Fit:
         residual = relative_residual(R, B)
@@ -285,23 +270,17 @@ class DualKrylov(Krylov):
         return np.sqrt(self.weights)[:, None]
 
     def _product(self, V: Array) -> Array:
-        return self._root * self.walks.dual_product(self._root * V)
+        return self._root * self.products.dual_product(self._root * V)
 
     def fit(self, Y: Array) -> Fit:
-        means = self.walks.means(Y)
-        centred = self._root * self.walks.rest(Y)
+        means = self.products.means(Y)
+        centred = self._root * self.products.rest(Y)
         if self.spec.intercept is not Intercept.FREE:
             return self._bordered(Y, centred, means)
-        found = iterate(
-            self._product, *self._limits, centred, self.report, self.spec.tolerance, self.max_iter
-        )
+        found = self._iterate(centred)
         beta = self._root * found.X
-        fit = self._fit(self.walks.back(beta), means, beta, Y)
+        fit = self._fit(self.products.back(beta), means, beta, Y)
         return self._recorded(fit, found.R, centred, found.n_iter)
-
-    @property
-    def _limits(self) -> tuple[int, float]:
-        return self.rank, self.spec.lam
 
     def _bordered(self, Y: Array, centred: Array, means: Array) -> Fit:
         """Penalised column, or no intercept: gamma has a part ``u t`` along ``u = s / |s|``.
@@ -309,22 +288,15 @@ class DualKrylov(Krylov):
         With ``a = |s| S Pc q``, ``b = |s| S Qc p``, ``d = lam + |s|^2 (p.q + 1)`` (no intercept:
         p.q alone): ``(Kc + lam) gamma + a t = s (y - mean)`` and ``b' gamma + d t = |s| mean``.
         """
-        walks, t = self.walks, Y.shape[1]
+        products, t = self.products, Y.shape[1]
         size = float(np.sqrt(self.weights.sum()))
         one = 1.0 if self.spec.intercept is Intercept.COLUMN else 0.0
-        a = size * self._root * walks.forward(walks.q)
+        a = size * self._root * products.forward(products.q)
         B, whole = np.hstack([centred, a]), self._root * Y
-        found = iterate(
-            self._product,
-            *self._limits,
-            B,
-            self.report,
-            JOINED * self.spec.tolerance,
-            self.max_iter,
-        )
-        alphas = walks.back(self._root * found.X)
-        b = size * (walks.p.T @ alphas)[0]
-        d = self.spec.lam + size**2 * (float(np.vdot(walks.p, walks.q)) + one)
+        found = self._iterate(B, JOINED)
+        alphas = products.back(self._root * found.X)
+        b = size * (products.p.T @ alphas)[0]
+        d = self.spec.lam + size**2 * (float(np.vdot(products.p, products.q)) + one)
         pivot = _regular(d - b[t], d)
         along = (size * means - b[:t]) / pivot
         gamma = found.X[:, :t] - found.X[:, t:] * along
@@ -332,16 +304,9 @@ class DualKrylov(Krylov):
         R, n_iter = found.R[:, :t] - found.R[:, t:] * along, found.n_iter
         if needs_more(found, B, R, whole, self.spec.tolerance):
             # a is large beside y, and so is what it left: the same again for what is left
-            more = iterate(
-                self._product,
-                *self._limits,
-                R,
-                self.report,
-                JOINED * self.spec.tolerance,
-                self.max_iter,
-            )
-            change = walks.back(self._root * more.X)
-            step = -size * (walks.p.T @ change)[0] / pivot
+            more = self._iterate(R, JOINED)
+            change = products.back(self._root * more.X)
+            step = -size * (products.p.T @ change)[0] / pivot
             gamma += more.X - found.X[:, t:] * step
             coef += change - alphas[:, t:] * step
             along, n_iter = along + step, n_iter + more.n_iter
@@ -349,7 +314,7 @@ class DualKrylov(Krylov):
         total = size * along
         beta = self._root * gamma
         beta += self.weights[:, None] * (along / size)
-        fit = self._fit(coef + walks.q * total, one * total, beta, Y)
+        fit = self._fit(coef + products.q * total, one * total, beta, Y)
         return self._recorded(fit, R, whole, n_iter)
 
 
@@ -360,50 +325,39 @@ class PrimalKrylov(Krylov):
     space: Space = "primal"
 
     def _product(self, V: Array) -> Array:
-        return self.walks.primal_product(V)
+        return self.products.primal_product(V)
 
     def fit(self, Y: Array) -> Fit:
         """Without a free intercept: ``(C + lam I + f q p') alpha = Qc' W (y - mean) + f q mean``.
 
         ``f = sum(w)`` for no intercept, ``1 / (1/sum(w) + 1/lam)`` for the penalised column.
         """
-        walks, lam, t = self.walks, self.spec.lam, Y.shape[1]
-        means, rank = walks.means(Y), self.rank
-        projected = walks.back(self.weights[:, None] * (Y - means))
+        products, lam, t = self.products, self.spec.lam, Y.shape[1]
+        means = products.means(Y)
+        projected = products.back(self.weights[:, None] * (Y - means))
         if self.spec.intercept is Intercept.FREE:
-            goal, steps = self.spec.tolerance, self.max_iter
-            found = iterate(self._product, rank, lam, projected, self.report, goal, steps)
+            found = self._iterate(projected)
             fit = self._fit(found.X, means, None, Y)
             return self._recorded(fit, found.R, projected, found.n_iter)
         total = float(self.weights.sum())
         column = self.spec.intercept is Intercept.COLUMN
         f = total * lam / (total + lam) if column else total
-        B = np.hstack([projected, walks.q])
-        found = iterate(
-            self._product, rank, lam, B, self.report, JOINED * self.spec.tolerance, self.max_iter
-        )
-        inner = (walks.p.T @ found.X)[0]
+        B = np.hstack([projected, products.q])
+        found = self._iterate(B, JOINED)
+        inner = (products.p.T @ found.X)[0]
         pivot = _regular(1.0 + f * inner[t], 1.0)
         share = f * (means - inner[:t]) / pivot
         coef = found.X[:, :t] + found.X[:, t:] * share
         R, n_iter = found.R[:, :t] + found.R[:, t:] * share, found.n_iter
-        whole = projected + walks.q * (f * means)
+        whole = projected + products.q * (f * means)
         if needs_more(found, B, R, whole, self.spec.tolerance):
             # q is large beside the targets, and so is what it left: once more for what is left
-            more = iterate(
-                self._product,
-                rank,
-                lam,
-                R,
-                self.report,
-                JOINED * self.spec.tolerance,
-                self.max_iter,
-            )
-            step = -f * (walks.p.T @ more.X)[0] / pivot
+            more = self._iterate(R, JOINED)
+            step = -f * (products.p.T @ more.X)[0] / pivot
             coef += more.X + found.X[:, t:] * step
             n_iter += more.n_iter
-            R = whole - self._product(coef) - lam * coef - walks.q * (f * (walks.p.T @ coef))
-        missed = means - walks.p[:, 0] @ coef
+            R = whole - self._product(coef) - lam * coef - products.q * (f * (products.p.T @ coef))
+        missed = means - products.p[:, 0] @ coef
         constant = missed * (total / (total + lam)) if column else np.zeros(t)
         return self._recorded(self._fit(coef, constant, None, Y), R, whole, n_iter)
 
@@ -416,13 +370,6 @@ def _regular(pivot: float, size: float) -> float:
             "samples coincide. Use fit_intercept=True, or a smaller c."
         )
     return pivot
-
-
-def gave_up(system: System, fit: Fit) -> bool:
-    """Whether Krylov has ended short of its tolerance where LU can take over."""
-    if not (isinstance(system, Krylov) and system.quiet):
-        return False
-    return fit.residual is not None and not fit.residual <= system.spec.tolerance
 
 
 def krylov_system(

@@ -8,32 +8,32 @@ its path along k or c, its prediction intervals) follows below.
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.krylov import Report
-from skstretch.core.lazy import cached_property
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index, Mask
-from skstretch.designs import FactoredDesign, kept_columns, n_choosable, with_one_sum
-from skstretch.designs.blocks import SHARED_ROWS, calm_blas
 from skstretch.designs.protocol import Design
+from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import (
     POOR_RCOND,
-    QUICK_SIDE,
     choose_space,
     is_matrix_free,
     keeps_digits,
     loses_digits,
+    qr_is_quick,
+    unusable,
 )
 from skstretch.solve.direct import DualLU, PrimalLU, accurate_system
-from skstretch.solve.jackknife import Jackknife, make_jackknife
-from skstretch.solve.krylov import check_invertible, gave_up, krylov_system
+from skstretch.solve.krylov import Krylov, check_invertible, krylov_system
+from skstretch.solve.left_out import Jackknife, make_jackknife
 from skstretch.solve.newton import Minimised, minimise, warn_unless_certified
-from skstretch.solve.spec import Space, Spec, System
+from skstretch.solve.spec import Spec, System
 
 
 def build_system(
@@ -67,7 +67,7 @@ def build_system(
 
 def _keeps_digits(lu: DualLU | PrimalLU, Y: Array | None) -> bool:
     """Whether LU keeps the digits that its condition does not promise, where QR takes its time."""
-    if Y is None or lu.rcond == 0.0 or min(lu.design.shape) <= QUICK_SIDE:
+    if Y is None or lu.rcond == 0.0 or qr_is_quick(lu.design):
         return False
     return keeps_digits(lu.rounding(Y))
 
@@ -75,7 +75,7 @@ def _keeps_digits(lu: DualLU | PrimalLU, Y: Array | None) -> bool:
 def _in_own_scales(design: Design, r: float) -> bool:
     """Whether rows of penalty factors have scales of their own: then LU's condition is not that of
     its digits, and it keeps more of them than QR does."""
-    return isinstance(design, FactoredDesign) and design.row_peaks(r) is not None
+    return design.log_factors(r) is not None and design.row_peaks(r) is not None
 
 
 def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array | None) -> System:
@@ -107,54 +107,43 @@ OF_SCALES = 1e-40
 VISIBLE = 1e-6
 
 
-@dataclass(frozen=True)
-class Solution:
-    """A fit, and how it was found."""
-
-    fit: Fit
-    dof: float
-    space: Space
-    solver: str
-
-
 def fit_stretchy(
     design: Design, Y: Array, weights: Array, spec: Spec, report: Report | None = None
-) -> Solution:
+) -> Fit:
     """Fit targets Y of shape (M, t) with positive weights of shape (M,); t = 1 for Newton."""
     if spec.exact and (design.shape[1] or spec.intercept is Intercept.COLUMN):
         [solution] = exact_solutions(design, Y, weights, spec)[1]
         return solution
     if design.shape[1] == 0:
         return constant_solution(Y, weights, spec)
-    with calm_blas(min(design.shape)):
+    with single_blas_thread(min(design.shape)):
         system = build_system(design, weights, spec, report, Y)
         fit = system.fit(Y)
-        if gave_up(system, fit):
+        if isinstance(system, Krylov) and system.gave_up(fit):
             system = build_system(design, weights, replace(spec, solver=system.space), None, Y)
             fit = system.fit(Y)
         dof = system.dof
     at = f"k={spec.k:g}, c={spec.c:g}"
     check_fit(fit, at, f"the system at {at} is ill-conditioned", "Use a smaller c or a larger k.")
-    return Solution(fit, dof, system.space, system.solver)
+    return replace(fit, dof=dof, space=system.space, solver=system.solver)
 
 
 def exact_solutions(
     design: Design, Y: Array, weights: Array, spec: Spec
-) -> tuple[Minimised, list[Solution]]:
+) -> tuple[Minimised, list[Fit]]:
     """The exact minimiser of every target Y (M, t), solved together; one solution for each."""
-    with calm_blas(min(design.shape), SHARED_ROWS):
+    with single_blas_thread(min(design.shape), SHARED_ROWS):
         found = minimise(design, Y, weights, spec)
         fits = [found.fit(target) for target in range(Y.shape[1])]
         dofs = [found.dof(target) for target in range(Y.shape[1])]
     warn_unless_certified(found)
     pairs = zip(fits, dofs, strict=True)
-    return found, [Solution(fit, dof, found.space, "newton") for fit, dof in pairs]
+    return found, [replace(fit, dof=dof, space=found.space, solver="newton") for fit, dof in pairs]
 
 
-def exact_passes(design: Design, solutions: Sequence[Solution]) -> "list[Pass]":
-    """A pass for every target: each minimiser has its own steps, certificate and freedom."""
-    columns = np.arange(design.shape[1])
-    return [Pass(np.array([i]), columns, design, one) for i, one in enumerate(solutions)]
+def of_columns(fit: Fit, targets: Index, columns: Index, design: Design) -> Fit:
+    """The fit, as a pass of a model over some of its targets and columns."""
+    return replace(fit, targets=targets, columns=columns, design=design)
 
 
 def check_fit(fit: Fit, at: str, trouble: str, advice: str) -> None:
@@ -164,7 +153,7 @@ def check_fit(fit: Fit, at: str, trouble: str, advice: str) -> None:
             f"the coefficients at {at} leave the range of float64: use a larger k, a smaller |a| "
             "or a smaller c."
         )
-    if fit.rcond < POOR_RCOND:
+    if unusable(fit.rcond):
         warnings.warn(
             f"{trouble} (rcond={fit.rcond:.1e}): the coefficients may carry no correct digit. "
             f"{advice}",
@@ -173,7 +162,7 @@ def check_fit(fit: Fit, at: str, trouble: str, advice: str) -> None:
         )
 
 
-def constant_solution(Y: Array, weights: Array, spec: Spec) -> Solution:
+def constant_solution(Y: Array, weights: Array, spec: Spec) -> Fit:
     """No feature varies: only the intercept is left."""
     total = weights.sum()
     shrink = {
@@ -183,35 +172,7 @@ def constant_solution(Y: Array, weights: Array, spec: Spec) -> Solution:
     }[spec.intercept]
     level = shrink * (weights @ Y) / total
     fit = Fit(np.zeros((0, Y.shape[1])), level, level, None, None, 1.0)
-    return Solution(fit, shrink, "primal", "primal")
-
-
-@dataclass(frozen=True)
-class Pass:
-    """A fit of some targets on some columns of the design."""
-
-    targets: Index
-    columns: Index
-    design: Design
-    solution: Solution
-
-    def dual(self, Y: Array, weights: Array, spec: Spec) -> Array:
-        """Dual coefficients in the paper's scale, (M, t).
-
-        Of a primal fit ``beta = W (y - P alpha - m) / lam``.
-        """
-        fit = self.solution.fit
-        if fit.beta is not None and fit.log_beta is not None:
-            with np.errstate(over="ignore", divide="ignore"):
-                logs = np.log(np.abs(fit.beta)) - fit.log_beta[:, None]
-                return np.asarray(np.sign(fit.beta) * np.exp(logs))
-        if spec.lam == 0.0:
-            raise AttributeError(
-                "the primal form without regularisation (c=inf) has no dual coefficients; use a "
-                'finite c, or solver="dual" where there are fewer samples than features.'
-            )
-        residuals = Y - self.design.dot(fit.coef) - fit.level
-        return np.asarray(weights[:, None] * residuals / spec.lam)
+    return replace(fit, dof=shrink, space="primal", solver="primal")
 
 
 @dataclass(frozen=True)
@@ -222,14 +183,14 @@ class FittedModel:
     Y: Array
     weights: Array
     spec: Spec
-    passes: list[Pass]
+    passes: list[Fit]  # with their targets and columns
 
     @property
     def coef(self) -> Array:
         """Coefficients of shape (t, D), zero where a target did not keep a column."""
         coef = np.zeros((self.Y.shape[1], self.design.shape[1]))
         for p in self.passes:
-            coef[np.ix_(p.targets, p.columns)] = p.solution.fit.coef.T
+            coef[np.ix_(p.targets, p.columns)] = p.coef.T
         return coef
 
     @property
@@ -243,18 +204,30 @@ class FittedModel:
     @property
     def level(self) -> Array:
         """Predictions where the excess of every feature is zero, shape (t,)."""
-        return np.concatenate([p.solution.fit.level for p in self.passes])
+        return np.concatenate([p.level for p in self.passes])
 
     @property
     def intercept(self) -> Array:
-        return np.concatenate([p.solution.fit.intercept for p in self.passes])
+        return np.concatenate([p.intercept for p in self.passes])
 
     @property
     def dual(self) -> Array:
         """Dual coefficients in the paper's scale, shape (t, M)."""
-        return np.vstack(
-            [p.dual(self.Y[:, p.targets], self.weights, self.spec).T for p in self.passes]
-        )
+        return np.vstack([self._dual(p).T for p in self.passes])
+
+    def _dual(self, fit: Fit) -> Array:
+        """Those of one pass, (M, t); of a primal fit ``beta = W (y - P alpha - m) / lam``."""
+        if fit.beta is not None and fit.log_beta is not None:
+            with np.errstate(over="ignore", divide="ignore"):
+                logs = np.log(np.abs(fit.beta)) - fit.log_beta[:, None]
+                return np.asarray(np.sign(fit.beta) * np.exp(logs))
+        if self.spec.lam == 0.0:
+            raise AttributeError(
+                "the primal form without regularisation (c=inf) has no dual coefficients; use a "
+                'finite c, or solver="dual" where there are fewer samples than features.'
+            )
+        residuals = self.Y[:, fit.targets] - fit.design.dot(fit.coef) - fit.level
+        return np.asarray(self.weights[:, None] * residuals / self.spec.lam)
 
     @cached_property
     def jackknives(self) -> list[Jackknife]:
@@ -299,7 +272,7 @@ class FittedModel:
             out[np.ix_(p.targets, p.columns, p.columns)] = parts
         return out
 
-    def _spreads(self, noise: Array | None) -> Iterator[tuple[Pass, System, Array]]:
+    def _spreads(self, noise: Array | None) -> Iterator[tuple[Fit, System, Array]]:
         """Every pass that kept a column, its system and the noise of its targets."""
         for p in self.passes:
             if p.columns.size == 0 or self.spec.exact:
@@ -312,7 +285,7 @@ class FittedModel:
             else:
                 yield p, system, noise[p.targets]
 
-    def _exact_spreads(self, noise: Array | None) -> Iterator[tuple[Pass, Minimised, float]]:
+    def _exact_spreads(self, noise: Array | None) -> Iterator[tuple[Fit, Minimised, float]]:
         """The same for exact minimisers, whose passes have one target each."""
         for p in self.passes if self.spec.exact else ():
             if p.columns.size:
@@ -338,12 +311,33 @@ def noise_variance(design: Design, system: System, Y: Array, weights: Array) -> 
 
 def light_model(model: FittedModel) -> FittedModel:
     """The model without Gram matrices that only its search needed."""
-    designs = {id(model.design): with_one_sum(model.design, model.spec.r)}
+    designs = {id(model.design): model.design.light(model.spec.r)}
     passes = []
     for p in model.passes:
-        design = designs.setdefault(id(p.design), with_one_sum(p.design, model.spec.r))
+        design = designs.setdefault(id(p.design), p.design.light(model.spec.r))
         passes.append(replace(p, design=design))
     return replace(model, design=designs[id(model.design)], passes=passes)
+
+
+def fit_columns(
+    design: Design,
+    Y: Array,
+    weights: Array,
+    spec: Spec,
+    columns: Index,
+    report: Report | None = None,
+) -> FittedModel:
+    """Fit all targets on some columns; an exact minimiser has a pass for every target."""
+    kept = design if columns.size == design.shape[1] else design.take(columns)
+    targets: list[Index] = [np.arange(Y.shape[1])]
+    if spec.exact:
+        targets = [np.array([i]) for i in range(Y.shape[1])]
+    if spec.exact and kept.shape[1]:
+        fits = exact_solutions(kept, Y, weights, spec)[1]
+    else:
+        fits = [fit_stretchy(kept, Y[:, own], weights, spec, report) for own in targets]
+    passes = [of_columns(fit, own, columns, kept) for fit, own in zip(fits, targets, strict=True)]
+    return FittedModel(design, Y, weights, spec, passes)
 
 
 def fit_model(
@@ -359,25 +353,17 @@ def fit_model(
 
     A matrix-free fit on all columns tells its steps to `report`.
     """
-    D, t = design.shape[1], Y.shape[1]
-    if spec.exact and D:
-        first = exact_passes(design, exact_solutions(design, Y, weights, spec)[1])
-    elif spec.exact:
-        first = exact_passes(
-            design, [fit_stretchy(design, Y[:, [i]], weights, spec) for i in range(t)]
-        )
-    else:
-        whole = fit_stretchy(design, Y, weights, spec, report)
-        first = [Pass(np.arange(t), np.arange(D), design, whole)]
-    if count >= n_choosable(design):
-        return FittedModel(design, Y, weights, spec, first)
-    strengths = np.hstack([p.solution.fit.coef for p in first])
+    t = Y.shape[1]
+    whole = fit_columns(design, Y, weights, spec, np.arange(design.shape[1]), report)
+    if count >= design.n_penalised:
+        return whole
+    strengths = np.hstack([p.coef for p in whole.passes])
 
-    def second(target: int) -> Pass:
-        columns = kept_columns(design, strengths[:, target], count)
+    def second(target: int) -> Fit:
+        columns = design.strongest(strengths[:, target], count)
         kept = design.take(columns)
         solution = fit_stretchy(kept, Y[:, [target]], weights, spec)
-        return Pass(np.array([target]), columns, kept, solution)
+        return of_columns(solution, np.array([target]), columns, kept)
 
     jobs = (delayed(second)(target) for target in range(t))
     passes = list(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))

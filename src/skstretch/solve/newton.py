@@ -2,35 +2,29 @@
 
 At ``a = 0`` and ``1 < k < 2`` the coefficients minimise ``sum |alpha|^k + 2c sum w e^2``. The
 mathematics is that of `skstretch.core.bridge`; here it meets designs, intercepts and targets. Every
-target is a problem of its own, and all of them share each walk over the data.
+target is a problem of its own, and all of them share each pass over the data.
 """
 
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skstretch.core.bridge import REPORTED, Point
-from skstretch.core.bridge_loo import LeftOut, leave_one_out, left_out_coef, refits
+from skstretch.core.bridge_left_out import LeftOut, leave_one_out, left_out_coef, refits
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
-from skstretch.core.bridge_path import approximate_loo, derivative, finish, solve_all, space
-from skstretch.core.bridge_walks import DenseWalks
+from skstretch.core.bridge_path import derivative, finish, solve_all, space
+from skstretch.core.bridge_products import DenseProducts
 from skstretch.core.crossfit import Fold
-from skstretch.core.lazy import cached_property
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
-from skstretch.designs import Design, FactoredDesign, dual_space, n_choosable
+from skstretch.designs import Design, dual_space
 from skstretch.solve.spec import Space, Spec
 
-KINDS: dict[Intercept, Literal["free", "column", "none"]] = {
-    Intercept.FREE: "free",
-    Intercept.COLUMN: "column",
-    Intercept.NONE: "none",
-}
 # bytes of coefficients (or of their derivatives) that are made at a time
 CHUNK_BYTES = 1 << 26
 
@@ -152,13 +146,13 @@ def where_of(design: Design, weights: Array, intercept: Intercept, k: float) -> 
 
     One column of zeros stands for no (penalised) features.
     """
-    u, kind = np.sqrt(weights), KINDS[intercept]
-    if n_choosable(design) == 0:
+    u = np.sqrt(weights)
+    if design.n_penalised == 0:
         nothing = np.zeros((u.size, 1))
-        if isinstance(design, FactoredDesign):
-            return Where(DenseWalks(nothing), u, kind, U=design.U)
-        return space(nothing, u, kind)
-    return dual_space(design, u, kind, k)
+        if design.U is None:
+            return space(nothing, u, intercept)
+        return Where(DenseProducts(nothing), u, intercept, U=design.U)
+    return dual_space(design, u, intercept, k)
 
 
 def coefficients(design: Design, k: float, alpha: Array, gamma: Array) -> Array:
@@ -166,29 +160,33 @@ def coefficients(design: Design, k: float, alpha: Array, gamma: Array) -> Array:
 
     Without penalty factors they are those of the space, but for its column of zeros.
     """
-    some = alpha[: n_choosable(design)]
-    if not isinstance(design, FactoredDesign):
-        return some
-    return design.whole(1.0 / (k - 1.0), some, gamma)
+    return design.whole(1.0 / (k - 1.0), alpha[: design.n_penalised], gamma)
 
 
 def minimise(design: Design, Y: Array, weights: Array, spec: Spec) -> Minimised:
-    """Solve all targets Y (M, t) from a cold start, one walk a step."""
+    """Solve all targets Y (M, t) from a cold start, one pass a step."""
     where = where_of(design, weights, spec.intercept, spec.k)
     found, points = solve_all(where, spec.k, spec.c, Y)
     return Minimised(design, Y, weights, spec, found, points)
 
 
 def warn_unless_certified(found: Minimised) -> None:
-    """Say so where the certificate is short of its tolerance."""
-    gap, steps = max((m.gap, m.n_iter) for m in found.minima)
+    """Say so where the certificate is short of its tolerance, with what may help.
+
+    Residuals that are rounding of the targets belong to a model that interpolates: a smaller c.
+    """
+    gap, steps, target = max((m.gap, m.n_iter, i) for i, m in enumerate(found.minima))
     if gap <= REPORTED.gap:
         return
-    spec = found.spec
+    spec, root = found.spec, np.sqrt(found.weights)
+    left = np.linalg.norm(found.minima[target].e) / np.linalg.norm(root * found.Y[:, target])
+    if left < REPORTED.gap:
+        advice = "rounding leaves no more where a model interpolates. Use a smaller c."
+    else:
+        advice = "use a larger k, or weights and penalty factors that differ by less."
     warnings.warn(
         f"Newton's method at k={spec.k:g}, c={spec.c:g} ended after {steps} steps with a relative "
-        f"duality gap of {gap:.1e}, above {REPORTED.gap:.0e}: rounding leaves no more. Use a "
-        "smaller c.",
+        f"duality gap of {gap:.1e}, above {REPORTED.gap:.0e}: {advice}",
         ConvergenceWarning,
         stacklevel=2,
     )
@@ -228,27 +226,6 @@ class NewtonJackknife:
             out[:, rows] = (new.dot(alpha) if D else 0.0) + m
         return out
 
-    def pairs(self, some: Index) -> Array:
-        """Residuals (m, M, t) of all samples when they and one of some (m,) are left out.
-
-        The minimiser is fitted again without each of some; one Newton step from there takes the
-        second sample out, as in a search. What that step misses of the residuals of single samples
-        is known, and added.
-        """
-        found, everything = self.found, np.arange(len(self.found.Y))
-        steps = zip(found.points, found.Y.T, strict=True)
-        near = np.column_stack([approximate_loo(found.where, *step) for step in steps])
-        out, missed = np.zeros((some.size, *found.Y.shape)), self.residuals - near
-        for place, i in enumerate(some):
-            rest = np.delete(everything, i)
-            part, Y = found.design.take_rows(rest), found.Y[rest]
-            again = minimise(part, Y, found.weights[rest], found.spec)
-            for target, point in enumerate(again.points):
-                out[place, rest, target] = approximate_loo(again.where, point, Y[:, target])
-            out[place] += missed
-            out[place, i] = self.residuals[i]
-        return out
-
     def _beside_free(self, rows: Index, alpha: Array, target: int) -> tuple[Array, Array]:
         """Whole coefficients (D, n) and intercepts (n) without each of some samples.
 
@@ -263,14 +240,8 @@ class NewtonJackknife:
         b = where.N.T @ x - n.T * x[rows, own]
         b += n.T * (np.sum(n.T * b, axis=0) / (1.0 - np.sum(n**2, axis=1)))
         m, gamma = where.free_part(where.N @ b / where.u[:, None])
-        bare[self.free] = gamma
+        bare[found.design.free] = gamma
         return bare, m
-
-    @property
-    def free(self) -> Index:
-        """The columns that are never penalised."""
-        design = self.found.design
-        return design.free if isinstance(design, FactoredDesign) else np.zeros(0, dtype=np.intp)
 
     def _intercepts(self, rows: Index, alpha: Array, target: int) -> Array:
         """What the left-out prediction of each sample has beyond its features."""

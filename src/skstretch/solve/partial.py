@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from skstretch.core.gram import PrimalGram, PrimalTotals
 from skstretch.core.primal import primal_system
-from skstretch.core.primal_gram import PrimalGram, PrimalTotals
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Index
-from skstretch.designs.absent import AbsentDesign
-from skstretch.designs.blocks import calm_blas
-from skstretch.designs.protocol import Design
+from skstretch.core.types import Array, Fit, Index
+from skstretch.designs.protocol import AbsentDesign, Design
+from skstretch.designs.threads import single_blas_thread
 from skstretch.exceptions import SingularSystemError
-from skstretch.solve.direct import primal_fit
-from skstretch.solve.model import FittedModel, Pass, Solution, check_fit, constant_solution
-from skstretch.solve.penalty import FIXED_C, gram_scale, with_scale
+from skstretch.solve.choose import FIXED_C
+from skstretch.solve.direct import gram_scale, primal_fit, with_scale
+from skstretch.solve.model import FittedModel, check_fit, constant_solution, of_columns
 from skstretch.solve.spec import Spec
 
 # a share of a correlation that is rounding
@@ -27,7 +26,7 @@ FORGOTTEN = (
 
 
 def totals_of(design: Design, Y: Array, weights: Array, r: float) -> PrimalTotals:
-    """The primal system of the rows of a design: one walk for C, one for the targets."""
+    """The primal system of the rows of a design: one pass for C, one for the targets."""
     total = float(weights.sum())
     means = np.asarray(weights @ Y / total)
     D, t = design.shape[1], Y.shape[1]
@@ -35,7 +34,7 @@ def totals_of(design: Design, Y: Array, weights: Array, r: float) -> PrimalTotal
         none = np.zeros(0)
         gram = PrimalGram(r, np.zeros((0, 0)), none, design.offset, none, None, total)
         return PrimalTotals(gram, np.zeros((0, t)), means)
-    with calm_blas(D):
+    with single_blas_thread(D):
         gram = design.column_grams([r], weights)[0]
         projected = design.project(gram, weights[:, None] * (Y - means))
     return PrimalTotals(gram, projected, means)
@@ -49,7 +48,7 @@ def with_totals(totals: PrimalTotals, spec: Spec) -> Spec:
     return with_scale(scale, spec)
 
 
-def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | None:
+def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Fit | None:
     """``(C + lam I) alpha = Qc'W y``; None where the rows do not determine alpha yet.
 
     With a penalty the system has a solution for any number of rows, without one it needs as many
@@ -63,7 +62,7 @@ def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | No
         return None
     if totals.gram.free is not None and not _tell_apart(totals.gram, totals.gram.free, n_rows):
         return None
-    with calm_blas(D):
+    with single_blas_thread(D):
         try:
             system = primal_system(totals.gram, spec.lam, spec.intercept)
             coef, constant = system.solve(totals.projected, totals.means)
@@ -78,7 +77,7 @@ def solve_totals(totals: PrimalTotals, spec: Spec, n_rows: int) -> Solution | No
         f"the sums of {n_rows} rows at {at} make an ill-conditioned system",
         "Use a smaller c or a larger k, or `fit`, which has a more accurate solver.",
     )
-    return Solution(fit, dof, "primal", "primal")
+    return replace(fit, dof=dof, space="primal", solver="primal")
 
 
 def _tell_apart(gram: PrimalGram, free: Index, n_rows: int) -> bool:
@@ -102,5 +101,5 @@ def forgetful_model(totals: PrimalTotals, spec: Spec, n_rows: int) -> FittedMode
     means = totals.gram.centre
     design = AbsentDesign((n_rows, D), totals.gram.offset, FORGOTTEN, means=means)
     Y, weights = np.broadcast_to(np.nan, (n_rows, t)), np.broadcast_to(np.nan, (n_rows,))
-    only = Pass(np.arange(t), np.arange(D), design, solution)
+    only = of_columns(solution, np.arange(t), np.arange(D), design)
     return FittedModel(design, Y, weights, spec, [only])

@@ -25,7 +25,7 @@ class Spec:
     Features come divided by ``exp(unit)``; c is that of the features as they were before.
     `linear` says that features are z-scores (a = 0). They have both signs and no real powers, so
     that there is no closed form but at k = 2; for k < 2 the model is the exact minimiser.
-    `automatic` says that c is to be tied to the scale of the data: see `skstretch.solve.penalty`.
+    `automatic` says that c is to be tied to the scale of the data: see `skstretch.solve.direct`.
     `tolerance` is the relative residual at which iteration stops.
     """
 

@@ -5,6 +5,8 @@ import gzip
 import io
 import lzma
 import tracemalloc
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,26 +15,21 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import skstretch
-from skstretch.cli.columns import TrainingColumns, check_features
+from skstretch.cli.console import Talk
 from skstretch.cli.data import columnar
-from skstretch.cli.data.files import Form, Kind
-from skstretch.cli.data.read import read_table
-from skstretch.cli.data.table import Numbers
+from skstretch.cli.data.files import Form, Kind, Numbers
+from skstretch.cli.problem import TrainingColumns, check_features, read_table
 from skstretch.exceptions import DataError
 from tests.cli.samples import NAMES, diabetes, write_csv
 
 SAVED = ("-o", "m.stretchy")
 
 
-def plainly(file, size):
-    return file
-
-
 def read(source, target="y", form=None, drop=(), notes=None):
     roles = {"target": target, "weights": None, "groups": None}
     note = (lambda text: None) if notes is None else notes.append
     choose = TrainingColumns(roles, drop, note)
-    return read_table(str(source), form or Form(), choose, plainly)
+    return read_table(str(source), form or Form(), choose, Talk(quiet=True))
 
 
 def target_of(table):
@@ -434,11 +431,11 @@ def test_models_of_sparse_files(thin, call, kind, monkeypatch):
         "fit",
         lambda self, X, y, **more: seen.append(X.format) or plain(self, X, y, **more),
     )
-    done = call("fit", path, *target, *SAVED, "--rule", "guarded")
+    done = call("fit", path, *target, *SAVED, "--rule", "best")
     assert done.code == 0, done.err
     assert seen == ["csr"]
     D = X.shape[1] if kind != "svm" else int(X.indices.max()) + 1
-    model = skstretch.StretchyClassifierCV(rule="guarded").fit(X[:, :D], y)
+    model = skstretch.StretchyClassifierCV(rule="best").fit(X[:, :D], y)
     loaded = skstretch.load("m.stretchy")
     assert (loaded.a_, loaded.k_, loaded.c_) == (model.a_, model.k_, model.c_)
     np.testing.assert_allclose(loaded.coef_, model.coef_, rtol=1e-9, atol=1e-12)
@@ -527,7 +524,8 @@ def test_a_file_is_read_once(data):
             return len(part)
 
     roles = {"target": "y", "weights": None, "groups": None}
-    read_table(str(path), Form(), TrainingColumns(roles, (), print), watch)
+    watched = SimpleNamespace(reading=lambda label: nullcontext(watch), note=print)
+    read_table(str(path), Form(), TrainingColumns(roles, (), print), watched)
     assert seen[0] == path.stat().st_size
     assert sum(seen[1:]) == path.stat().st_size
 

@@ -10,7 +10,7 @@ from scipy import io as scipy_io
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from skstretch.cli.models import header_of
+from skstretch.cli.models import read_model
 from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, write_csv
 
@@ -71,7 +71,7 @@ def piped(call, monkeypatch):
 
 def fitted():
     """What m.stretchy holds, but for the time that the fit took."""
-    header = header_of("m.stretchy")
+    header = read_model("m.stretchy").header
     assert header["about"].pop("seconds") > 0
     return header
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import io as scipy_io
 from scipy import sparse
 
-from skstretch.cli.data.read import read_vector
+from skstretch.cli.data.matrices import read_vector
 from skstretch.exceptions import DataError
 
 Y = np.array([1.5, 0.0, -2.0, 4.0])

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.cli.data.files import Kind, Stream
-from skstretch.cli.data.memory import Budget
-from skstretch.cli.data.table import Choice, Choose, Stray, Table
+from skstretch.cli.data.delimited import STRING
+from skstretch.cli.data.files import Budget, Choice, Choose, Kind, Stray, Stream, Table
 from skstretch.exceptions import DataError
 
 # of long columns so many bytes are read at once
@@ -22,8 +21,6 @@ PIECE = 1 << 28
 WORTH_A_THREAD = 1 << 20
 # so many short columns are read at a time: what pyarrow holds of them stays in the cache
 SHORT = 256
-# bytes of a string beside its characters
-STRING = 64
 
 
 def read_columnar(stream: Stream, source: str, kind: Kind, choose: Choose, budget: Budget) -> Table:

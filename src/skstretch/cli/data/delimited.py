@@ -19,9 +19,17 @@ from operator import itemgetter
 import numpy as np
 
 from skstretch.cli.console import counted
-from skstretch.cli.data.files import Form, Stream
-from skstretch.cli.data.memory import Budget
-from skstretch.cli.data.table import DECIMAL_COMMA, THOUSANDS, Choice, Choose, Stray, Table
+from skstretch.cli.data.files import (
+    DECIMAL_COMMA,
+    THOUSANDS,
+    Budget,
+    Choice,
+    Choose,
+    Form,
+    Stray,
+    Stream,
+    Table,
+)
 from skstretch.exceptions import DataError
 
 SEPARATORS = (",", "\t", ";", "|")

@@ -1,6 +1,7 @@
-"""Data files as streams of bytes, unpacked on the way, and the form that they are written in.
+"""Data files: streams of bytes, unpacked on the way; their form, their memory, their columns.
 
-The form is told by the first bytes and the name, or by the user.
+The form is found out from the first bytes and the name, or given by the user. What a file claims is
+checked against the memory that it may take before anything is allocated.
 """
 
 import bz2
@@ -13,15 +14,253 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from skstretch.cli.console import nearest
-from skstretch.cli.data.memory import Budget
 from skstretch.exceptions import DataError
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
+
+# fields of a line as Python's strings take up to so many bytes for each byte of the line
+FIELDS = 24
+# a sparse matrix may have so many rows or columns, however few entries it has
+MANY = 1_000_000
+# beyond that, so many for each byte of the file
+SPREAD = 16
+# what a limit on the process leaves to threads and allocators, which reserve more than they use
+SLACK = 1 << 30
+
+# where Linux says how much memory a container may take
+CONTAINER = Path("/sys/fs/cgroup/memory.max")
+
+
+def read_size(text: str) -> int:
+    """Bytes from what users type: ``500MB``, ``8G``."""
+    found = SIZE.fullmatch(text.strip())
+    if found is None or not float(found[1]):
+        raise DataError(f"--max-memory {text!r} is no size: write it like 500MB or 8GB.")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def half_of_the_machine() -> int:
+    """Half of the memory that this machine, or container, has."""
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows does not say
+        whole = 8 << 30
+    with contextlib.suppress(OSError, ValueError):
+        whole = min(whole, int(CONTAINER.read_text()))
+    return whole // 2
+
+
+def shown(size: float) -> str:
+    """Bytes for people: ``1.5 GB``."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if size < 1024 or unit == "TB":
+            break
+        size /= 1024
+    return f"{size:,.0f} {unit}" if size >= 10 or unit == "bytes" else f"{size:,.1f} {unit}"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What reading one file may take."""
+
+    source: str
+    limit: int
+
+    @classmethod
+    def of(cls, source: str, max_memory: int | None) -> "Budget":
+        """The limit that was asked for, else half of the machine's memory."""
+        return cls(source, half_of_the_machine() if max_memory is None else max_memory)
+
+    @property
+    def line(self) -> int:
+        """How long a line of text may be, in characters."""
+        return max(1 << 16, self.limit // FIELDS)
+
+    def check(self, size: int, what: str) -> None:
+        """Refuse what would not fit."""
+        if size > self.limit:
+            raise DataError(
+                f"{self.source!r} is too large: {what} would take {shown(size)}, and "
+                f"{shown(self.limit)} are allowed. If the file is sound, allow more with "
+                "--max-memory."
+            )
+
+    def check_line(self, line: str | bytes) -> None:
+        """Refuse a line that was cut off at the limit."""
+        if len(line) >= self.line:
+            raise DataError(
+                f"{self.source!r} has a line of more than {shown(self.line)}, too long for the "
+                f"{shown(self.limit)} of memory that are allowed. If the file is sound, allow more "
+                "with --max-memory."
+            )
+
+    def check_spread(self, count: int, noun: str, size: int) -> None:
+        """Refuse rows or columns of a sparse matrix that a file of `size` bytes cannot fill."""
+        if count > max(MANY, SPREAD * size):
+            raise DataError(
+                f"{self.source!r} claims {count:,} {noun}s in {shown(size)}, nearly all of them "
+                f"empty: correct the number, or leave out the empty {noun}s."
+            )
+
+    @contextlib.contextmanager
+    def enforced(self) -> Iterator[None]:
+        """Let the system refuse what a package takes beyond the limit, where it can."""
+        try:
+            import resource
+
+            kind = resource.RLIMIT_DATA
+            used = _data_of_this_process()
+        except (ImportError, AttributeError, OSError, ValueError):
+            yield
+            return
+        soft, hard = resource.getrlimit(kind)
+        wanted = used + self.limit + SLACK
+        allowed = min([wanted, *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)])
+        resource.setrlimit(kind, (allowed, hard))
+        try:
+            yield
+        except MemoryError:
+            raise DataError(
+                f"{self.source!r} is too large: unpacked it would take more than the "
+                f"{shown(self.limit)} that are allowed. If the file is sound, allow more with "
+                "--max-memory."
+            ) from None
+        finally:
+            resource.setrlimit(kind, (soft, hard))
+
+
+def _data_of_this_process() -> int:
+    """Bytes that count against the limit on data, by Linux."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) << 10
+    raise ValueError("this system does not say")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Columns to read.
+
+    Attributes
+    ----------
+    features : sequence of int
+        Column numbers, in the order in which X shall have them.
+    aside : mapping of str to str
+        Role (target, weights, ...) to the name of the column that is kept apart.
+    """
+
+    features: Sequence[int]
+    aside: Mapping[str, str] = field(default_factory=dict)
+
+
+class Numbers(Sequence[str]):
+    """Names of columns that have numbers alone: ``1``, ``2``, ... made when they are asked for."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, place: Any) -> Any:
+        numbers = range(1, self.size + 1)[place]
+        return [str(number) for number in numbers] if isinstance(place, slice) else str(numbers)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._number(name) is not None
+
+    def index(self, name: str, *bounds: int) -> int:
+        """The place of a name, from 0."""
+        number = self._number(name)
+        if number is None:
+            raise ValueError(f"{name!r} is not in 1..{self.size}")
+        return number - 1
+
+    def _number(self, name: str) -> int | None:
+        plain = name.isascii() and name.isdecimal() and len(name) < 20 and name[0] != "0"
+        return int(name) if plain and int(name) <= self.size else None
+
+
+# Names of the columns, and of further vectors that a file holds beside them.
+Choose = Callable[[Sequence[str], Sequence[str]], Choice]
+
+
+DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
+
+
+@dataclass
+class Stray:
+    """Text where numbers are expected: in how many rows, the first place, and of what kind.
+
+    `decimals`: all of it reads as numbers with a decimal comma; `thousands`: with commas between
+    thousands; `pointed`: all of it has a point though the comma is the decimal mark.
+    """
+
+    value: str
+    line: int | None
+    count: int = 0
+    decimals: bool = True
+    thousands: bool = True
+    pointed: bool = False
+
+    def add(self, value: str) -> None:
+        """Count one more."""
+        self.count += 1
+        self.decimals = self.decimals and DECIMAL_COMMA.fullmatch(value) is not None
+        self.thousands = self.thousands and THOUSANDS.fullmatch(value) is not None
+
+    @property
+    def place(self) -> str:
+        """The first value, and its line where the file has lines."""
+        shown = self.value if len(self.value) <= 40 else self.value[:37] + "..."
+        return repr(shown) + ("" if self.line is None else f" in line {self.line}")
+
+
+@dataclass
+class Table:
+    """Data of a file.
+
+    Attributes
+    ----------
+    X : array or CSR array of shape (n_rows, n_features), float64
+    names : list of str or None
+        None where columns have numbers alone.
+    aside : dict
+        Role to the values that were kept apart: an array of numbers, or a list of strings.
+    stray : dict
+        Name of a column to the text found in it; NaN stands in X there.
+    complete : bool
+        False where reading stopped early, because columns are text throughout.
+    elastic : bool
+        Whether columns beyond the last one stand for zeros, as in SVMlight files.
+    notes : list of str
+        What was found out about the file that users may want to know.
+    """
+
+    X: Any
+    names: list[str] | None
+    aside: dict[str, Any] = field(default_factory=dict)
+    stray: dict[str, Stray] = field(default_factory=dict)
+    complete: bool = True
+    elastic: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_sparse(self) -> bool:
+        return hasattr(self.X, "tocsr")
+
+    def name_of(self, column: int) -> str:
+        """The name of a column, or its number from 1."""
+        return str(column + 1) if self.names is None else self.names[column]
 
 
 class Kind(StrEnum):
@@ -146,10 +385,6 @@ class Stream(io.BufferedReader):
             taken.write(part)
         taken.seek(0)
         return taken
-
-    def seekable_file(self, budget: Budget) -> BinaryIO:
-        """A file that one can go back in: this one, or a copy in memory."""
-        return cast(BinaryIO, self if self.size is not None else self.whole(budget))
 
 
 class Xz(io.RawIOBase):

@@ -1,4 +1,7 @@
-"""Files of one matrix: NPZ, Matrix Market and SVMlight. A sparse one stays sparse."""
+"""Files of one matrix: NPZ, Matrix Market and SVMlight. A sparse one stays sparse.
+
+A target without a place in the matrix comes from a file of its own, with one value for each row.
+"""
 
 import io
 import math
@@ -11,9 +14,21 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from scipy import sparse
 
-from skstretch.cli.data.files import HEAD, Form, Stream
-from skstretch.cli.data.memory import Budget, shown
-from skstretch.cli.data.table import Choose, Numbers, Table
+from skstretch.cli.console import counted
+from skstretch.cli.data.delimited import bounded_lines
+from skstretch.cli.data.files import (
+    HEAD,
+    Budget,
+    Choose,
+    Form,
+    Kind,
+    Numbers,
+    Stream,
+    Table,
+    kind_of,
+    opened,
+    shown,
+)
 from skstretch.exceptions import DataError
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
@@ -33,7 +48,8 @@ COORDINATE = 48
 def read_npz(stream: Stream, source: str, choose: Choose, budget: Budget) -> Table:
     """A dense ``X`` (or the one two-dimensional array), or SciPy's sparse parts; vectors beside."""
     try:
-        with zipfile.ZipFile(stream.seekable_file(budget)) as archive:
+        file = cast(Any, stream if stream.size is not None else stream.whole(budget))
+        with zipfile.ZipFile(file) as archive:
             held = _arrays(archive, budget)
     except DataError:
         raise
@@ -274,3 +290,73 @@ def _column(X: Any, number: int) -> Any:
 def dense(X: Any) -> Any:
     """An array, whatever X is."""
     return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+# One value for each row, in a file of its own.
+
+NPY = b"\x93NUMPY"
+WAY_OUT = "write the target as .npy, .mtx or text, one value a row"
+
+
+def read_vector(source: str, n_rows: int, max_memory: int | None = None) -> Any:
+    """An array of numbers from NPY or Matrix Market, or a list of strings, one a line.
+
+    A text with one line more than there are rows starts with a header.
+    """
+    budget = Budget.of(source, max_memory)
+    with opened(source, lambda file, size: file, budget) as stream:
+        head = stream.peek(1 << 14)
+        kind = None if head.startswith(NPY) else kind_of(source, head)
+        if kind is None:
+            values = _flat(_npy(stream, source, budget), source)
+        elif kind is Kind.MTX:
+            values = _flat(dense(read_matrix(stream, source, budget)), source)
+        elif kind is Kind.CSV and b"\0" not in head:
+            values = _lines(stream, source, n_rows, budget)
+        else:
+            found = "binary" if kind is Kind.CSV else str(kind)
+            raise DataError(f"--target {source!r} is a {found} file: {WAY_OUT}.")
+    if len(values) != n_rows:
+        raise DataError(_number_of_values(source, len(values), n_rows))
+    return values
+
+
+def _number_of_values(source: str, count: int, n_rows: int) -> str:
+    found, wanted = counted(count, "value"), counted(n_rows, "row")
+    return f"--target {source!r} has {found}, and the data have {wanted}."
+
+
+def _npy(stream: Stream, source: str, budget: Budget) -> Any:
+    file = stream.whole(budget)
+    try:
+        return read_array(file, len(file.getbuffer()), budget)
+    except DataError:
+        raise
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{source!r} is not a sound NPY file of numbers: {error}.") from None
+
+
+def _flat(values: Any, source: str) -> Any:
+    """An array with one axis longer than 1, as a vector."""
+    if values.size != max(values.shape, default=0):
+        raise DataError(f"--target {source!r} has shape {values.shape}: {WAY_OUT}.")
+    return values.reshape(-1)
+
+
+def _lines(stream: Stream, source: str, n_rows: int, budget: Budget) -> list[str]:
+    values: list[str] = []
+    count = 0
+    try:
+        for number, line in enumerate(bounded_lines(stream, "utf-8-sig", budget), 1):
+            count = number if line.strip() else count  # blank lines at the end are none
+            if number <= n_rows + 1:
+                values.append(line.strip().strip('"'))
+    except UnicodeDecodeError:
+        raise DataError(f"{source!r} is not UTF-8 text.") from None
+    if count > n_rows + 1:
+        raise DataError(_number_of_values(source, count, n_rows))
+    values = values[1:count] if count == n_rows + 1 else values[:count]
+    several = next((value for value in values if len(value.split(",")) > 1), None)
+    if several is not None:
+        raise DataError(f"--target {source!r} has the line {several[:40]!r}: {WAY_OUT}.")
+    return values

@@ -1,21 +1,22 @@
-"""Dask arrays, cut into blocks that a task can work on, and what a walk over them costs.
+"""Dask arrays, cut into blocks that a task can work on, and what a pass over them costs.
 
 Parts are added up by an ordered tree: which are added to which never depends on who comes first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from skstretch.core.lazy import cached_property
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import BLOCK_BYTES, BLOCK_LENGTH, working_bytes
 from skstretch.designs.local import by_columns
-from skstretch.designs.source import Meter, Source, check_finite, check_unmasked
+from skstretch.designs.protocol import check_unmasked
+from skstretch.designs.source import Meter, Source, check_finite
+from skstretch.designs.threads import BLOCK_BYTES, BLOCK_LENGTH, working_bytes
 
 # parts that one task adds up
 FAN_IN = 8
@@ -89,7 +90,7 @@ class DaskArray:
         The weights by which its own columns were measured: every block of features can then
         measure itself again, and no statistics have to travel. None for data not measured.
     meter : Meter or None
-        Where walks tell which blocks are done.
+        Where passes tell which blocks are done.
     """
 
     array: Any
@@ -140,7 +141,7 @@ class DaskArray:
 
     @cached_property
     def parts(self) -> Sequence[Any]:
-        """What makes each block, with the graph optimised once for all walks."""
+        """What makes each block, with the graph optimised once for all passes."""
         delayed = self.array.to_delayed().ravel()
         sizes = self.array.chunks[1 if self.is_wide else 0]
         return [part for part, size in zip(delayed, sizes, strict=True) if size]
@@ -226,35 +227,17 @@ def tree(name: str, keys: Sequence[Any], merge: Callable[..., Any]) -> tuple[dic
     return tasks, row[0]
 
 
-def tree_size(n_blocks: int) -> int:
-    """The number of tasks in the tree over so many blocks."""
-    size = 0
-    while n_blocks > 1:
-        full, rest = divmod(n_blocks, FAN_IN)
-        size += full + (rest > 1)
-        n_blocks = full + (rest > 0)
-    return size
-
-
-def tree_depth(n_blocks: int) -> int:
-    """The number of levels above the blocks."""
-    depth = 0
-    while n_blocks > 1:
-        n_blocks, depth = -(-n_blocks // FAN_IN), depth + 1
-    return depth
-
-
 @dataclass(frozen=True)
 class DaskPlan:
-    """The cost of a walk.
+    """The cost of a pass.
 
     Attributes
     ----------
     n_blocks : int
     n_tasks : int
-        Tasks of the walk that sums the Gram matrices, without those that read the data.
+        Tasks of the pass that sums the Gram matrices, without those that read the data.
     bytes_moved : int
-        Upper bound of what that walk moves between workers: every part, once.
+        Upper bound of what that pass moves between workers: every part, once.
     worker_bytes : int
         The memory limit that a worker with one thread needs.
     """
@@ -268,19 +251,19 @@ class DaskPlan:
         unit, scale = ("MB", 1e6) if self.bytes_moved >= 1e6 else ("kB", 1e3)
         return (
             f"{self.n_tasks:,} tasks and at most {self.bytes_moved / scale:,.0f} {unit} between "
-            f"workers in a walk, workers of {self.worker_bytes / 2**20:,.0f} MiB"
+            f"workers in a pass, workers of {self.worker_bytes / 2**20:,.0f} MiB"
         )
 
 
 def dask_plan(array: DaskArray, n_transforms: int = 1) -> DaskPlan:
-    """The plan of the walk that sums the Gram matrices of `n_transforms` pairs of a and k."""
+    """The plan of the pass that sums the Gram matrices of `n_transforms` pairs of a and k."""
     n_blocks, sums = len(array.blocks), gram_bytes(array, n_transforms)
-    inner = tree_size(n_blocks)
+    merging, _ = tree("", range(n_blocks), list)
+    depth = len({level for level, _ in merging})
     # of every column six moments and a mean climb the tree
-    small_parts = 7 * 8 * array.shape[1] * tree_depth(n_blocks) if array.is_wide else 0
-    moved = (n_blocks + inner - 1) * sums + small_parts
-    tasks = n_blocks + inner + 1
-    return DaskPlan(n_blocks, tasks, moved, worker_bytes(array, sums, 1))
+    small_parts = 7 * 8 * array.shape[1] * depth if array.is_wide else 0
+    moved = (n_blocks + len(merging) - 1) * sums + small_parts
+    return DaskPlan(n_blocks, n_blocks + len(merging) + 1, moved, worker_bytes(array, sums, 1))
 
 
 def gram_bytes(array: DaskArray, n_transforms: int) -> int:

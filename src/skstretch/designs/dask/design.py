@@ -1,22 +1,35 @@
-"""The design of a Dask array: every product is a walk over its blocks.
+"""The design of a Dask array: every product is a pass over its blocks.
 
 Wide arrays lie in blocks of features, and what the blocks return is added up; tall ones lie in
 blocks of rows, and what they return stands one below the other, or is pooled about a common mean.
+
+Moments of a wide array come with the Gram matrices that a search needs, in one pass.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from skstretch.core.bridge_walks import Walks
-from skstretch.core.dual_gram import DualGram, Frame, joined
-from skstretch.core.features import ExpFeatures, Features, PlainFeatures, shifts_beside
-from skstretch.core.lazy import cached_property
-from skstretch.core.moments import pooled_sum
-from skstretch.core.primal_gram import (
+from skstretch.core.bridge_products import MinimiserProducts
+from skstretch.core.features import (
+    ExpFeatures,
+    Features,
+    MergedMoments,
+    Moments,
+    PlainFeatures,
+    column_moments,
+    pooled_moments,
+    pooled_sum,
+    resolution,
+    shifts_beside,
+)
+from skstretch.core.gram import (
+    DualGram,
+    Frame,
     PrimalGram,
     RowProduct,
     pooled_product,
@@ -24,11 +37,11 @@ from skstretch.core.primal_gram import (
 )
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import working_bytes
 from skstretch.designs.dask.array import Block, DaskArray, fits_here, gram_bytes
-from skstretch.designs.dask.walk import (
+from skstretch.designs.dask.passes import (
     Ask,
     AskAll,
+    BlockProducts,
     FeatureLens,
     Lens,
     Place,
@@ -36,20 +49,30 @@ from skstretch.designs.dask.walk import (
     SelectedColumns,
     batches,
     gathered_rows,
-    walk_graph,
-    walked,
+    iterated,
+    pass_graph,
+    stacked,
 )
-from skstretch.designs.dask.walks import BlockWalks
-from skstretch.designs.local import local_design
+from skstretch.designs.dense import row_moments
+from skstretch.designs.local import (
+    Measured,
+    Transform,
+    joined_grams,
+    local_design,
+    measured,
+    merged,
+)
 from skstretch.designs.protocol import Design, QuadrantDesign, Ready, stacked_factor
+from skstretch.designs.source import dense_values
+from skstretch.designs.threads import working_bytes
 
-# what one block alone is told
+# what one block alone is given
 Own = Callable[[Place], Mapping[str, Any]]
 
 
-def nothing(place: Place) -> Mapping[str, Any]:
-    """All that a block has to know is told to all of them."""
-    return {}
+def parts_of(**arrays: Array) -> Own:
+    """Of every array what belongs to the rows (or columns) of a block that are in use."""
+    return lambda place: {name: array[place.use] for name, array in arrays.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +96,35 @@ class BlockDesign(QuadrantDesign):
         self,
         product: str,
         known: Mapping[str, Any],
-        own: Own = nothing,
+        own: Own | None = None,
         merge: Callable[..., Any] | None = None,
         need: int = 0,
     ) -> Any:
         """A product of every block: the list of them, or what they merge to."""
-        owns = [(place, own(place)) for place in self.places]
+        owns = [(place, {} if own is None else own(place)) for place in self.places]
         numbers = [place.number for place in self.places]
-        return walked(self.X, Ask(self.lens, product, known), owns, numbers, merge, need)
+        return iterated(self.X, Ask(self.lens, product, known), owns, numbers, merge, need)
+
+    def take(self, columns: Index) -> Design:
+        """Some columns; in memory where they take little of it."""
+        if not self._fits(columns.size):
+            return self.narrowed(columns)
+        kept = columns if self.columns is None else self.columns[columns]
+        return self._of_columns(kept, self.quadrant.take(columns))
+
+    @abstractmethod
+    def _fits(self, n_columns: int) -> bool:
+        """Whether so many columns may be held in memory."""
+
+    def _used(self) -> Iterator[tuple[int, slice, Index | None]]:
+        """Blocks with something in use: its places among all of it, and in the block."""
+        for number, block in enumerate(self.X.blocks):
+            axis, index = block.rows, self.rows
+            if self.X.is_wide:
+                axis, index = block.columns, self.columns
+            use, own = (axis, None) if index is None else block.within(index, axis)
+            if use.stop > use.start:
+                yield number, use, own
 
     def _of_columns(self, columns: Index, quadrant: Quadrant) -> Design:
         """Some columns of X in memory."""
@@ -96,17 +140,14 @@ class BlockDesign(QuadrantDesign):
 class WideDesign(BlockDesign):
     """Rows and columns of a Dask array in blocks of features."""
 
-    def take(self, columns: Index) -> Design:
-        """Some columns; a selection no wider than it is tall is no larger than K: in memory."""
-        if columns.size <= self.shape[0]:
-            kept = columns if self.columns is None else self.columns[columns]
-            return self._of_columns(kept, self.quadrant.take(columns))
-        return self.narrowed(columns)
+    def _fits(self, n_columns: int) -> bool:
+        """A selection no wider than it is tall is no larger than K."""
+        return n_columns <= self.shape[0]
 
     def dot(self, coef: Array) -> Array:
         if not self.places:
             return np.zeros((self.shape[0], coef.shape[1]))
-        result: Array = self._ask("dot", {}, lambda place: {"coef": coef[place.use]}, pooled_sum)
+        result: Array = self._ask("dot", {}, parts_of(coef=coef), pooled_sum)
         return result
 
     def weighted_sum(self, weights: Array) -> Array:
@@ -115,7 +156,7 @@ class WideDesign(BlockDesign):
 
     def _peaks(self) -> Array:
         # no exponent is safe when it is infinite: blocks tell their peaks whatever they are
-        peaks: Array = self._ask("row_peaks", {"exponent": np.inf}, merge=largest)
+        peaks: Array = self._ask("row_peaks", {"exponent": np.inf}, merge=np.maximum.reduce)
         return peaks
 
     def _sums(
@@ -128,19 +169,13 @@ class WideDesign(BlockDesign):
         )
         return grams
 
-    def coefficients(
-        self, frame: Frame, beta: Array, total: Array, weights: Array
-    ) -> Iterator[tuple[slice, Array]]:
-        for columns, (alpha,) in self.several_coefficients([(frame, beta, total)], weights):
-            yield columns, alpha
-
     def several_coefficients(
         self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array
     ) -> Iterator[tuple[slice, list[Array]]]:
         work = AskAll([self._coefficients(*system, weights) for system in systems])
         for places in batches(self.places, sum(beta.shape[1] for _, beta, _ in systems)):
             numbers = [place.number for place in places]
-            results = walked(self.X, work, [(place, {}) for place in places], numbers)
+            results = iterated(self.X, work, [(place, {}) for place in places], numbers)
             yield from zip([place.use for place in places], results, strict=True)
 
     def lazy_coefficients(self, frame: Frame, beta: Array, total: Array, weights: Array) -> Any:
@@ -151,7 +186,7 @@ class WideDesign(BlockDesign):
         work = Scattered(self._coefficients(frame, beta, total, weights), beta.shape[1])
         owns = {place.number: place for place in self.places}
         numbers = range(len(self.X.blocks))
-        parts = walk_graph(self.X, work, [owns.get(i) for i in numbers], numbers, None)
+        parts = pass_graph(self.X, work, [owns.get(i) for i in numbers], numbers, None)
         shapes = [(block.shape[1], beta.shape[1]) for block in self.X.blocks]
         return da.concatenate(
             [da.from_delayed(p, s, dtype=np.float64) for p, s in zip(parts, shapes, strict=True)]
@@ -174,13 +209,13 @@ class WideDesign(BlockDesign):
                 about = replace(frame, centre=frame.centre[place.use])
                 return {"frame": about, "other": NewRows(new)}
 
-            found.append(self._ask("cross", {"weights": weights}, own, summed_pairs))
+            found.append(self._ask("cross", {"weights": weights}, own, summed))
         return np.vstack([K for K, _ in found]), np.concatenate([Pq for _, Pq in found])
 
     def row_features(self, rows: Index) -> Features:
         return beside(self._ask("row_features", {"rows": rows}))
 
-    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+    def _column_sums(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         return self._gathered.column_grams(exponents, weights)
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
@@ -189,8 +224,8 @@ class WideDesign(BlockDesign):
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
         return self._gathered.stretched_gram(gram, weights)
 
-    def walks(self, once: bool = False) -> Walks:
-        return BlockWalks(self)
+    def minimiser_products(self, once: bool = False) -> MinimiserProducts:
+        return BlockProducts(self)
 
     def row_factor(self, root: Array) -> Array:
         return self._gathered.row_factor(root)
@@ -204,15 +239,11 @@ class WideDesign(BlockDesign):
     def places(self) -> list[Place]:
         given, logs = self.X.weights is None, self.quadrant.log_scale
         found = []
-        for number, block in enumerate(self.X.blocks):
-            use, own = block.columns, None
-            if self.columns is not None:
-                use, own = block.within(self.columns, block.columns)
-            if use.stop > use.start:
-                quadrant = self.quadrant.take(use) if given else None
-                b = None if given or not self.quadrant.b.any() else self.quadrant.b[use]
-                scales = None if given or logs is None else logs[use]
-                found.append(Place(number, use, own, quadrant, b, scales))
+        for number, use, own in self._used():
+            quadrant = self.quadrant.take(use) if given else None
+            b = None if given or not self.quadrant.b.any() else self.quadrant.b[use]
+            scales = None if given or logs is None else logs[use]
+            found.append(Place(number, use, own, quadrant, b, scales))
         return found
 
     @cached_property
@@ -231,19 +262,14 @@ class WideDesign(BlockDesign):
 class TallDesign(BlockDesign):
     """Rows and columns of a Dask array in blocks of rows."""
 
-    def take(self, columns: Index) -> Design:
-        """Some columns; in memory where they take little of it."""
-        if fits_here(self.X, columns.size):
-            kept = columns if self.columns is None else self.columns[columns]
-            return self._of_columns(kept, self.quadrant.take(columns))
-        return self.narrowed(columns)
+    def _fits(self, n_columns: int) -> bool:
+        return fits_here(self.X, n_columns)
 
     def dot(self, coef: Array) -> Array:
         return np.concatenate(self._ask("dot", {"coef": coef}))
 
     def weighted_sum(self, weights: Array) -> Array:
-        own: Own = lambda place: {"weights": weights[place.use]}  # noqa: E731
-        result: Array = self._ask("weighted_sum", {}, own, pooled_sum)
+        result: Array = self._ask("weighted_sum", {}, parts_of(weights=weights), pooled_sum)
         return result
 
     def _peaks(self) -> Array:
@@ -259,32 +285,34 @@ class TallDesign(BlockDesign):
         owns = [(place, beta[place.use], weights[place.use]) for place in self.places]
         numbers = [place.number for place in self.places]
         work = RowCoefficients(self.lens, bare(frame))
-        found: RowProduct = walked(self.X, work, owns, numbers, pooled_product)
+        found: RowProduct = iterated(self.X, work, owns, numbers, pooled_product)
         yield slice(0, self.shape[1]), found.product + np.outer(found.q, total)
 
-    def column_grams(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
+    def _column_sums(self, exponents: Sequence[float], weights: Array) -> list[PrimalGram]:
         """About the means of the rows of positive weight; blocks that have none are not read."""
         used = np.flatnonzero(weights > 0)
-        if used.size < weights.size:
-            index = used if self.rows is None else self.rows[used]
-            return replace(self, rows=index).column_grams(exponents, weights[used])
-        grams: list[PrimalGram] = self._ask(
-            "column_grams",
-            {"exponents": [*exponents]},
-            lambda place: {"weights": weights[place.use]},
-            pooled_column_grams,
-            gram_bytes(self.X, len(exponents)),
-        )
+        some = self if used.size == weights.size else replace(self, rows=self._rows(used))
+        known, own = {"exponents": [*exponents]}, parts_of(weights=weights[used])
+        need = gram_bytes(self.X, len(exponents))
+        grams: list[PrimalGram] = some._ask("column_grams", known, own, pooled_column_grams, need)
         return grams
 
     def project(self, gram: PrimalGram, V: Array) -> Array:
-        own: Own = lambda place: {"V": V[place.use]}  # noqa: E731
-        out: Array = self._ask("project", {"gram": without_square(gram)}, own, pooled_sum)
-        return out
+        return self.projections([gram], [V])[0]
+
+    def projections(self, grams: Sequence[PrimalGram], V: Sequence[Array]) -> list[Array]:
+        owns = [(place, [v[place.use] for v in V]) for place in self.places]
+        numbers = [place.number for place in self.places]
+        work = Projections(self.lens, [without_square(gram) for gram in grams])
+        found: list[Array] = iterated(self.X, work, owns, numbers, summed)
+        return found
+
+    @property
+    def shares_passes(self) -> bool:
+        return True
 
     def stretched_gram(self, gram: PrimalGram, weights: Array) -> Array:
-        known = {"gram": without_square(gram)}
-        own: Own = lambda place: {"weights": weights[place.use]}  # noqa: E731
+        known, own = {"gram": without_square(gram)}, parts_of(weights=weights)
         out: Array = self._ask("stretched_gram", known, own, pooled_sum, gram_bytes(self.X, 1))
         return out
 
@@ -305,12 +333,12 @@ class TallDesign(BlockDesign):
     def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
         return self._gathered.cross(frame, weights, other)
 
-    def walks(self, once: bool = False) -> Walks:
-        return self._gathered.walks(once)
+    def minimiser_products(self, once: bool = False) -> MinimiserProducts:
+        return self._gathered.minimiser_products(once)
 
     def row_factor(self, root: Array) -> Array:
-        own: Own = lambda place: {"root": root[place.use]}  # noqa: E731
-        factor: Array = self._ask("row_factor", {}, own, stacked_factor, gram_bytes(self.X, 1))
+        own, need = parts_of(root=root), gram_bytes(self.X, 1)
+        factor: Array = self._ask("row_factor", {}, own, stacked_factor, need)
         return factor
 
     @cached_property
@@ -319,14 +347,7 @@ class TallDesign(BlockDesign):
 
     @cached_property
     def places(self) -> list[Place]:
-        found = []
-        for number, block in enumerate(self.X.blocks):
-            use, own = block.rows, None
-            if self.rows is not None:
-                use, own = block.within(self.rows, block.rows)
-            if use.stop > use.start:
-                found.append(Place(number, use, own))
-        return found
+        return [Place(*used) for used in self._used()]
 
     @cached_property
     def _gathered(self) -> Design:
@@ -346,9 +367,13 @@ class TallDesign(BlockDesign):
             return None
         return self._of_columns(self._used_columns, self.quadrant)
 
+    def _rows(self, rows: Index) -> Index:
+        """The numbers that rows have in X."""
+        return rows if self.rows is None else self.rows[rows]
+
     def _of_rows(self, rows: Index) -> Design:
         """Some rows of X in memory."""
-        raw = gathered_rows(self.X, rows if self.rows is None else self.rows[rows])
+        raw = gathered_rows(self.X, self._rows(rows))
         if self.columns is not None:
             raw = raw[:, self.columns]
         return local_design(raw, self.quadrant, bounded=self.bounded)
@@ -412,6 +437,18 @@ class Scattered:
 
 
 @dataclass(frozen=True, eq=False)
+class Projections:
+    """`project` of several exponents over the rows of the block."""
+
+    lens: RowLens
+    grams: Sequence[PrimalGram]
+
+    def __call__(self, X: Any, block: Block, own: tuple[Place, list[Array]]) -> list[Array]:
+        place, V = own
+        return self.lens.design(X, place).projections(self.grams, V)
+
+
+@dataclass(frozen=True, eq=False)
 class RowCoefficients:
     """``Qc' beta`` over the rows of the block, about their own mean."""
 
@@ -439,24 +476,14 @@ def without_square(gram: PrimalGram) -> PrimalGram:
     return replace(gram, C=np.zeros((0, 0)))
 
 
-def largest(parts: Sequence[Array]) -> Array:
-    """The largest by row."""
-    return np.asarray(np.maximum.reduce(parts))
-
-
-def joined_grams(parts: Sequence[list[DualGram]]) -> list[DualGram]:
-    """Gram matrices of consecutive blocks of features, exponent by exponent."""
-    return [joined(grams) for grams in zip(*parts, strict=True)]
-
-
 def pooled_column_grams(parts: Sequence[list[PrimalGram]]) -> list[PrimalGram]:
     """Gram matrices of blocks of rows, exponent by exponent."""
     return [pooled_rows(grams) for grams in zip(*parts, strict=True)]
 
 
-def summed_pairs(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Sums of both."""
-    return pooled_sum([K for K, _ in parts]), pooled_sum([Pq for _, Pq in parts])
+def summed(parts: Sequence[Sequence[Array]]) -> list[Array]:
+    """Sums of the arrays of all blocks, one by one."""
+    return [pooled_sum(arrays) for arrays in zip(*parts, strict=True)]
 
 
 def beside(parts: Sequence[Any]) -> Features:
@@ -464,3 +491,61 @@ def beside(parts: Sequence[Any]) -> Features:
     if isinstance(parts[0], ExpFeatures):
         return ExpFeatures(np.hstack([part.L for part in parts]), shifts_beside(parts))
     return PlainFeatures(np.hstack([part.P for part in parts]))
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsAndGrams:
+    """Measure a block of features, then see it through every transform while it is at hand."""
+
+    transforms: Sequence[Transform]
+    weights: Array
+    borders: bool
+
+    def __call__(self, X: Any, block: Block, own: None) -> Measured:
+        return measured(X, block.columns, self.weights, self.transforms, self.borders)
+
+
+def dask_moments_and_grams(
+    array: DaskArray, weights: Array, transforms: Sequence[Transform], borders: bool
+) -> tuple[Moments, list[Ready]]:
+    """Moments of all columns, and for every transform K of what is safe."""
+    work = MomentsAndGrams(transforms, weights, borders)
+    need = gram_bytes(array, sum(len(transform.exponents) for transform in transforms))
+    found: Measured = iterated(array, work, merge=merged, need=need)
+    return found.moments, found.ready(weights[weights > 0], borders)
+
+
+def dask_moments(array: DaskArray, weights: Array) -> Moments:
+    """Moments of all columns, in one pass."""
+    if array.is_wide:
+        return dask_moments_and_grams(array, weights, [], False)[0]
+    owns = [weights[block.rows] for block in array.blocks]
+    numbers = [number for number, own in enumerate(owns) if own.any()]
+    parts = [owns[number] for number in numbers]
+    pooled: MergedMoments = iterated(array, RowMoments(), parts, numbers, pooled_moments)
+    eps = resolution(array.dtype)
+    moments, extreme = pooled.moments(eps)
+    columns = np.flatnonzero(extreme)
+    if columns.size:
+        raw = stacked(iterated(array, ExtremeColumns(columns)), 0)
+        used = np.flatnonzero(weights > 0)
+        moments.put(columns, column_moments(raw[used], weights[used], eps))
+    return moments
+
+
+@dataclass(frozen=True, eq=False)
+class RowMoments:
+    """Moments of the rows of positive weight of a block of rows."""
+
+    def __call__(self, X: Any, block: Block, own: Array) -> MergedMoments:
+        return row_moments(X, own)
+
+
+@dataclass(frozen=True, eq=False)
+class ExtremeColumns:
+    """Columns whose squares leave the range of float64: to be measured again, densely."""
+
+    columns: Index
+
+    def __call__(self, X: Any, block: Block, own: None) -> Array:
+        return dense_values(X)[:, self.columns]

@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from skstretch.core.moments import pooled_sum
+from skstretch.core.features import pooled_sum
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index
-from skstretch.designs.blocks import lone_thread
 from skstretch.designs.dask.array import Block, check_known, opened, reference, tree
-from skstretch.designs.dask.walk import spread
+from skstretch.designs.dask.passes import spread
 from skstretch.designs.local import local_design
-from skstretch.designs.source import is_dask
+from skstretch.designs.protocol import is_dask
+from skstretch.designs.threads import lone_thread
 
 Check = Callable[[Array, int], None]
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, cast
 
-from skstretch.designs.blocks import calm_blas
 from skstretch.designs.dask.array import Block, DaskArray, worker_bytes
-from skstretch.exceptions import BlockError, InterruptedWalkError, LostDataError
+from skstretch.designs.threads import single_blas_thread
+from skstretch.exceptions import BlockError, InterruptedPassError, LostDataError
 
 # between two looks at the workers, and how long none of them may be able to work
 POLL_SECONDS = 2.0
@@ -53,7 +53,7 @@ def _run_here(outputs: Sequence[Any], array: DaskArray) -> list[Any]:
 
     running, compute = cast(Any, Running)(), cast(Any, dask.compute)
     try:
-        with calm_blas(0), running:
+        with single_blas_thread(0), running:
             return list(compute(*outputs))
     except Exception as error:
         if getattr(error, "__notes__", None):  # it says already where it happened
@@ -84,7 +84,7 @@ def _run_on(client: Any, outputs: Sequence[Any], array: DaskArray) -> list[Any]:
     try:
         with dask.config.set(quiet):
             futures = client.compute(list(outputs))
-        _wait(client, futures, Walked(client, outputs, array))
+        _wait(client, futures, PassProgress(client, outputs, array))
         return list(client.gather(futures))
     except KilledWorker as error:
         blocks = _blocks_behind(_given_up(client, outputs) or [error.task], array)
@@ -97,11 +97,11 @@ def _run_on(client: Any, outputs: Sequence[Any], array: DaskArray) -> list[Any]:
     except CancelledError as error:
         if client.status == "running" and is_elsewhere(array):
             raise LostDataError from error
-        raise InterruptedWalkError(
-            "the Dask client was closed, or its work cancelled, before the walk over X was over: "
+        raise InterruptedPassError(
+            "the Dask client was closed, or its work cancelled, before the pass over X was over: "
             "connect a client and fit again."
         ) from error
-    except InterruptedWalkError:
+    except InterruptedPassError:
         raise
     except KeyboardInterrupt:
         # whoever keeps the traceback keeps the futures, and the cluster would go on for nobody
@@ -109,7 +109,7 @@ def _run_on(client: Any, outputs: Sequence[Any], array: DaskArray) -> list[Any]:
         raise
     except Exception as error:
         if client.status != "running":
-            raise InterruptedWalkError(
+            raise InterruptedPassError(
                 f"the connection to the Dask scheduler was lost ({error}): connect a client and "
                 "fit again."
             ) from error
@@ -131,8 +131,8 @@ def _kept_blocks(client: Any, array: DaskArray) -> list[Block]:
     return [b for part, b in pairs if part.key not in graph and _cause(client, [part.key])]
 
 
-class Walked:
-    """Tells the meter of an array how many blocks of a walk a cluster has done."""
+class PassProgress:
+    """Tells the meter of an array how many blocks of a pass a cluster has done."""
 
     def __init__(self, client: Any, outputs: Sequence[Any], array: DaskArray) -> None:
         self.client, self.array, self.done = client, array, 0
@@ -185,7 +185,7 @@ def check_at_hand(array: DaskArray) -> None:
         raise LostDataError
 
 
-def _wait(client: Any, futures: Sequence[Any], walk: Walked) -> None:
+def _wait(client: Any, futures: Sequence[Any], progress: PassProgress) -> None:
     """Wait until all is done or something failed; Dask alone would wait for workers for ever."""
     from distributed import TimeoutError as Waiting
     from distributed import wait
@@ -195,11 +195,11 @@ def _wait(client: Any, futures: Sequence[Any], walk: Walked) -> None:
         try:
             with client.as_current():
                 cast(Any, wait)(futures, timeout=POLL_SECONDS)
-            walk.end()
+            progress.end()
             return
         except Waiting:
             states = [worker.get("status") for worker in _workers(client).values()]
-        walk.look()
+        progress.look()
         seen = seen or bool(states)
         if "running" in states:
             idle_since = None
@@ -208,12 +208,12 @@ def _wait(client: Any, futures: Sequence[Any], walk: Walked) -> None:
         if time.monotonic() - idle_since > PATIENCE_SECONDS:
             client.cancel(list(futures))
             if not seen:
-                raise InterruptedWalkError(
+                raise InterruptedPassError(
                     f"no worker has joined the Dask cluster for {PATIENCE_SECONDS:.0f} s: start "
                     "some, call client.wait_for_workers(1), and fit again."
                 )
             state = f"{len(states)} worker(s), all {states[0]}" if states else "no worker left"
-            raise InterruptedWalkError(
+            raise InterruptedPassError(
                 f"for {PATIENCE_SECONDS:.0f} s no worker of the Dask cluster could work ({state}). "
                 "The usual reason is memory: see docs/scaling.md for what a worker needs."
             )
@@ -273,7 +273,7 @@ def _is_ours(key: Any) -> bool:
 
 
 def check_workers(client: Any, array: DaskArray, need: int) -> None:
-    """Refuse a walk that the smallest worker has no memory for."""
+    """Refuse a pass that the smallest worker has no memory for."""
     workers = _workers(client).values()
     limited = [w for w in workers if w.get("memory_limit")]
     if not limited:
@@ -284,7 +284,7 @@ def check_workers(client: Any, array: DaskArray, need: int) -> None:
     if limit < required:
         largest = max(block.shape[0] * block.shape[1] for block in array.blocks)
         raise MemoryError(
-            f"a worker with {threads} thread(s) needs {required / 2**20:,.0f} MiB for this walk "
+            f"a worker with {threads} thread(s) needs {required / 2**20:,.0f} MiB for this pass "
             f"and has {limit / 2**20:,.0f} MiB: its chunks take "
             f"{largest * array.dtype.itemsize / 2**20:,.0f} MiB each and the sums over one of them "
             f"{need / 2**20:,.0f} MiB. Use workers with more memory or fewer threads, smaller "

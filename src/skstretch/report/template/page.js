@@ -2,8 +2,8 @@
   "use strict";
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const byId = (id) => document.getElementById(id);
-  const cells = new Map(data.cells.map((cell) => [cell.cell, cell]));
-  const state = { cell: data.chosen, output: 0 };
+  const candidates = new Map(data.candidates.map((candidate) => [candidate.candidate, candidate]));
+  const state = { candidate: data.chosen, output: 0 };
   const views = {};
 
   const write = (x) => {
@@ -22,7 +22,7 @@
   // no property of an object begins so: names of users cannot meet "constructor" or "__proto__"
   const key = (name) => "\u200b" + name;
 
-  const fit = () => data.fits[state.cell];
+  const fit = () => data.fits[state.candidate];
   const picture = () => {
     const one = fit();
     return one ? one.pictures[Math.min(state.output, one.pictures.length - 1)] : null;
@@ -53,7 +53,7 @@
     const one = fit();
     if (!one || !one.predicted.length) return [];
     const at = state.output;
-    const lower = state.cell === data.chosen && data.lower.length ? data.lower[at] : null;
+    const lower = state.candidate === data.chosen && data.lower.length ? data.lower[at] : null;
     return data.samples.flatMap((sample, i) => {
       const observed = data.observed[at][i], predicted = one.predicted[at][i];
       if (predicted === null) return [];
@@ -81,9 +81,9 @@
     }));
   });
 
-  const place = (index) => (cells.has(index) ? [cells.get(index)] : []);
+  const place = (index) => (candidates.has(index) ? [candidates.get(index)] : []);
   const sources = {
-    surface: { cells: () => data.cells, chosen: () => data.framed.flatMap(place), picked: () => place(state.cell) },
+    surface: { candidates: () => data.candidates, chosen: () => data.framed.flatMap(place), picked: () => place(state.candidate) },
     density: { density: () => data.density },
     fit: { points, diagonal },
     roc: { curves },
@@ -111,7 +111,7 @@
     const view = views[name];
     if (!view) return null;
     for (const [key, rows] of Object.entries(sources[name])) {
-      if (!["cells", "chosen"].includes(key)) view.data(key, rows());
+      if (!["candidates", "chosen"].includes(key)) view.data(key, rows());
     }
     return view.runAsync();
   };
@@ -135,16 +135,16 @@
   };
 
   const describe = () => {
-    const cell = cells.get(state.cell), one = fit();
-    const own = state.cell === data.chosen;
+    const candidate = candidates.get(state.candidate), one = fit();
+    const own = state.candidate === data.chosen;
     const several = data.outputs.length > 1 ? ` (${data.outputs[state.output]})` : "";
     const note = one
       ? one.notes[Math.min(state.output, one.notes.length - 1)] + (one.notes.length > 1 ? several : "")
-      : "This cell was not fitted again: its coefficients are not in this file.";
-    byId("cell-name").textContent = own ? data.own[0] : "Picked cell";
-    byId("cell-text").textContent = own ? data.own[1] : cell.text;
+      : "This candidate was not fitted again: its coefficients are not in this file.";
+    byId("candidate-name").textContent = own ? data.own[0] : "Picked candidate";
+    byId("candidate-text").textContent = own ? data.own[1] : candidate.text;
     byId("live").textContent = note;
-    const name = cell ? cell.name : data.framed.length > 1 ? "the mixture" : "the model";
+    const name = candidate ? candidate.name : data.framed.length > 1 ? "the mixture" : "the model";
     const labels = {
       fit: `Observed values against out-of-fold predictions of ${name}: ${note}`,
       roc: `ROC curves of out-of-fold scores of ${name}: ${note}`,
@@ -159,17 +159,17 @@
   const show = async () => {
     describe();
     fillTable();
-    const select = byId("pick-cell"), back = byId("back");
-    if (select) select.value = fit() ? String(state.cell) : "";
-    if (back) back.disabled = state.cell === data.chosen;
+    const select = byId("pick-candidate"), back = byId("back");
+    if (select) select.value = fit() ? String(state.candidate) : "";
+    if (back) back.disabled = state.candidate === data.chosen;
     await Promise.all(["surface", "fit", "roc", "confusion", "top", "profile", "calibration"].map(refresh));
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    document.documentElement.dataset.cell = state.cell;
+    document.documentElement.dataset.candidate = state.candidate;
   };
 
   const pick = (index) => {
-    if (index === state.cell || !(cells.has(index) || index === data.chosen)) return;
-    state.cell = index;
+    if (index === state.candidate || !(candidates.has(index) || index === data.chosen)) return;
+    state.candidate = index;
     show();
   };
 
@@ -179,24 +179,24 @@
     const step = steps[event.key];
     if (!step || event.altKey || event.ctrlKey || event.metaKey) return undefined;
     event.preventDefault();
-    // a mixture has no place of its own: its heaviest cell is where keys start
-    if (!cells.has(state.cell)) return pick(data.framed[0]);
-    const [row, column] = cells.get(state.cell).at;
-    const ahead = data.cells.filter((cell) => {
-      const down = cell.at[0] - row, right = cell.at[1] - column;
+    // a mixture has no place of its own: its heaviest candidate is where keys start
+    if (!candidates.has(state.candidate)) return pick(data.framed[0]);
+    const [row, column] = candidates.get(state.candidate).at;
+    const ahead = data.candidates.filter((candidate) => {
+      const down = candidate.at[0] - row, right = candidate.at[1] - column;
       return step[0] ? right === 0 && down * step[0] > 0 : down === 0 && right * step[1] > 0;
     });
-    const far = (cell) => Math.abs(cell.at[0] - row) + Math.abs(cell.at[1] - column);
+    const far = (candidate) => Math.abs(candidate.at[0] - row) + Math.abs(candidate.at[1] - column);
     ahead.sort((one, two) => far(one) - far(two));
-    return ahead.length ? pick(ahead[0].cell) : undefined;
+    return ahead.length ? pick(ahead[0].candidate) : undefined;
   };
 
   await Promise.all(Object.keys(data.specs).map(embed));
   byId("chart-surface")?.addEventListener("keydown", onKey);
   views.surface?.addEventListener("click", (event, item) => {
-    if (item?.datum?.cell !== undefined) pick(item.datum.cell);
+    if (item?.datum?.candidate !== undefined) pick(item.datum.candidate);
   });
-  byId("pick-cell")?.addEventListener("change", (event) => pick(Number(event.target.value)));
+  byId("pick-candidate")?.addEventListener("change", (event) => pick(Number(event.target.value)));
   byId("back")?.addEventListener("click", () => pick(data.chosen));
   byId("pick-output")?.addEventListener("change", (event) => {
     state.output = Number(event.target.value);

@@ -1,0 +1,625 @@
+"""A fitted state in fields and arrays: written from one, and made of them again.
+
+Training features are there on request; else only their size is known. The k, c and density of the
+members of a mixture are those of their rows in ``cv_results_``, which every file of a search has.
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from skstretch.core.features import ExpFeatures, Features, Moments, PlainFeatures
+from skstretch.core.primal import checked_factors
+from skstretch.core.quadrant import Quadrant, active_columns
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array, Fit, Index, Mask
+from skstretch.designs import Design, as_design, factored
+from skstretch.designs.protocol import AbsentDesign
+from skstretch.estimators.mixture import Member, Mixture, Term
+from skstretch.estimators.state import Decision, State
+from skstretch.exceptions import ModelFileError
+from skstretch.io.archive import Rule
+from skstretch.io.header import Record, decode, encode
+from skstretch.solve import FittedModel, Spec
+from skstretch.solve.spec import SOLVERS
+
+# how far the weights of a target may be from adding up to one
+ROUNDING = 1e-9
+
+NOT_STORED = (
+    "this needs the training features, and the model was loaded from a file that does not hold all "
+    "of them. Save it with skstretch.save(model, path, intervals=True), which stores those of the "
+    'kept columns; predict_interval(X, method="residual") works without; anything else needs a new '
+    "fit."
+)
+
+# Axes of arrays: n samples, M of them of positive weight, D columns of X, t targets, p passes (one,
+# or one for each target), T transforms, F members of a mixture, U columns whose features are
+# stored.
+MOMENTS = {
+    name: Rule("D", "b") if name == "constant" else Rule("D", finite=True)
+    for name in Moments.__dataclass_fields__
+}
+# coefficients of features in their unit, and what each target keeps
+SINGLE = {"coef": Rule("t D", finite=True), "support": Rule("t D", "b")}
+PASSES = {"rcond": Rule("p"), "dof": Rule("p")}
+DUAL = {"beta": Rule("M t", known=True), "log_beta": Rule("p M", known=True)}
+# rows of the search results and shares of members; the gap of a closed form is NaN
+MEMBERS = {
+    "rows": Rule("F", "i"),
+    "weight": Rule("F t", finite=True),
+    "dof": Rule("F"),
+    "rcond": Rule("F"),
+    "gap": Rule("F"),
+}
+# columns of the fit that members keep, where the lists end, and whose they are
+KEPT = {
+    "kept": Rule("kept", "i"),
+    "kept_ends": Rule("lists", "i"),
+    "kept_member": Rule("lists", "i"),
+}
+TRAINING = {"targets": Rule("M t", finite=True), "weights": Rule("M", finite=True)}
+
+
+def write_state(file: Record, state: State) -> None:
+    """Add all of a state but its decision and its training data."""
+    write_quadrant(file, state.quadrant)
+    file.fields |= {"dtype": state.dtype.name, "single": state.single}
+    for name in ("used", "level", "intercept"):
+        file.put(name, getattr(state, name))
+    if isinstance(state, Mixture):
+        _write_mixture(file, state)
+    else:
+        _write_passes(file, state)
+
+
+def read_state(
+    file: Record, factors: Any, results: dict[str, Any], decision: Decision | None
+) -> State:
+    """The state of a file, with the training data as far as they are stored.
+
+    `factors` are the penalty factors of the estimator, `results` the ``cv_results_`` that members
+    of a mixture are rows of.
+    """
+    quadrant = read_quadrant(file)
+    used = file.take("used", Rule("n", "b"))
+    level = file.take("level", Rule("t", finite=True))
+    intercept = file.take("intercept", Rule("t", known=True))
+    M = file.sizes["M"] = n_rows(file, used)
+    t, dtype, single = level.size, file.field("dtype", str), file.field("single", bool)
+    if min(t, quadrant.b.size, M) < 1 or dtype not in ("float32", "float64"):
+        raise ModelFileError(
+            f"it has {t} targets on {M} samples of {quadrant.b.size} features in {dtype[:40]!r}."
+        )
+    if single and t > 1:
+        raise ModelFileError(f"it has {t} targets and says that there is one.")
+    common = Common(file, quadrant, used, level, intercept, np.dtype(dtype), single, decision)
+    penalties = checked_factors(factors, quadrant.b.size)
+    if "terms" in file.fields:
+        return _read_mixture(common, results, penalties)
+    return _read_passes(common, penalties)
+
+
+@dataclass(frozen=True)
+class Common:
+    """What the file of any state begins with."""
+
+    file: Record
+    quadrant: Quadrant
+    used: Mask  # (n,)
+    level: Array  # (t,)
+    intercept: Array  # (t,)
+    dtype: Any
+    single: bool
+    decision: Decision | None
+
+    def state_fields(self, columns: Index) -> dict[str, Any]:
+        """Fields of the state but its model; `columns` take part."""
+        names = ("quadrant", "used", "dtype", "single", "decision")
+        return {"columns": columns, **{name: getattr(self, name) for name in names}}
+
+
+def n_rows(file: Record, used: Mask) -> int:
+    """Samples of positive weight; those of batches are only counted."""
+    if "n_samples_seen" not in file.fields:
+        return int(used.sum())
+    return 0 if used.size else cast(int, file.field("n_samples_seen", int))
+
+
+# The transform of the columns.
+
+
+def write_quadrant(file: Record, quadrant: Quadrant) -> None:
+    file.fields["quadrant"] = [quadrant.kind, encode(float(quadrant.a))]
+    file.put("b", quadrant.b)
+    if quadrant.unit:  # the first schema has none
+        file.fields["unit"] = encode(float(quadrant.unit))
+    if quadrant.kind == "exp" and quadrant.b.any():
+        # level and stored features are those without b; in the first schema they had it
+        file.fields["shifted"] = True
+    write_moments(file, quadrant.moments)
+
+
+def read_quadrant(file: Record) -> Quadrant:
+    kind, a = file.field("quadrant", list)
+    if kind not in ("exp", "linear", "identity") or type(a) is not float:
+        raise ModelFileError("its transform is not known.")
+    b, unit = file.take("b", Rule("D", finite=True)), file.number("unit", 0.0)
+    if not np.isfinite(unit) or (unit and kind != "exp"):
+        raise ModelFileError("its transform has a unit that no model has.")
+    return Quadrant(kind, read_moments(file), a, b, unit)
+
+
+def write_moments(file: Record, moments: Moments) -> None:
+    for name in MOMENTS:
+        values = getattr(moments, name)
+        if name != "rest" or values.any():  # the first schema has no rest of the means
+            file.put(name, values)
+
+
+def read_moments(file: Record) -> Moments:
+    found = {name: rule for name, rule in MOMENTS.items() if name != "rest" or "rest" in file}
+    moments = Moments(**file.take_all(found))
+    if not (moments.scale > 0).all() or (moments.low > moments.high).any():
+        raise ModelFileError("its columns have scales that are not positive, or no range.")
+    return moments
+
+
+def _has_shifts_in_logs(common: Common) -> bool:
+    """Whether a file with shifts b is of the time when they were a part of the logs."""
+    quadrant = common.quadrant
+    return quadrant.kind == "exp" and bool(quadrant.b.any()) and "shifted" not in common.file.fields
+
+
+# A model of one candidate: its passes.
+
+
+def _write_passes(file: Record, state: State) -> None:
+    model = state.model
+    fits = model.passes
+    has_dual = [fit.beta is not None and fit.log_beta is not None for fit in fits]
+    spec = model.spec
+    file.fields |= {
+        "spec": [encode(float(spec.k)), encode(float(spec.c)), spec.intercept.value, spec.solver],
+        "spaces": [fit.space for fit in fits],
+        "solvers": [fit.solver for fit in fits],
+        "has_dual": has_dual,
+    }
+    if any(fit.n_iter is not None for fit in fits):
+        file.fields["iterations"] = [[fit.n_iter, encode(fit.residual)] for fit in fits]
+    if any(fit.gap is not None for fit in fits):
+        file.fields["gaps"] = [encode(fit.gap) for fit in fits]
+    file.put("coef", state.spread(model.coef))
+    file.put("support", state.support)
+    file.put("rcond", np.array([fit.rcond for fit in fits], dtype=float))
+    file.put("dof", np.array([fit.dof for fit in fits], dtype=float))
+    if any(has_dual):
+        M = model.weights.size
+        beta, log_beta = np.zeros((M, state.n_targets)), np.zeros((len(fits), M))
+        for i in np.flatnonzero(has_dual):
+            beta[:, model.passes[i].targets], log_beta[i] = fits[i].beta, fits[i].log_beta
+        file.put("beta", beta)
+        file.put("log_beta", log_beta)
+
+
+def _read_passes(common: Common, factors: Array | None) -> State:
+    file, t = common.file, common.level.size
+    spec = _read_spec(file, common.quadrant)
+    columns = active_columns(common.quadrant, spec.intercept)
+    coef, support = file.take_all(SINGLE).values()
+    facts = _read_facts(file, t)
+    _check_support(coef, support, columns, len(facts))
+    level = common.level
+    if _has_shifts_in_logs(common):
+        # (P - 1) coef + level, as it was, is (P - exp(b)) coef + level
+        level = level + coef @ np.expm1(common.quadrant.b)
+    kept = [np.flatnonzero(own[columns]) for own in support[: len(facts)]]
+    stored = _union(kept, columns.size)
+    (design,), Y, weights = _read_training(common, [common.quadrant], columns, stored, factors)
+    passes = [
+        Fit(
+            coef[np.ix_(own["targets"], columns[places])].T,
+            level[own["targets"]],
+            common.intercept[own["targets"]],
+            columns=places,
+            design=design if places.size == columns.size else design.take(places),
+            **own,
+        )
+        for own, places in zip(facts, kept, strict=True)
+    ]
+    state = State(FittedModel(design, Y, weights, spec, passes), **common.state_fields(columns))
+    _read_residuals(file, state.model)
+    return state
+
+
+def _read_facts(file: Record, t: int) -> list[dict[str, Any]]:
+    """Of every pass what is neither its coefficients nor its features, as `Fit` names it."""
+    spaces, solvers = file.listed("spaces", str), file.listed("solvers", str)
+    has_dual, p = file.listed("has_dual", bool), len(spaces)
+    known = not {*spaces} - {"dual", "primal"} and not {*solvers} - {*SOLVERS, "newton"}
+    if not known or p not in (1, t) or not len(solvers) == len(has_dual) == p:
+        raise ModelFileError(f"it has {p} fits of {t} targets that no model has.")
+    file.sizes["p"] = p
+    taken = file.take_all({**PASSES, **DUAL} if any(has_dual) else PASSES)
+    steps, gaps, facts = _read_steps(file, p), _read_gaps(file, p), []
+    for i in range(p):
+        targets = np.arange(t) if p == 1 else np.array([i])
+        facts.append(
+            {
+                "targets": targets,
+                "space": spaces[i],
+                "solver": solvers[i],
+                "beta": taken["beta"][:, targets] if has_dual[i] else None,
+                "log_beta": taken["log_beta"][i] if has_dual[i] else None,
+                "rcond": float(taken["rcond"][i]),
+                "dof": float(taken["dof"][i]),
+                "n_iter": steps[i][0],
+                "residual": steps[i][1],
+                "gap": gaps[i],
+            }
+        )
+    return facts
+
+
+def _read_spec(file: Record, quadrant: Quadrant) -> Spec:
+    k, c, intercept, solver = file.field("spec", list)
+    k, c = decode(k), decode(c)
+    if not (type(k) is type(c) is float and 1 < k < np.inf and c > 0 and solver in SOLVERS):
+        raise ModelFileError("its header has values for k, c or solver that no model has.")
+    try:
+        return Spec(k, c, Intercept(intercept), solver, quadrant.unit, quadrant.kind == "linear")
+    except ValueError as error:
+        raise ModelFileError(f"its header has a model that no fit gives: {error}") from None
+
+
+def _check_support(coef: Array, support: Mask, columns: Index, p: int) -> None:
+    active = np.zeros(coef.shape[1], dtype=bool)
+    active[columns] = True
+    shared = p > 1 or (support == support[0]).all()
+    if not shared or support[:, ~active].any() or coef[~support].any():
+        raise ModelFileError("its coefficients and its kept features contradict each other.")
+
+
+def _read_steps(file: Record, p: int) -> list[Any]:
+    """Iterations and residual of every fit; older files and direct fits have none."""
+    found = decode(file.fields.get("iterations", [[None, None]] * p))
+    sound = type(found) is list and len(found) == p
+    for pair in found if sound else ():
+        count, residual = pair if type(pair) is list and len(pair) == 2 else (False, None)
+        counted = type(count) is int and count >= 0 and type(residual) in (float, type(None))
+        sound &= counted or (count is None and residual is None)
+    if not sound:
+        raise ModelFileError("its header has iterations that no model has.")
+    return cast(list[Any], found)
+
+
+def _read_gaps(file: Record, p: int) -> list[float | None]:
+    """The duality gap of every exact minimiser; closed forms have none."""
+    gaps = decode(file.fields.get("gaps", [None] * p))
+    sound = type(gaps) is list and len(gaps) == p
+    if not sound or not {*map(type, gaps)} <= {float, type(None)}:
+        raise ModelFileError("its header has gaps that no model has.")
+    return cast(list[float | None], gaps)
+
+
+def _read_residuals(file: Record, owner: State | FittedModel) -> None:
+    """Leave-one-out residuals, where the cached property would put them."""
+    if "residuals" in file:
+        vars(owner)["loo_residuals"] = file.take("residuals", Rule("M t", known=True))
+
+
+# A mixture: its transforms and its members.
+
+
+def _write_mixture(file: Record, state: Mixture) -> None:
+    members, terms = state.members, state.quadrants
+    file.fields |= {
+        "intercept": state.model.spec.intercept.value,
+        "space": state.model.passes[0].space,  # of the heaviest member
+        "terms": [[q.kind, encode(float(q.a)), encode(float(q.unit))] for q in terms],
+    }
+    file.put("coef", np.stack([state.spread(term.coef) for term in state.terms]))
+    file.put("member_rows", np.array([m.row for m in members], dtype=np.int64))
+    file.put("member_gap", np.array([m.gap for m in members], dtype=float))  # NaN for None
+    for name in ("weight", "dof", "rcond"):
+        file.put(f"member_{name}", np.array([getattr(m, name) for m in members]))
+    lists = [
+        (number, own)
+        for number, member in enumerate(members)
+        for own in member.kept
+        if own.size < state.columns.size
+    ]
+    if lists:  # members without a list keep all columns
+        file.put("kept", np.concatenate([own for _, own in lists]).astype(np.int64))
+        file.put("kept_ends", np.cumsum([own.size for _, own in lists], dtype=np.int64))
+        file.put("kept_member", np.array([number for number, _ in lists], dtype=np.int64))
+
+
+def _read_mixture(common: Common, results: dict[str, Any], factors: Array | None) -> Mixture:
+    file, quadrant, t = common.file, common.quadrant, common.level.size
+    intercept, space = file.field("intercept", str), file.field("space", str)
+    if space not in ("dual", "primal") or intercept not in {kind.value for kind in Intercept}:
+        raise ModelFileError("its header has an intercept or space that no model has.")
+    quadrants = _read_terms(file, quadrant)
+    file.sizes["T"] = len(quadrants)
+    columns = active_columns(quadrant, Intercept(intercept))
+    coef, taken = file.take("coef", Rule("T t D", finite=True)), file.take_all(MEMBERS, "member_")
+    rows, weight = taken["rows"], taken["weight"]
+    if columns.size < 1 or rows.size < 2 or rows[0] < 0 or (np.diff(rows) <= 0).any():
+        raise ModelFileError(f"it mixes {rows.size} candidates of {columns.size} features.")
+    if (weight < 0).any() or (np.abs(weight.sum(axis=0) - 1) > ROUNDING).any():
+        raise ModelFileError("the weights of its candidates are no shares that add up to one.")
+    kept = _read_kept(file, rows.size, t, columns.size)
+    support = np.zeros(coef.shape[1:], dtype=bool)
+    support[:, columns] = _support(kept, weight, columns.size)
+    if any(own[~support].any() for own in coef):
+        raise ModelFileError("its coefficients and its kept features contradict each other.")
+    members = tuple(_read_members(taken, kept, quadrants, Intercept(intercept), results))
+    stored = _union([own for lists in kept for own in lists], columns.size)
+    designs, Y, weights = _read_training(common, quadrants, columns, stored, factors)
+    terms = tuple(
+        Term(q, design, own[:, columns])
+        for q, design, own in zip(quadrants, designs, coef, strict=True)
+    )
+    mixture = Mixture(
+        _heaviest(members, terms, space, Y, weights),
+        **common.state_fields(columns),
+        terms=terms,
+        members=members,
+        mixed_level=common.level,
+        mixed_intercept=common.intercept,
+        mixed_support=support,
+    )
+    _read_residuals(file, mixture)
+    return mixture
+
+
+def _read_terms(file: Record, quadrant: Quadrant) -> list[Quadrant]:
+    """The transforms whose features are added up: the one shown, or several beside z-scores."""
+    found = [_term(term) for term in file.field("terms", list)]
+    if len(found) == 1:
+        if found[0] != (quadrant.kind, quadrant.a, quadrant.unit):
+            raise ModelFileError("its one term and its transform contradict each other.")
+        return [quadrant]
+    exponential = [(kind, a, unit) for kind, a, unit in found if kind == "exp"]
+    kinds, units = {kind for kind, _, _ in found}, {unit for _, _, unit in exponential}
+    distinct = len({a for _, a, _ in found}) == len(found)
+    if not distinct or len(units) != 1 or kinds - {"exp", "linear"} or quadrant.kind != "linear":
+        raise ModelFileError("its terms are not of one family of transforms.")
+    # one array for all of them: there may be many, and their number costs a file next to nothing
+    b = quadrant.b - units.pop()
+    if not np.isfinite(b).all():
+        raise ModelFileError("its terms have a unit that no model has.")
+    linear = quadrant
+    return [
+        linear if kind == "linear" else Quadrant(kind, linear.moments, a, b, unit)
+        for kind, a, unit in found
+    ]
+
+
+def _term(term: Any) -> tuple[Any, float, float]:
+    """Kind, a and unit of one transform."""
+    kind, a, unit = term if isinstance(term, list) and len(term) == 3 else ("", None, None)
+    known = kind in ("exp", "linear", "identity") and (kind == "linear") == (a == 0)
+    if known and isinstance(a, float) and isinstance(unit, float) and (kind == "exp" or not unit):
+        return kind, a, unit
+    raise ModelFileError("its header has terms that no model has.")
+
+
+def _read_kept(file: Record, F: int, t: int, n_columns: int) -> list[tuple[Index, ...]]:
+    """The columns that each member keeps: all where it has no list of its own."""
+    every = np.arange(n_columns)
+    kept: list[tuple[Index, ...]] = [(every,)] * F
+    if "kept" not in file:
+        return kept
+    columns, ends, member = file.take_all(KEPT).values()
+    starts = np.concatenate([[0], ends[:-1]])
+    sizes, members = ends - starts, (member >= 0) & (member < F)
+    sound = ends.size > 0 and (sizes > 0).all() and (sizes < n_columns).all() and members.all()
+    sound = sound and ends[-1] == columns.size and columns.min() >= 0 and columns.max() < n_columns
+    if sound:
+        rising = np.diff(columns) > 0
+        rising[ends[:-1] - 1] = True  # where one list ends and the next begins
+        sound = bool(rising.all())
+    if not sound:
+        raise ModelFileError("its candidates keep features that no model has.")
+    lists: dict[int, list[Index]] = {}
+    for number, start, end in zip(member.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        lists.setdefault(number, []).append(columns[start:end])
+    for number, own in lists.items():
+        if len(own) not in (1, t):
+            raise ModelFileError(f"one of its candidates has {len(own)} lists of kept features.")
+        kept[number] = tuple(own)
+    return kept
+
+
+def _support(kept: list[tuple[Index, ...]], weight: Array, n_columns: int) -> Mask:
+    """The columns of the fit that some member of the target keeps, (t, D')."""
+    support = np.zeros((weight.shape[1], n_columns), dtype=bool)
+    whole = [lists[0].size == n_columns for lists in kept]
+    support[(weight[whole] > 0).any(axis=0)] = True
+    for number in np.flatnonzero(~np.array(whole)):
+        lists = kept[number]
+        for target in np.flatnonzero(weight[number] > 0):
+            support[target, lists[target if len(lists) > 1 else 0]] = True
+    return support
+
+
+def _read_members(
+    taken: dict[str, Any],
+    kept: list[tuple[Index, ...]],
+    quadrants: list[Quadrant],
+    intercept: Intercept,
+    results: dict[str, Any],
+) -> list[Member]:
+    """The members, with k, c and density of their rows."""
+    table = {name: _column(results, name, taken["rows"]) for name in ("a", "k", "c", "density")}
+    place = {quadrant.a: number for number, quadrant in enumerate(quadrants)}
+    if {*place} != {*table["a"]}:
+        raise ModelFileError("its terms are not those of its candidates.")
+    members = []
+    for number, row in enumerate(taken["rows"].tolist()):
+        k, c, density = (table[name][number] for name in ("k", "c", "density"))
+        if not (1 < k < np.inf and c > 0 and type(density) in (int, float)):
+            raise ModelFileError("it mixes candidates that no search has.")
+        term, gap = place[table["a"][number]], float(taken["gap"][number])
+        unit, linear = quadrants[term].unit, quadrants[term].kind == "linear"
+        members.append(
+            Member(
+                term,
+                Spec(float(k), float(c), intercept, "auto", unit, linear),
+                taken["weight"][number],
+                kept[number],
+                row,
+                density,
+                float(taken["dof"][number]),
+                float(taken["rcond"][number]),
+                None if np.isnan(gap) else gap,
+            )
+        )
+    return members
+
+
+def _column(results: dict[str, Any], name: str, rows: Index) -> list[Any]:
+    """Numbers of some rows of the search results."""
+    values = results.get(f"param_{name}")
+    kinds = "iufO" if name == "density" else "iuf"
+    if values is None or values.dtype.kind not in kinds or rows[-1] >= values.size:
+        raise ModelFileError("it mixes candidates that its search results do not have.")
+    return cast(list[Any], values[rows].tolist())
+
+
+def _heaviest(
+    members: tuple[Member, ...], terms: tuple[Term, ...], space: Any, Y: Array, weights: Array
+) -> FittedModel:
+    """The model of the heaviest member; its own coefficients went into those of its term."""
+    member = max(members, key=lambda member: float(member.weight.sum()))
+    design, t = terms[member.term].design, Y.shape[1]
+    D, unknown = design.shape[1], np.broadcast_to(np.nan, (t,))
+    solver = "newton" if member.spec.exact else space
+    fit = Fit(
+        *(np.broadcast_to(np.nan, (D, t)), unknown, unknown, None, None, member.rcond),
+        dof=member.dof,
+        space=space,
+        solver=solver,
+        targets=np.arange(t),
+        columns=np.arange(D),
+        design=design,
+    )
+    return FittedModel(design, Y, weights, member.spec, [fit])
+
+
+# Training data.
+
+
+def stored_columns(state: State) -> Index:
+    """Those columns of the fit that some target keeps: what leaving samples out needs."""
+    if isinstance(state, Mixture):
+        kept = [own for member in state.members for own in member.kept]
+    else:
+        kept = [p.columns for p in state.model.passes]
+    return _union(kept, state.columns.size)
+
+
+def _union(lists: list[Index], n_columns: int) -> Index:
+    found = np.zeros(n_columns, dtype=bool)
+    for own in {id(own): own for own in lists}.values():
+        found[own] = True
+    return np.flatnonzero(found)
+
+
+def write_training(file: Record, state: State) -> None:
+    """Add targets, weights, and ``a z`` (or z, or x) of the stored columns by every transform."""
+    stored, M = stored_columns(state), state.model.weights.size
+    mixed = isinstance(state, Mixture)
+    designs = [part.design for part in (cast(Mixture, state).terms if mixed else [state.model])]
+    features = np.empty((len(designs), M, stored.size))
+    for design, own in zip(designs, features, strict=True):
+        part = design if stored.size == design.shape[1] else design.take(stored)
+        for rows in part.row_slices():
+            own[rows] = _values(part.row_features(np.arange(rows.start, rows.stop)))
+    file.put("features", features if mixed else features[0])
+    file.put("targets", state.model.Y)
+    file.put("weights", state.model.weights)
+
+
+def _values(features: Features) -> Array:
+    if isinstance(features, ExpFeatures):
+        return features.L
+    if isinstance(features, PlainFeatures):
+        return features.P
+    excess = features.excess(1.0)
+    return np.log1p(excess / features.offset) if np.any(features.offset) else excess
+
+
+def _read_training(
+    common: Common,
+    quadrants: list[Quadrant],
+    columns: Index,
+    stored: Index,
+    factors: Array | None,
+) -> tuple[list[Design], Array, Array]:
+    """A design for every transform, targets (M, t) and weights (M,); NaN where none are stored.
+
+    Of the `columns` that take part in the fit, features are there for those numbered `stored`.
+    """
+    file, M = common.file, common.file.sizes["M"]
+    shape = M, columns.size
+    offsets = [1.0 if quadrant.kind == "exp" else 0.0 for quadrant in quadrants]
+    if not file.field("intervals", bool):
+        absent: list[Any] = [AbsentDesign(shape, offset, NOT_STORED) for offset in offsets]
+        nothing: Any = np.nan
+        Y = np.broadcast_to(nothing, (M, common.level.size))
+        return absent, Y, np.broadcast_to(nothing, (M,))
+    file.sizes["U"] = stored.size
+    mixed = "terms" in file.fields
+    features = file.take("features", Rule("T M U" if mixed else "M U", finite=True))
+    Y, weights = file.take_all(TRAINING).values()
+    if not (weights > 0).all():
+        raise ModelFileError("its weights are not positive.")
+    if _has_shifts_in_logs(common):
+        features = features - common.quadrant.b[columns[stored]]
+    designs = []
+    for own, quadrant, offset in zip(
+        features if mixed else features[None], quadrants, offsets, strict=True
+    ):
+        design = _stored_design(own, quadrant.take(columns[stored]), common)
+        if stored.size < columns.size:
+            design = cast(
+                Any, PartialDesign(shape, offset, NOT_STORED, known=design, columns=stored)
+            )
+        designs.append(factored(design, None if factors is None else factors[columns]))
+    return designs, Y, weights
+
+
+def _stored_design(features: Array, quadrant: Quadrant, common: Common) -> Design:
+    """A design whose features are exactly those that were stored; `quadrant` is that of them.
+
+    It names its columns and rows where the design of the fit did: the memory layout then is the
+    same, and with it the rounding of every product.
+    """
+    M, U = features.shape
+    low, high = features.min(axis=0, initial=np.inf), features.max(axis=0, initial=-np.inf)
+    moments = Moments(np.zeros(U), np.ones(U), low, low, high, low == high)
+    design = as_design(features, Quadrant(quadrant.kind, moments, 1.0, quadrant.b))
+    if not common.used.all():
+        design = design.take_rows(np.arange(M))
+    if common.quadrant.b.size > U:
+        design = design.take(np.arange(U))
+    return design
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartialDesign(AbsentDesign):
+    """Features of which some columns are there: `known` has those of the numbers `columns`."""
+
+    known: Design
+    columns: Index
+
+    def take(self, columns: Index) -> Any:
+        if np.array_equal(columns, self.columns):
+            return self.known
+        if not np.isin(columns, self.columns).all():
+            return AbsentDesign((self.shape[0], columns.size), self.offset, self.reason)
+        return self.known.take(np.searchsorted(self.columns, columns))

@@ -1,0 +1,291 @@
+"""Candidates of the grid: where they stand, what they share, and what each gives."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from skstretch.core.bridge import Tolerance, newton, start
+from skstretch.core.bridge_path import BATCH, finish, split
+from skstretch.core.crossfit import Fold
+from skstretch.core.dual import DualSolution
+from skstretch.core.gram import Frame
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array, Fit, Index
+from skstretch.designs.protocol import Design
+from skstretch.solve.newton import coefficients, where_of
+from skstretch.solve.spec import Spec
+
+# how closely coefficients of exact minimisers are solved for whoever looks at other candidates
+SHOWN = Tolerance(gap=1e-10, step=1e-8, stale=np.inf)
+# roundings of size eps that a sum of products leaves
+ROUNDINGS = 4.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One point of the grid; `strength` is the relative strength of its penalty.
+
+    Where data are prepared in several ways, `recipe` names the one that the candidate saw.
+    """
+
+    a: float
+    k: float
+    c: float
+    strength: float
+    density: float
+    recipe: str = ""
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Leave one out (`folds` is None), or a list of folds over the samples in use.
+
+    `tested` names the tested sample of every out-of-fold prediction, fold after fold.
+    """
+
+    folds: Sequence[Fold] | None
+    tested: Index
+
+    @property
+    def held(self) -> list[Index] | None:
+        """The samples that every fold is not trained on; None for leave one out."""
+        return None if self.folds is None else [fold.held for fold in self.folds]
+
+    def mean(self, values: Array, n_samples: int) -> Array:
+        """Average predictions (or losses) of each sample over its folds; NaN where it has none."""
+        sums = np.zeros((n_samples, *values.shape[1:]))
+        np.add.at(sums, self.tested, values)
+        counts = np.bincount(self.tested, minlength=n_samples).astype(float)
+        counts[counts == 0] = np.nan
+        return sums / counts.reshape(-1, *([1] * (values.ndim - 1)))
+
+
+def leave_one_out(n_samples: int) -> Folds:
+    """Every sample on its own."""
+    return Folds(None, np.arange(n_samples))
+
+
+def folds_from_splits(splits: Iterable[tuple[Any, Any]], used: Index, n_samples: int) -> Folds:
+    """Folds over the samples `used` (those of positive weight) from (train, test) pairs.
+
+    What is not trained on is held out, whether it is tested or not, and a sample that is listed
+    several times (a bootstrap) is fitted as so many repetitions; so any splitter is exact.
+    """
+    place = np.full(n_samples, -1)
+    place[used] = np.arange(used.size)
+    folds = []
+    for train, test in splits:
+        train, times = np.asarray(train), np.zeros(n_samples)
+        np.add.at(times, train, 1.0)
+        training = times > 0
+        test = np.asarray(test)
+        if test.dtype == bool:
+            test = np.flatnonzero(test)
+        overlap = np.flatnonzero(training[test])
+        if overlap.size:
+            raise ValueError(
+                f"sample {test[overlap[0]]} is in the training and the test part of one split."
+            )
+        if not training[used].any():
+            raise ValueError("a split has no training sample of positive weight.")
+        held = place[np.flatnonzero(~training)]
+        tested = place[test]
+        repeated = used[times[used] > 1]
+        folds.append(Fold(held[held >= 0], tested[tested >= 0], place[repeated], times[repeated]))
+    if not folds:
+        raise ValueError(
+            "cv gives no split; a generator can be used once: pass a list of its splits."
+        )
+    return Folds(folds, np.concatenate([fold.tested for fold in folds]))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Targets, weights, intercept and folds: what all candidates share; `classes` where Y is
+    +-1."""
+
+    Y: Array
+    weights: Array
+    intercept: Intercept
+    folds: Folds
+    classes: bool = False
+    # whether penalties are made by the search, so that it must know which of them it can judge
+    automatic: bool = False
+
+    @property
+    def doubts(self) -> bool:
+        """Whether candidates are asked of how many independent numbers their residuals are made."""
+        return self.automatic and self.folds.folds is None
+
+
+@dataclass(frozen=True)
+class Minimisers:
+    """Points e (T, t) of the dual of exact minimisers of Y, as closely as a search solves them."""
+
+    spec: Spec
+    e: Array
+    Y: Array
+
+    @staticmethod
+    def solve_many(parts: "Sequence[Minimisers]", design: Design, weights: Array) -> list[Array]:
+        """Coefficients (D, t) of each of one k, by a few more steps: one pass a step for all."""
+        spec = parts[0].spec
+        where = split(where_of(design, weights, spec.intercept, spec.k))
+        todo = [
+            (part.spec.c, y, e) for part in parts for y, e in zip(part.Y.T, part.e.T, strict=True)
+        ]
+        size, found = max(1, int(BATCH // (24 * len(todo[0][2]) ** 2))), []
+        for at in range(0, len(todo), size):
+            some = todo[at : at + size]
+            problems = [where.problem(spec.k, c, y) for c, y, _ in some]
+            points = newton(
+                where.products, start(where.products, problems, [e for *_, e in some]), SHOWN
+            )
+            for point, (_, y, _) in zip(points, some, strict=True):
+                one = finish(where, point, y)
+                found.append(coefficients(design, spec.k, one.alpha[:, None], one.gamma[:, None]))
+        counts = np.cumsum([part.e.shape[1] for part in parts])[:-1]
+        return np.split(np.hstack(found), counts, axis=1)
+
+
+@dataclass(frozen=True)
+class Unknowns:
+    """What was solved for, from which coefficients are a product away.
+
+    Attributes
+    ----------
+    solved : DualSolution, Minimisers, or array of shape (D, t)
+        Dual coefficients, from which ``alpha = Q' beta``; points of the dual of exact minimisers;
+        or the coefficients themselves.
+    frame : Frame or None
+        Of the dual coefficients.
+    columns : index array or None
+        The columns of the design that it keeps.
+    target : int or None
+        The target that keeps them; None for all.
+    """
+
+    solved: DualSolution | Minimisers | Array
+    frame: Frame | None = None
+    columns: Index | None = None
+    target: int | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that it holds on to, but for the frame, which candidates share."""
+        own = self.solved.beta if isinstance(self.solved, DualSolution) else self.solved
+        own = own.e if isinstance(own, Minimisers) else own
+        return own.nbytes + (0 if self.columns is None else self.columns.nbytes)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether candidates of the same (a, k) have the same frame, or are solved in the same
+        space."""
+        if isinstance(self.solved, Minimisers):
+            return self.columns is None
+        return self.frame is not None and self.frame.log_rows is None and self.columns is None
+
+    @staticmethod
+    def solve_many(parts: "Sequence[Unknowns]", design: Design, weights: Array) -> list[Array]:
+        """Coefficients (D, t) of candidates that share a pass over the columns of a design."""
+        minimisers = [part.solved for part in parts if isinstance(part.solved, Minimisers)]
+        if minimisers:
+            return Minimisers.solve_many(minimisers, design, weights)
+        found = [part.solved for part in parts if isinstance(part.solved, DualSolution)]
+        if not found:
+            return [part.solved for part in parts if isinstance(part.solved, np.ndarray)]
+        frame = parts[0].frame
+        assert frame is not None
+        beta = np.hstack([solution.beta for solution in found])
+        total = np.concatenate([solution.total for solution in found])
+        coef = np.vstack([alpha for _, alpha in design.coefficients(frame, beta, total, weights)])
+        return np.split(coef, len(parts), axis=1)
+
+    def coefficients(self, design: Design, weights: Array) -> Array:
+        """Coefficients (D, t) of the columns of a design."""
+        return self.solve_many([self], design, weights)[0]
+
+
+class Refine(Protocol):
+    """What makes exact outcomes of approximate ones."""
+
+    def solve_many(self, parts: Sequence[Any]) -> "list[Outcome]":
+        """Those of several such parts, this one among them."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one candidate gave.
+
+    Attributes
+    ----------
+    residuals : array of shape (n_tested, t)
+        Out-of-fold residuals.
+    loo : {"exact", "approximate", "held out"}
+        Whether residuals are those of literal refits, or those of one Newton step from the fit, or
+        those of iterated refits without a part of the samples.
+    refine : Refine or None
+        Makes an exact outcome of an approximate one, several at a time.
+    error : float
+        A bound on what rounding does to each of them: they are known to this.
+    finish : callable or None
+        Makes the fit of the candidate from what is already known; None where it must be fitted.
+    columns : index array or None
+        The columns of the design that it keeps; None for all.
+    unknowns : tuple of Unknowns
+        What the coefficients of all samples are made of, pass by pass.
+    dofs : tuple of float
+        The degrees of freedom of every target, where they differ; `dof` is their mean.
+    """
+
+    residuals: Array
+    rcond: float
+    dof: float
+    n_features: float
+    reason: str = ""
+    finish: Callable[[], Fit] | None = None
+    unknowns: tuple[Unknowns, ...] = ()
+    error: float = 0.0
+    loo: str = "exact"
+    refine: Refine | None = None
+    dofs: tuple[float, ...] = ()
+    columns: Index | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.reason == ""
+
+    def of(self, targets: Index) -> "Outcome":
+        """The residuals and degrees of freedom of some targets alone."""
+        dof = float(np.mean(np.array(self.dofs)[targets])) if self.dofs else self.dof
+        return replace(self, residuals=self.residuals[:, targets], dof=dof)
+
+    def moved(self, tested: Index, order: Index) -> "Outcome":
+        """The outcome of folds that test every sample once, as `tested` says, in another order."""
+        place = np.empty(tested.size, dtype=np.intp)
+        place[tested] = np.arange(tested.size)
+        return replace(self, residuals=self.residuals[place[order]])
+
+    @staticmethod
+    def exactly(outcomes: "Sequence[Outcome]") -> "list[Outcome]":
+        """The outcomes with exact residuals: one pass a step serves them all."""
+        parts = [each.refine for each in outcomes if each.refine is not None]
+        made = iter(parts[0].solve_many(parts) if parts else ())
+        return [each if each.refine is None else next(made) for each in outcomes]
+
+
+def relative_error(rcond: float) -> float:
+    """What a few roundings do to a solution of this condition, relative to its size."""
+    return float(ROUNDINGS * np.finfo(np.float64).eps / rcond) if rcond > 0.0 else np.inf
+
+
+def target_size(Y: Array) -> float:
+    """How far targets lie from their means, at most: the size of what is predicted."""
+    return float(np.abs(Y - Y.mean(axis=0)).max(initial=0.0))
+
+
+def failed(n_tested: int, n_targets: int, n_features: float, reason: str) -> Outcome:
+    """The outcome of a candidate that could not be solved."""
+    return Outcome(np.full((n_tested, n_targets), np.nan), 0.0, np.nan, n_features, reason)

@@ -1,0 +1,558 @@
+"""Which candidate wins: the rule that compares scores, and their table.
+
+Mixing: weights of the best candidates of all families, from what they lose out of fold.
+
+A family is one (a, k, density); its best c stands for it. Choosing one candidate of many on few
+samples is a gamble, and their mean is not.
+
+Regression: with the residuals ``r_f`` of the families, sample weights ``v_i`` and
+``A_fg = sum_i v_i r_fi r_gi / sum_i v_i`` the weights minimise
+
+``w'Aw + pull min_f(A_ff) |w - p|^2`` over ``w >= 0``, ``sum w = 1``.
+
+Few samples hardly tell one mixture from another: the second term pulls the weights to p, which are
+equal but for families that are plainly worse, ``p_f ~ (A_ff / min A)^(-tau n / 2)``.
+
+Classes: p alone, from the log losses, ``p_f ~ exp(-tau n (L_f - min L))``.
+
+Residuals of the closed form at a != 0 flatter it on few samples: the transform to z-scores has seen
+the samples that are left out, and the exponential enlarges what that is worth. Its errors count
+``1 + handicap / n`` times.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skstretch.core.crossfit import paired_error
+from skstretch.core.stretch import Intercept
+from skstretch.core.types import Array, Index, Mask
+from skstretch.search.candidates import Candidate, Outcome, Problem
+from skstretch.search.scoring import LogLoss, Scored, Scoring, SquaredError, scored
+from skstretch.solve.choose import (
+    APPROXIMATE_LOSS,
+    HANDICAP,
+    LEAST_WEIGHT,
+    PULL,
+    TAU,
+    TAU_CLASSES,
+)
+
+RULES = ("mix", "best", "1se")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The chosen candidate, the best one, and the candidates within one standard error of it.
+
+    `tied` are the candidates whose scores are those of the chosen one as far as rounding tells.
+    """
+
+    chosen: int
+    best: int
+    within: Mask
+    tied: Mask
+
+
+def judge(
+    candidates: Sequence[Candidate],
+    outcomes: Sequence[Outcome],
+    scores: Sequence[Scored],
+    weights: Array,
+    groups: npt.NDArray[np.generic] | None,
+    rule: str,
+) -> Verdict:
+    """Choose among the usable candidates.
+
+    The one-standard-error rule prefers
+    the linear limit, then few features, then few degrees of freedom, then the score.
+    """
+    usable = np.array([outcome.usable for outcome in outcomes])
+    if not usable.any():
+        raise ValueError(
+            "no candidate of the grid is usable: "
+            + outcomes[0].reason
+            + ". Try smaller values of c "
+            "(stronger regularisation) or larger k."
+        )
+    usable &= np.isfinite([scored.score for scored in scores])
+    if not usable.any():
+        raise ValueError(
+            "scoring gives no finite score for any usable candidate of the grid. Use another "
+            "scoring, or a cv whose test parts it can score."
+        )
+    eligible = np.flatnonzero(usable).tolist()
+    best = best_of(eligible, candidates, scores)
+    within = np.zeros(len(candidates), dtype=bool)
+    for i in eligible:
+        worse, error = paired_error(scores[i].losses - scores[best].losses, weights, groups)
+        within[i] = worse <= error
+    within[best] = True
+    chosen = best
+    if rule == "1se":
+
+        def simplicity(i: int) -> tuple[bool, float, float, float]:
+            return candidates[i].a != 0, outcomes[i].n_features, outcomes[i].dof, -scores[i].score
+
+        chosen = min(np.flatnonzero(within).tolist(), key=simplicity)
+    tied = np.zeros(len(candidates), dtype=bool)
+    for i in eligible:
+        open_ = scores[i].error + scores[chosen].error
+        tied[i] = abs(scores[i].score - scores[chosen].score) <= open_
+    return Verdict(chosen, best, within, tied)
+
+
+def best_of(among: Sequence[int], candidates: Sequence[Candidate], scores: Sequence[Scored]) -> int:
+    """The candidate of the best score; of equal ones that of the best tie, then the stronger
+    penalty.
+
+    A score counts less what rounding may have added to it, so that no candidate wins by less than
+    its error. Scores that differ by less than the error of the best are equal, unless they are less
+    certain.
+    """
+    known = {i: scores[i] for i in among}
+    sure = {i: (s.score - s.error, s.tie - s.tie_error) for i, s in known.items()}
+    top = max(among, key=lambda i: sure[i])
+    best = scores[top]
+    equal = [
+        i
+        for i, s in known.items()
+        if s.score >= best.score - best.error
+        and s.tie >= best.tie - best.tie_error
+        and s.error <= 2.0 * best.error
+    ]
+    return max(equal, key=lambda i: np.nan_to_num(candidates[i].strength, nan=-np.inf))
+
+
+def standard_error(
+    scores: Sequence[Scored],
+    chosen: Scored,
+    weights: Array,
+    seen: Array,
+    groups: npt.NDArray[np.generic] | None,
+) -> float:
+    """The standard error of the chosen score where every score is a mean loss, else NaN.
+
+    ``score = -mean`` (an error) or ``1 - mean`` (an accuracy) of the losses behind it, which
+    have the weights `weights`; those of the chosen candidate by sample have the weights `seen`.
+    """
+    sums = [
+        score.score + weights @ score.losses / weights.sum()
+        for score in scores
+        if np.isfinite(score.score)
+    ]
+    known = any(np.allclose(sums, level, rtol=0, atol=1e-9) for level in (0.0, 1.0))
+    return paired_error(chosen.losses, seen, groups)[1] if known else np.nan
+
+
+def compared(
+    scores: Sequence[Scored],
+    chosen: Scored,
+    weights: Array,
+    groups: npt.NDArray[np.generic] | None,
+) -> dict[str, Array]:
+    """Columns of ``cv_results_``: how much more each candidate loses than the chosen model, paired.
+
+    The mean over samples of the difference of losses, and its standard error; NaN where a candidate
+    has none. Negative means are candidates that lose less.
+    """
+    own = chosen.losses
+    pairs = [paired_error(scored.losses - own, weights, groups) for scored in scores]
+    worse, error = np.array(pairs).T
+    return {"loss_above_chosen": worse, "loss_above_chosen_se": error}
+
+
+# of the degrees of freedom that there are: nearer to all or to none, more of c changes nothing
+SATURATED = 0.01
+
+
+def helpful_edge(
+    candidates: Sequence[Candidate],
+    outcomes: Sequence[Outcome],
+    results: dict[str, Array],
+    verdict: Verdict,
+    limits: tuple[float, float],
+) -> str | None:
+    """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen one.
+
+    That is where the chosen c is the last of its (a, k, density), the loss still falls towards it
+    by more than one paired standard error and more than rounding, and the degrees of freedom are
+    not at the one of their `limits` (without and with all coefficients) to which the grid would be
+    extended.
+    """
+    chosen = verdict.chosen
+    here = candidates[chosen]
+    row = [
+        i
+        for i, candidate in enumerate(candidates)
+        if (candidate.a, candidate.k, candidate.density) == (here.a, here.k, here.density)
+    ]
+    row.sort(key=lambda i: candidates[i].c)
+    place = row.index(chosen)
+    near = row[1 if place == 0 else place - 1] if len(row) > 1 else chosen
+    if place not in (0, len(row) - 1) or np.isinf(here.c) or verdict.tied[near]:
+        return None
+    falls = results["loss_above_chosen"][near] > results["loss_above_chosen_se"][near]
+    least, most = limits
+    used = (outcomes[chosen].dof - least) / max(most - least, np.finfo(float).tiny)
+    spent = used < SATURATED if place == 0 else used > 1.0 - SATURATED
+    return None if not falls or spent else ("smaller" if place == 0 else "larger")
+
+
+# The results of a search as a dict of arrays, like scikit-learn's ``cv_results_``.
+
+
+def results_table(
+    candidates: Sequence[Candidate],
+    outcomes: Sequence[Outcome],
+    scores: Sequence[Scored],
+    verdict: Verdict,
+) -> dict[str, Any]:
+    """One row a candidate, as in scikit-learn's ``cv_results_``; unusable candidates have no
+    score."""
+    usable = np.array([outcome.usable for outcome in outcomes])
+    score = np.array(
+        [s.score if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
+    )
+    order = np.argsort(-np.where(usable, score, -np.inf), kind="stable")
+    rank = np.empty(len(candidates), dtype=int)
+    rank[order] = np.arange(1, len(candidates) + 1)
+    # equal scores share the best rank among them
+    for first, second in pairwise(order.tolist()):
+        if score[first] == score[second]:
+            rank[second] = rank[first]
+    recipes = [candidate.recipe for candidate in candidates]
+    return {
+        **({"param_recipe": np.array(recipes)} if any(recipes) else {}),
+        "param_a": np.array([candidate.a for candidate in candidates]),
+        "param_k": np.array([candidate.k for candidate in candidates]),
+        "param_c": np.array([candidate.c for candidate in candidates]),
+        "param_s": np.array([candidate.strength for candidate in candidates]),
+        "param_density": np.array([candidate.density for candidate in candidates], dtype=object)
+        if len({type(candidate.density) for candidate in candidates}) > 1
+        else np.array([candidate.density for candidate in candidates]),
+        "params": [
+            {"a": candidate.a, "k": candidate.k, "c": candidate.c, "density": candidate.density}
+            for candidate in candidates
+        ],
+        "mean_test_score": score,
+        "rank_test_score": rank,
+        "score_error": np.array(
+            [s.error if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
+        ),
+        "dof": np.array([outcome.dof for outcome in outcomes]),
+        "n_features": np.array([outcome.n_features for outcome in outcomes]),
+        "rcond": np.array([outcome.rcond for outcome in outcomes]),
+        "usable": usable,
+        "loo": np.array([outcome.loo for outcome in outcomes]),
+        "reason": np.array([outcome.reason for outcome in outcomes]),
+        "within_1se": verdict.within,
+    }
+
+
+# rows of the table of candidates, each with its weight for every target (t,)
+Mix = dict[int, Array]
+
+
+def family_of(candidate: Candidate) -> tuple[Any, ...]:
+    """What candidates of one family share; a count of features is not a share of them."""
+    return (
+        candidate.a,
+        candidate.k,
+        candidate.density,
+        isinstance(candidate.density, int),
+        candidate.recipe,
+    )
+
+
+def best_of_families(
+    candidates: Sequence[Candidate], outcomes: Sequence[Outcome], scores: Sequence[Scored]
+) -> list[int]:
+    """The best usable candidate of every family, in the order of the grid."""
+    families: dict[Any, list[int]] = {}
+    for i, candidate in enumerate(candidates):
+        if outcomes[i].usable and np.isfinite(scores[i].score):
+            families.setdefault(family_of(candidate), []).append(i)
+    return [best_of(among, candidates, scores) for among in families.values()]
+
+
+def residual_moments(
+    residuals: Array, weights: Array, bent: Array, n_samples: float | None = None
+) -> Array:
+    """``A`` (F, F) of residuals (F, n, t) of families, those `bent` (F,) at a != 0 with a handicap.
+
+    Several targets are averaged. Samples that repeated folds test several times count once among
+    the `n_samples`, by default the sum of the weights.
+    """
+    total = float(weights.sum())
+    n = total if n_samples is None else n_samples
+    # in units in which squares are numbers: weights do not depend on them
+    size = float(np.abs(residuals).max(initial=0.0))
+    flat = residuals.reshape(len(residuals), -1) / (size if 0.0 < size < np.inf else 1.0)
+    each = np.repeat(weights, residuals.shape[2])
+    A = (flat * each) @ flat.T / (total * residuals.shape[2])
+    factor = np.sqrt(1.0 + HANDICAP * bent / n)
+    return np.asarray(A * factor * factor[:, None])
+
+
+def regression_weights(A: Array, n_samples: float) -> Array:
+    """Weights (F,) from the second moments A (F, F) of the residuals of n samples."""
+    errors = A.diagonal()
+    least = float(errors.min())
+    if least <= 0.0:  # families that predict without error share everything
+        return np.asarray((errors <= 0.0) / np.sum(errors <= 0.0))
+    towards = tempered(0.5 * TAU * n_samples * np.log(errors / least))
+    Q = A / least
+    Q.flat[:: len(Q) + 1] += PULL
+    return trimmed(simplex_minimum(Q, PULL * towards))
+
+
+def class_weights(losses: Array, n_samples: float) -> Array:
+    """Weights (F,) from the log losses of families over n samples."""
+    return trimmed(tempered(TAU_CLASSES * n_samples * losses))
+
+
+def tempered(losses: Array) -> Array:
+    """``p_f ~ exp(-L_f)`` (F,)."""
+    shares = np.exp(losses.min() - losses)
+    return np.asarray(shares / shares.sum())
+
+
+def trimmed(weights: Array) -> Array:
+    """Weights without those that are too small to matter."""
+    kept = np.where(weights >= min(LEAST_WEIGHT, float(weights.max())), weights, 0.0)
+    return np.asarray(kept / kept.sum())
+
+
+def simplex_minimum(Q: Array, g: Array) -> Array:
+    """The minimum of ``w'Qw / 2 - g'w`` over ``w >= 0``, ``sum w = 1``; Q positive definite.
+
+    An active-set method. On the free set the minimum solves ``Q w = g + m 1`` with m such that the
+    sum is one; where that leaves the simplex, go as far as the border and drop what becomes zero;
+    at a minimum of the free set, free the weight whose gradient ``Qw - g - m`` is most negative.
+    """
+    w: Array = np.full(len(g), 1.0 / len(g))
+    free = np.ones(len(g), dtype=bool)
+    for _ in range(50 * len(g)):
+        own: Index = np.flatnonzero(free)
+        both = np.linalg.solve(Q[np.ix_(own, own)], np.column_stack([g[own], np.ones(own.size)]))
+        m = (1.0 - both[:, 0].sum()) / both[:, 1].sum()
+        aim = both[:, 0] + m * both[:, 1]
+        if aim.min() < 0.0:
+            falling = aim < 0.0
+            steps = w[own][falling] / (w[own][falling] - aim[falling])
+            step = float(steps.min())
+            moved = w[own] + step * (aim - w[own])
+            leaving = own[falling][steps <= step]
+            w[own], w[leaving], free[leaving] = np.maximum(moved, 0.0), 0.0, False
+            continue
+        w[:], w[own] = 0.0, aim
+        gradient = Q @ w - g - m
+        gradient[free] = 0.0
+        worst = int(np.argmin(gradient))
+        if gradient[worst] >= -1e-12 * (1.0 + abs(m)):
+            break
+        free[worst] = True
+    return np.asarray(w / w.sum())
+
+
+@dataclass
+class CandidateTable:
+    """The candidates of a search with their outcomes and scores, and the samples that compare them.
+
+    Attributes
+    ----------
+    scoring : Scoring
+        What is told of every candidate.
+    loss : Scoring
+        What the best candidates of families are chosen by: that of the scoring, or one that is made
+        for classes.
+    weights, units : arrays of shape (M,)
+        Of the samples of the problem; units that errors share, or None.
+    scores, paired : list of Scored
+        By test of a sample, and by sample that was tested.
+    losses : list of Scored
+        By the loss.
+    """
+
+    problem: Problem
+    scoring: Scoring
+    loss: Scoring
+    weights: Array
+    units: Any
+    candidates: list[Candidate] = field(default_factory=list)
+    results: list[Outcome] = field(default_factory=list)
+    scores: list[Scored] = field(default_factory=list)
+    paired: list[Scored] = field(default_factory=list)
+    losses: list[Scored] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.seen = np.isin(np.arange(len(self.weights)), self.problem.folds.tested)
+
+    @property
+    def true(self) -> Array:
+        """Targets of the tested samples, fold after fold, (n_tested, t)."""
+        return self.problem.Y[self.problem.folds.tested]
+
+    def enter(self, candidate: Candidate, outcome: Outcome) -> None:
+        """One more candidate."""
+        score = scored(self.scoring, outcome, self.true)
+        self.candidates.append(candidate)
+        self.results.append(outcome)
+        self.scores.append(score)
+        self.paired.append(self.by_sample(score))
+        self.losses.append(self._lost(outcome, score))
+
+    def _lost(self, outcome: Outcome, score: Scored) -> Scored:
+        return score if self.loss is self.scoring else scored(self.loss, outcome, self.true)
+
+    def heaviest(self, mix: Mix) -> Verdict:
+        """The verdict that names the candidate of the largest weight."""
+        return replace(self._judge("best"), chosen=max(mix, key=lambda row: float(mix[row].sum())))
+
+    def judged(self, rule: str) -> Verdict:
+        """The verdict of a rule, once every value that is told of it is exact."""
+        verdict = self._judge(rule)
+        leaders = best_of_families(self.candidates, self.results, self.scores)
+        while self._refine([verdict.chosen, verdict.best, *leaders]):
+            verdict = self._judge(rule)
+            leaders = best_of_families(self.candidates, self.results, self.scores)
+        return verdict
+
+    def chosen(self, rule: str) -> tuple[Verdict, Mix]:
+        """The verdict of a rule of one candidate, and the candidate of every target.
+
+        Targets of a regression choose on their own, as they mix: then the verdict names the
+        candidate of most targets. Classes, and any other scoring, choose together.
+        """
+        verdict, t = self.judged(rule), self.problem.Y.shape[1]
+        if t == 1 or not isinstance(self.scoring, SquaredError):
+            return verdict, {verdict.chosen: np.ones(t)}
+        mix: Mix = {}
+        for j in range(t):
+            mix.setdefault(self._chosen_alone(rule, j), np.zeros(t))[j] = 1.0
+        mix = dict(sorted(mix.items()))
+        return (self.heaviest(mix) if len(mix) > 1 else self._named(mix, verdict)), mix
+
+    def _named(self, mix: Mix, verdict: Verdict) -> Verdict:
+        """The verdict of all targets, where each has chosen the same candidate."""
+        return replace(verdict, chosen=next(iter(mix)))
+
+    def _chosen_alone(self, rule: str, target: int) -> int:
+        """The candidate of one target, once what is compared is exact."""
+        part = np.array([target])
+        while True:
+            found, own = [each.of(part) for each in self.results], self._alone(part)
+            verdict = judge(self.candidates, found, own, *self._units, rule)
+            leaders = best_of_families(self.candidates, found, own)
+            if not self._refine([verdict.chosen, verdict.best, *leaders]):
+                return verdict.chosen
+
+    def _alone(self, part: Index) -> list[Scored]:
+        """Squared errors of some targets of every candidate, by sample that was tested."""
+        true = self.true[:, part]
+        loss = SquaredError(true, self._tested)
+        return [self.by_sample(scored(loss, each.of(part), true)) for each in self.results]
+
+    def mixed(self) -> Mix:
+        """The mixture of the best candidates of all families, from their exact values.
+
+        Targets of a regression choose and mix on their own; classes, and any other scoring, do so
+        together.
+        """
+        self._judge("best")  # says so where no candidate is usable
+        t = self.problem.Y.shape[1]
+        alone = isinstance(self.loss, SquaredError)
+        parts = [np.array([j]) for j in range(t)] if alone else [np.arange(t)]
+        leaders = [self._leaders(part) for part in parts]
+        while self._refine(row for rows in leaders for row in self._compared(rows)):
+            leaders = [self._leaders(part) for part in parts]
+        mix: Mix = {}
+        for part, rows in zip(parts, leaders, strict=True):
+            for row, weight in zip(rows, self._shares(rows, part), strict=True):
+                if weight > 0.0:
+                    mix.setdefault(row, np.zeros(t))[part] = weight
+        return dict(sorted(mix.items()))
+
+    def _compared(self, rows: Sequence[int]) -> Sequence[int]:
+        """Those of the best candidates that are made exact: of classes such as would have a share
+        of the average if their losses were less by what approximations may hide."""
+        if not isinstance(self.loss, LogLoss):
+            return rows
+        losses = np.array([-self.losses[row].score for row in rows])
+        hidden = APPROXIMATE_LOSS * np.log(self.loss.n_classes)
+        n = float(self.weights[self.seen].sum())
+        shares = np.exp(TAU_CLASSES * n * np.minimum(0.0, losses.min() - losses + hidden))
+        return [row for row, share in zip(rows, shares, strict=True) if share >= LEAST_WEIGHT]
+
+    def _leaders(self, part: Index) -> list[int]:
+        """The best candidates of all families for some targets."""
+        losses = self.losses
+        if part.size < self.problem.Y.shape[1]:
+            true = self.true[:, part]
+            loss = SquaredError(true, self._tested)
+            losses = [scored(loss, outcome.of(part), true) for outcome in self.results]
+        return best_of_families(self.candidates, self.results, losses)
+
+    def _shares(self, rows: Sequence[int], part: Index) -> Array:
+        """Weights of candidates for some targets."""
+        # folds that are repeated do not make more samples
+        n = float(self.weights[self.seen].sum())
+        if self.problem.classes:
+            return class_weights(np.array([-self.losses[i].score for i in rows]), n)
+        bent = np.array([float(self.candidates[i].a != 0.0) for i in rows])
+        own = np.stack([self.results[i].residuals[:, part] for i in rows])
+        return regression_weights(residual_moments(own, self._tested, bent, n), n)
+
+    def outputs(self, mix: Mix) -> Array:
+        """Out-of-fold outputs of a mixture, (n_tested, t)."""
+        parts = (weight * self.results[row].residuals for row, weight in mix.items())
+        return np.asarray(self.true - sum(parts))
+
+    def table(self, verdict: Verdict, own: Scored) -> dict[str, Any]:
+        """Everything about every candidate, beside the losses of the model by sample."""
+        table = results_table(self.candidates, self.results, self.scores, verdict)
+        return table | compared(self.paired, own, *self._units)
+
+    def error(self, paired: Scored) -> float:
+        """The standard error of a score."""
+        return standard_error(self.scores, paired, self._tested, *self._units)
+
+    def edge(self, verdict: Verdict, table: dict[str, Any], n_columns: int) -> str | None:
+        """Which way the grid of c may end too early for the chosen model, of so many columns."""
+        free = float(self.problem.intercept is Intercept.FREE)
+        limits = free, float(min(len(self.weights), n_columns + free))
+        return helpful_edge(self.candidates, self.results, table, verdict, limits)
+
+    def by_sample(self, score: Scored) -> Scored:
+        """Losses averaged over the folds of each sample that was tested."""
+        mean, n, seen = self.problem.folds.mean, self.seen.size, self.seen
+        return replace(score, losses=mean(score.losses, n)[seen])
+
+    @property
+    def _tested(self) -> Array:
+        """Weights of the tested samples, fold after fold."""
+        return self.weights[self.problem.folds.tested]
+
+    @property
+    def _units(self) -> tuple[Array, Any]:
+        """Weights and units of the samples that were tested."""
+        return self.weights[self.seen], None if self.units is None else self.units[self.seen]
+
+    def _judge(self, rule: str) -> Verdict:
+        return judge(self.candidates, self.results, self.paired, *self._units, rule)
+
+    def _refine(self, rows: Iterable[int]) -> bool:
+        """Make some candidates exact; whether any was not."""
+        inexact = sorted({row for row in rows if self.results[row].refine is not None})
+        exact = Outcome.exactly([self.results[row] for row in inexact])
+        for row, outcome in zip(inexact, exact, strict=True):
+            self.results[row] = outcome
+            self.scores[row] = scored(self.scoring, self.results[row], self.true)
+            self.paired[row] = self.by_sample(self.scores[row])
+            self.losses[row] = self._lost(self.results[row], self.scores[row])
+        return bool(inexact)

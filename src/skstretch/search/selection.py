@@ -1,0 +1,173 @@
+"""Few features: supports along the lasso path, made without each fold, and fits on them.
+
+The strongest coefficients of a smooth penalty belong to features that are neighbours of each other.
+The lasso path drops what is redundant: the support of q features is the largest on the path (least
+angle regression) with at most q. One support serves all targets, powers, penalties and transforms,
+so that a model of q features reads q columns at most. Every fold has a support of its own.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lars_path
+
+from skstretch.core.types import Array, Index
+from skstretch.designs.protocol import Design
+from skstretch.search.candidates import Candidate, Folds, Outcome, Problem
+from skstretch.solve.choose import PATH_NUMBERS
+
+Candidates = Iterator[tuple[Candidate, Outcome]]
+# the candidates of one power on a design, at given penalties (None: automatic ones)
+Evaluate = Callable[[Design, Problem, Sequence[float] | None], Candidates]
+
+
+@dataclass(frozen=True)
+class Supports:
+    """Columns that are kept, by number of features: of all samples, and without every fold."""
+
+    whole: dict[int, Index]
+    by_fold: list[dict[int, Index]]
+
+
+def lasso_supports(design: Design, problem: Problem, counts: Sequence[int]) -> Supports:
+    """Supports of so many features, from z-scores or other features of the same columns."""
+    weights, folds = problem.weights, problem.folds.folds
+    assert folds is not None
+    each = [weights, *(fold.weights(weights) for fold in folds)]
+    whole, *by_fold = [_supports(design, problem.Y, w, counts) for w in each]
+    return Supports(whole, by_fold)
+
+
+def _supports(design: Design, Y: Array, weights: Array, counts: Sequence[int]) -> dict[int, Index]:
+    """For every count the largest supports of the paths of all targets that have it together.
+
+    Where the first columns of all targets are too many already, those that correlate most.
+    """
+    some = _screened(design, Y, weights, max(1, PATH_NUMBERS // len(Y)))
+    paths = _paths(design, some, Y, weights, max(counts))
+    found: dict[int, Index] = {}
+    for count in counts:
+        kept: set[int] = set()
+        for step in range(max(map(len, paths), default=0)):
+            union = set().union(*(path[min(step, len(path) - 1)] for path in paths if path))
+            if len(union) > count:
+                break
+            kept = union
+        columns = some[sorted(kept)] if kept else _screened(design, Y, weights, count)
+        found[count] = np.union1d(columns, design.free).astype(np.intp)
+    return found
+
+
+def _screened(design: Design, Y: Array, weights: Array, most: int) -> Index:
+    """The columns that correlate most with any target, at most so many.
+
+    A column that is never penalised is kept anyway, and one that is left out has no coefficient.
+    """
+    open_ = np.setdiff1d(np.arange(design.shape[1]), design.free)
+    if open_.size <= most:
+        return np.asarray(open_, dtype=np.intp)
+    centred = Y - weights @ Y / weights.sum()
+    size = np.sqrt(weights @ np.square(centred))
+    size[size == 0.0] = 1.0
+    sums = [np.abs(design.weighted_sum(weights * y)) for y in (centred / size).T]
+    strongest = np.argsort(-np.max(sums, axis=0)[open_], kind="stable")[:most]
+    return np.asarray(np.sort(open_[strongest]), dtype=np.intp)
+
+
+def _paths(
+    design: Design, some: Index, Y: Array, weights: Array, count: int
+) -> list[list[list[int]]]:
+    """The lasso path of every target on some columns: those that are active at its knots.
+
+    What is never penalised is projected out.
+    """
+    rows, taken = np.flatnonzero(weights > 0), design.take(some)
+    Z = taken.row_features(rows).excess(1.0)
+    root = np.sqrt(weights[rows])[:, None]
+    factors = taken.log_factors(1.0)
+    Z = _centred(Z, weights[rows]) * root
+    if factors is not None:
+        Z = Z * np.exp(-np.minimum(factors, 700.0))
+    free = None
+    if design.U is not None and design.U.shape[1]:
+        free = np.linalg.qr(_centred(design.U[rows], weights[rows]) * root)[0]
+        Z = Z - free @ (free.T @ Z)
+    targets = _centred(Y[rows], weights[rows]) * root
+    if free is not None:
+        targets = targets - free @ (free.T @ targets)
+    # the path ends at a correlation that is small in absolute terms, whatever the units are
+    Z = Z / (np.abs(Z).max(initial=0.0) or 1.0)
+    return [_path(Z, y, count) for y in targets.T]
+
+
+def _centred(values: Array, weights: Array) -> Array:
+    return np.asarray(values - weights @ values / weights.sum())
+
+
+def _path(Z: Array, y: Array, count: int) -> list[list[int]]:
+    """Active columns at every knot, until they are more than so many or the path ends.
+
+    Columns that are much alike take turns: there can be many knots for one feature more.
+    """
+    size = np.abs(y).max(initial=0.0)
+    if size == 0.0 or not Z.size:
+        return []
+    most = 4 * count + 8
+    while True:
+        with warnings.catch_warnings():
+            # columns that are nearly alike: the path goes on without one of them
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)
+            _, _, coefs, n_steps = lars_path(
+                Z, y / size, method="lasso", max_iter=most, return_n_iter=True
+            )
+        knots = [np.flatnonzero(coef).tolist() for coef in coefs.T[1:]]
+        if n_steps < most or max(map(len, knots)) > count or most > 10_000:
+            return knots
+        most *= 2
+
+
+def selected_candidates(
+    evaluate: Evaluate,
+    design: Design,
+    problem: Problem,
+    supports: Supports,
+    kept: tuple[float, int],
+) -> Candidates:
+    """The candidates of one power on a support, each fitted again without every fold.
+
+    `kept` is the density and the number of features. Penalties follow from the whole data and are
+    the same in every fold: residuals are those of literal refits on the support of the fold.
+    """
+    (density, count), folds = kept, problem.folds.folds
+    assert folds is not None
+    columns = supports.whole[count]
+    alone = replace(problem, folds=Folds(None, np.arange(len(problem.Y))))
+    whole = [*evaluate(design.take(columns), alone, None)]
+    cs = [candidate.c for candidate, _ in whole]
+    by_fold = [
+        [*evaluate(design.take(own[count]), replace(problem, folds=Folds([fold], fold.tested)), cs)]
+        for fold, own in zip(folds, supports.by_fold, strict=True)
+    ]
+    for i, (candidate, outcome) in enumerate(whole):
+        parts = [found[i][1] for found in by_fold]
+        reasons = [part.reason for part in (*parts, outcome) if part.reason]
+        yield (
+            replace(candidate, density=density),
+            replace(
+                outcome,
+                residuals=np.vstack([part.residuals for part in parts]),
+                rcond=min(part.rcond for part in (outcome, *parts)),
+                error=max(part.error for part in (outcome, *parts)),
+                n_features=float(columns.size),
+                reason=reasons[0] if reasons else "",
+                finish=None,
+                loo="exact",
+                refine=None,
+                unknowns=tuple(replace(each, columns=columns) for each in outcome.unknowns),
+                columns=columns,
+            ),
+        )

@@ -1,0 +1,149 @@
+"""``nested_cv``: the whole search repeated without each fold, equal to scikit-learn's own words."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.metrics import balanced_accuracy_score, get_scorer
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    RepeatedKFold,
+    ShuffleSplit,
+    cross_val_predict,
+    cross_val_score,
+)
+
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
+
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+
+FOLDS = KFold(4, shuffle=True, random_state=3)
+QUICK = {"a_grid": (-0.2, 0.0), "k_grid": (1.5, 2.0)}
+
+
+def data(n=30, d=45, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("rule", ["mix", "best", "1se"])
+@pytest.mark.parametrize("cv", [None, 3])
+def test_predictions_are_those_of_cross_val_predict(rule, cv):
+    X, y = data()
+    model = StretchyRegressorCV(**QUICK, rule=rule, cv=cv, nested_cv=FOLDS)
+    literal = cross_val_predict(clone(model).set_params(nested_cv=None), X, y, cv=FOLDS)
+    model.fit(X, y)
+    np.testing.assert_allclose(model.nested_predictions_, literal, rtol=1e-12)
+    losses = (y - literal) ** 2
+    assert model.nested_score_ == pytest.approx(-losses.mean(), rel=1e-12)
+    error = np.sqrt(np.sum((losses - losses.mean()) ** 2)) / len(y)
+    assert model.nested_score_se_ == pytest.approx(error, rel=1e-12)
+
+
+def test_numbers_of_folds_mean_what_they_mean_in_scikit_learn():
+    X, y = data()
+    model = StretchyRegressorCV(**QUICK, nested_cv=5).fit(X, y)
+    literal = cross_val_predict(StretchyRegressorCV(**QUICK), X, y, cv=5)
+    np.testing.assert_allclose(model.nested_predictions_, literal, rtol=1e-12)
+
+
+def test_classes():
+    X, y = data(40)
+    labels = np.where(y > 0.3, "high", "low")
+    model = StretchyClassifierCV(**QUICK, nested_cv=4).fit(X, labels)
+    literal = cross_val_predict(StretchyClassifierCV(**QUICK), X, labels, cv=4)
+    assert model.nested_predictions_.tolist() == literal.tolist()
+    assert model.nested_score_ + 1.0 == pytest.approx(balanced_accuracy_score(labels, literal))
+    assert model.nested_score_se_ > 0
+
+
+def test_the_order_of_rows_does_not_matter_where_folds_do_not():
+    X, y = data()
+    order = np.random.default_rng(1).permutation(len(y))
+    place = np.argsort(order)
+    moved = [(place[train], place[test]) for train, test in FOLDS.split(X)]
+    one = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(X, y)
+    other = StretchyRegressorCV(**QUICK, nested_cv=moved).fit(X[order], y[order])
+    np.testing.assert_allclose(other.nested_predictions_, one.nested_predictions_[order], rtol=1e-9)
+    assert other.nested_score_ == pytest.approx(one.nested_score_, rel=1e-9)
+
+
+def test_groups_stay_whole():
+    X, y = data()
+    groups = np.repeat(np.arange(10), 3)
+    model = StretchyRegressorCV(**QUICK, nested_cv=5).fit(X, y, groups=groups)
+    seen = []
+    for train, test in GroupKFold(5).split(X, y, groups):
+        own = StretchyRegressorCV(**QUICK).fit(X[train], y[train], groups=groups[train])
+        seen.append((test, own.predict(X[test])))
+    for test, predicted in seen:
+        np.testing.assert_allclose(model.nested_predictions_[test], predicted, rtol=1e-12)
+
+
+def test_weights_count_as_repetitions_in_the_score():
+    X, y = data()
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, len(y))
+    model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(X, y, sample_weight=weights)
+    losses = (y - model.nested_predictions_) ** 2
+    assert model.nested_score_ == pytest.approx(-weights @ losses / weights.sum(), rel=1e-12)
+
+
+def test_scorers_of_the_user_and_several_targets():
+    X, y = data()
+    model = StretchyRegressorCV(**QUICK, scoring="r2", nested_cv=FOLDS).fit(X, y)
+    own = clone(model).set_params(nested_cv=None)
+    literal = cross_val_score(own, X, y, cv=FOLDS, scoring=get_scorer("r2"))
+    assert model.nested_score_ == pytest.approx(literal.mean(), rel=1e-10)
+    assert model.nested_score_se_ == pytest.approx(literal.std(ddof=1) / 2.0, rel=1e-9)
+    Y = np.column_stack([y, -2.0 * y])
+    both = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(X, Y)
+    assert both.nested_predictions_.shape == Y.shape
+    assert both.nested_score_ == pytest.approx(-np.mean((Y - both.nested_predictions_) ** 2))
+
+
+def test_frames_and_sparse_data():
+    pd = pytest.importorskip("pandas", reason="frames need pandas: pip install pandas")
+    from scipy.sparse import csr_array
+
+    X, y = data()
+    plain = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(X, y)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    for other in (frame, csr_array(X)):
+        model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(other, y)
+        np.testing.assert_allclose(model.nested_predictions_, plain.nested_predictions_, rtol=1e-7)
+
+
+def test_jobs_and_progress(capsys):
+    X, y = data()
+    plain = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(X, y)
+    model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS, n_jobs=2, verbose=1).fit(X, y)
+    np.testing.assert_array_equal(model.nested_predictions_, plain.nested_predictions_)
+    assert "folds of nested_cv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cv", [RepeatedKFold(n_splits=3, n_repeats=2), ShuffleSplit(3)])
+def test_folds_that_do_not_test_every_sample_once_are_refused(cv):
+    X, y = data()
+    with pytest.raises(ValueError, match="does not test every sample once"):
+        StretchyRegressorCV(**QUICK, nested_cv=cv).fit(X, y)
+
+
+def test_lists_of_splits_and_failing_folds_say_so(tmp_path):
+    X, y = data()
+    splits = [*KFold(3).split(X)]
+    with pytest.raises(ValueError, match="cv is a list of splits"):
+        StretchyRegressorCV(**QUICK, cv=splits, nested_cv=3).fit(X, y)
+    X[:, 1:] = 0.0
+    X[5:, 0] = 1.0
+    with pytest.raises(ValueError, match=r"the search without samples .* fails: no column"):
+        StretchyRegressorCV(
+            **QUICK, nested_cv=[(np.arange(5, 30), np.arange(5)), (np.arange(5), np.arange(5, 30))]
+        ).fit(X, y)
+
+
+def test_nothing_is_repeated_by_default():
+    X, y = load_diabetes(return_X_y=True)
+    model = StretchyRegressorCV(**QUICK).fit(X[:40], y[:40])
+    assert not hasattr(model, "nested_score_")
