@@ -31,7 +31,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean
+.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean release-check
 .PHONY: penalty exact approximation compression sparse-truth performance candidates
 .DELETE_ON_ERROR:
 
@@ -160,11 +160,17 @@ wheel: $(VENV)/.created ## build the wheel and the source archive into dist/
 
 test-wheel: $(VENV)/.created ## build both archives twice, look into them, try them in fresh environments
 	$(PY) -m pip install --quiet 'build>=1.2'
-	$(PY) tools/wheel.py
+	$(PY) tools/archives.py
 
 # The tool and what it looks at have fresh environments of their own.
 sbom: $(VENV)/.created ## list what an installation brings (CycloneDX), into dist/sbom.cdx.json
 	$(PY) tools/sbom.py
+
+# RELEASE=--release is what the workflow of a tag asks: nothing may be left to do.
+RELEASE ?=
+release-check: $(VENV)/.created ## whether a release could be made: versions, changelog, archives, bill of materials
+	$(PY) -m pip install --quiet 'build>=1.2' 'twine>=6.1'
+	$(PY) -m tools.release $(RELEASE)
 
 clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)
 	rm -rf $(VENV) $(LOWEST) $(CLIENTS) build dist docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
