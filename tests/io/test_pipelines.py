@@ -324,7 +324,7 @@ CHANGES = {
     "no steps": ("mean", lambda f: f.update(steps=[]), "of no known use"),
     "many names": ("mean", lambda f: f.update(names=1 << 40), "'step_names_0' is missing"),
     "degree": ("polynomial", step(0, parameters={"degree": 10**9}), "have a degree 1000000000"),
-    "terms": ("polynomial", step(0, parameters={"degree": 60}), "claims to make|have a degree"),
+    "terms": ("polynomial", step(0, parameters={"degree": 60}), "would take|have a degree"),
     "terms again": ("polynomial", step(0, parameters={"degree": 3}), "has not the columns"),
     "drop": ("drop", step(0, parameters={"drop": ["x"] * 7}), "do not fit together"),
     "no categories": ("one hot", step(0, categories=[["float64", []]] * 7), "without sound cat"),
@@ -402,6 +402,89 @@ def test_hostile_arrays(case, tmp_path):
     path.write_bytes(with_array(data, place, values))
     with pytest.raises(ModelFileError, match=message):
         skstretch.load(path)
+
+
+def products(size, steps=1, **changes):
+    """A small file whose products of two columns claim to be of other columns and degrees."""
+    terms = PolynomialFeatures((2, 2), interaction_only=True, include_bias=False)
+    model = make_pipeline(terms, skstretch.StretchyRegressor()).fit(X[:, :size], Y)
+
+    def change(fields):
+        fields["steps"][0][1].update(changes)
+        node = fields["steps"][0][1]
+        fields["steps"] = [[f"step {i}", node] for i in range(steps)]
+
+    return model, change
+
+
+def powers(degree, **parameters):
+    return {"degree": {"$tuple": [degree, degree]}, "interaction_only": True, **parameters}
+
+
+BOMBS = {
+    # one product of all columns; scikit-learn makes all the others on the way
+    "on the way": (2, {"width": 28, "parameters": powers(28, include_bias=False)}),
+    "all but one": (3, {"width": 26, "parameters": powers(26)}),
+    "no terms": (2, {"width": 1 << 19, "parameters": {"degree": 0}}),
+    # three products of two of three columns, their names twice as long after every step
+    "names": (3, {"steps": 50}),
+    "exponents": (2, {"width": 20_000, "parameters": {"degree": 1, "include_bias": False}}),
+}
+
+
+@pytest.mark.parametrize("case", BOMBS)
+def test_steps_take_no_more_memory_than_the_file(case, tmp_path):
+    size, changes = BOMBS[case]
+    model, change = products(size, **changes)
+    data = with_pipeline(saved_bytes(model, tmp_path), change)
+    path = tmp_path / "bomb.stretchy"
+    path.write_bytes(data)
+    assert len(data) < 100_000
+    with pytest.raises(ModelFileError, match=r"would take|claims|names of up to"):
+        skstretch.load(path)
+
+
+@UNIX
+def test_memory_of_refused_steps(tmp_path):
+    files = []
+    for case, (size, changes) in BOMBS.items():
+        model, change = products(size, **changes)
+        files.append((case, with_pipeline(saved_bytes(model, tmp_path), change)))
+    found = measured(files, tmp_path)
+    assert all(refused for _, refused, _, _ in found)
+    assert found[-1][2] < LIMIT
+
+
+WIDE = np.random.default_rng(1).standard_normal((4, 5001))
+
+
+@pytest.mark.parametrize(
+    ("steps", "names", "message"),
+    [
+        ([SpectralFilter(derivative=0, window=5001)], None, "would take 5001 columns"),
+        ([PolynomialFeatures(1), VarianceThreshold()], None, "would take 5002 columns"),
+        (
+            [OneHotEncoder(sparse_output=False)],
+            ["n" * 10_000, *map(str, range(5000))],
+            "names of up to 10",
+        ),
+    ],
+    ids=["window", "exponents", "names"],
+)
+def test_steps_that_need_much_more_than_their_file_are_not_written(steps, names, message, tmp_path):
+    frame = WIDE if names is None else pd.DataFrame(WIDE.round(), columns=names)
+    model = make_pipeline(*steps, skstretch.StretchyRegressor()).fit(frame, np.arange(4.0))
+    with pytest.raises(ValueError, match=message):
+        skstretch.save(model, tmp_path / "m.stretchy")
+
+
+def test_sound_polynomials_are_stored(tmp_path):
+    """The bound is no bar to what people fit."""
+    for terms in (PolynomialFeatures(2), PolynomialFeatures((5, 5), interaction_only=True)):
+        model = make_pipeline(terms, VarianceThreshold(), skstretch.StretchyRegressor())
+        model.fit(WIDE[:, :20], np.arange(4.0))
+        same = round_trip(model, tmp_path)
+        assert (same.predict(WIDE[:, :20]) == model.predict(WIDE[:, :20])).all()
 
 
 @UNIX

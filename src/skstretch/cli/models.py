@@ -20,6 +20,7 @@ from skstretch.cli.problem import (
     check_distinct,
     check_features,
     check_infinite,
+    check_roles,
     filled_words,
     missing_counts,
     missing_message,
@@ -58,6 +59,7 @@ class KnownColumns:
             for name in listed:
                 if not known(name):
                     raise DataError(unknown(option, name, names, extras))
+        check_roles({*ids}, names, extras)
         aside = {f"id {name}": name for name in ids}
         numbered = all(name == str(number) for number, name in enumerate(names, 1))
         if self.model_names is None or (numbered and not self._knows(names)):
@@ -241,7 +243,8 @@ def predicted(
     model: Any, table: Table, interval: float | None, proba: bool, talk: Talk
 ) -> dict[str, Any]:
     """Name to values: copied columns, prediction, bounds, probabilities."""
-    columns = {role.removeprefix("id "): values for role, values in table.aside.items()}
+    copied = {role.removeprefix("id "): values for role, values in table.aside.items()}
+    columns: dict[str, Any] = {}
     X = _framed(model, table.X)
     try:
         with talk.warnings():
@@ -257,7 +260,12 @@ def predicted(
                 }
     except ValueError as error:
         raise DataError(in_options(str(error))) from error
-    return columns
+    taken = next((name for name in copied if name in columns), None)
+    if taken is not None:
+        raise DataError(
+            f"--id {taken!r} has the name of a column of the predictions: rename it in the data."
+        )
+    return copied | columns
 
 
 def _named(name: str, values: Any) -> dict[str, Any]:

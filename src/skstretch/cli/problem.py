@@ -111,8 +111,9 @@ class TrainingColumns:
         if aside.get("target") in self.drop:
             raise DataError(f"--drop names the target {aside['target']!r}.")
         features = others(names, taken)
+        check_roles({*aside.values()}, names, extras)
         if not isinstance(names, Numbers):
-            check_distinct([names[i] for i in features] + list(set(aside.values())), names)
+            check_distinct([names[i] for i in features], names)
         if not features:
             raise DataError("no column is left to learn from beside the target.")
         self.named.update(aside)
@@ -164,14 +165,33 @@ def dropping(*names: str) -> str:
 
 def check_distinct(used: Sequence[str], names: Sequence[str]) -> None:
     """Refuse a name that several of the columns in use have."""
-    twice = [name for name, count in Counter(used).items() if count > 1]
-    if not twice:
-        return
-    places = [str(i) for i, name in enumerate(names, 1) if name == twice[0]]
-    raise DataError(
-        f"the name {twice[0]!r} occurs {len(places)} times (columns {', '.join(places)}): rename "
-        f"one in the header, or leave them all out with {dropping(twice[0])}."
-    )
+    twice = next((name for name, count in Counter(used).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(
+            f"{_occurrences(twice, names)}: rename one in the header, or leave them all out with "
+            f"{dropping(twice)}."
+        )
+
+
+def check_roles(wanted: Collection[str], names: Sequence[str], extras: Sequence[str]) -> None:
+    """Refuse a target, weights, groups or identifier that several columns could be."""
+    if isinstance(names, Numbers):
+        counts = Counter(name for name in wanted if name in names)
+    else:
+        counts = Counter(name for name in names if name in wanted)
+    counts.update(name for name in extras if name in wanted)
+    for name, count in counts.items():
+        if count > 1:
+            raise DataError(
+                f"{_occurrences(name, [*names, *extras])}, and one of them is asked for: rename "
+                "the others in the file."
+            )
+
+
+def _occurrences(name: str, names: Sequence[str]) -> str:
+    places = [str(i) for i, other in enumerate(names, 1) if other == name]
+    shown = listed(places[:SHOWN], len(places), more="more")
+    return f"the name {name!r} occurs {len(places):,} times (columns {shown})"
 
 
 def check_features(table: Table) -> None:

@@ -19,15 +19,17 @@ from skstretch.estimators.pipelines import last_step
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import MAX_MEMBERS, Rule, refusing
 from skstretch.io.header import NotStorableError, Record, decode, encode
-from skstretch.io.steps import KINDS, read_step, step_name, write_step
+from skstretch.io.steps import KINDS, Kind, read_step, step_name, write_step
 
 Fields = dict[str, Any]
 
 PREFIX = "step_"
 WORDS = ("passthrough", "drop")
 MAX_NESTING = 5  # steps in steps: more than anyone writes by hand
-# columns that a step may have without arrays of that size in the file
-FREE_WIDTH = 1 << 20
+# columns that a step may have, and numbers or characters that it may work out, without arrays of
+# that size in the file; beyond that, how many times the size of its arrays
+FREE_WIDTH, FREE_CELLS, TIMES = 1 << 12, 1 << 24, 16
+SHORT = 24  # characters of the longest name that scikit-learn gives to a column without one
 OUTPUTS = ("default", "pandas", "polars")
 # parameters of a ColumnTransformer that matter to what comes out of it
 COLUMN_PARAMETERS = (
@@ -183,10 +185,12 @@ def read_pipeline(file: Record, model: Any) -> Any:
     """The pipeline that ends in this model."""
     own, D = Record(file.field("pipeline", dict), file.arrays), model.n_features_in_
     stored = [values.nbytes for name, values in own.arrays.items() if name.startswith(PREFIX)]
-    reader = Reader(own, FREE_WIDTH + sum(stored) + D)
+    # a model has several arrays with a number for each of its columns
+    reader = Reader(own, FREE_WIDTH + sum(stored) + np.dtype(float).itemsize * D)
     for i in range(own.field("names", int)):
         reader.names.append(own.take_text(f"{PREFIX}names_{i}", f"{PREFIX}ends_{i}"))
     steps = reader.steps(own, D)
+    reader.check_labels([step for _, step in steps])
     last, verbose = own.field("last", str), own.field("verbose", bool)
     _check_names([*(name for name, _ in steps), last])
     return Pipeline([*steps, (last, model)], verbose=verbose)
@@ -216,6 +220,7 @@ class Reader(Tree):
     def __init__(self, file: Record, most: int) -> None:
         super().__init__(file)
         self.most = most  # columns that any step may have
+        self.most_cells = FREE_CELLS + TIMES * most
 
     def steps(self, node: Record, last: int | None, depth: int = 0) -> list[tuple[str, Any]]:
         """Steps of a pipeline, each as wide as the one before it leaves; `last` is what is due."""
@@ -253,10 +258,46 @@ class Reader(Tree):
             step = self._columns(node, D, depth)
         elif name in KINDS:
             step = read_step(KINDS[name], self.next_step(node, D))
+            self._check_size(KINDS[name], step)
         else:
             raise ModelFileError(f"its step {name[:80]!r} is none of {LIST}.")
         self._label(step, node, D)
         return step
+
+    def _check_size(self, kind: Kind, step: Any) -> None:
+        """Refuse a step that would take far more memory than the file, when it is used."""
+        widest, cells = (kind.widest or kind.width)(step), kind.cells(step)
+        if widest > self.most or cells > self.most_cells:
+            raise ModelFileError(
+                f"its {type(step).__name__} would take {widest} columns and {cells} numbers more, "
+                f"and the file allows {self.most} and {self.most_cells}."
+            )
+
+    def check_labels(self, steps: list[Any]) -> None:
+        """Refuse steps whose names for their columns would take far more than the file."""
+        longest = max((len(name) for names in self.names for name in names), default=SHORT)
+        for step in steps:
+            longest = self._longest(step, longest)
+
+    def _longest(self, step: Any, longest: int) -> int:
+        """The length of the longest name that a step gives, where it is given such a one."""
+        if isinstance(step, Pipeline):
+            for _, inner in step.steps:
+                longest = self._longest(inner, longest)
+            return longest
+        if isinstance(step, ColumnTransformer):
+            parts = [(name, made) for name, made, _ in step.transformers_]
+            longest = max(len(name) + 2 + self._longest(made, longest) for name, made in parts)
+        elif name := step_name(step):
+            longest = KINDS[name].label(step, longest)
+        else:
+            return longest  # a word, or what scikit-learn makes of it
+        if width_of(step) * longest > self.most_cells:
+            raise ModelFileError(
+                f"its {type(step).__name__} gives {width_of(step)} columns names of up to "
+                f"{longest} characters."
+            )
+        return longest
 
     def _label(self, step: Any, node: Fields, D: int) -> None:
         """Names of the columns, and what a transform gives."""

@@ -69,6 +69,12 @@ class Kind:
     unneeded : tuple of str
         Parameters that a fitted step has no use for: where they cannot be stored, the loaded step
         has the default.
+    widest : callable or None
+        Columns of the widest array that a transform makes on its way, where that is not `width`.
+    cells : callable
+        Numbers that a fitted step works out of its parameters, and of no array of the file.
+    label : callable
+        Characters of its longest name of a column that comes out, from that of one that comes in.
     """
 
     cls: Any
@@ -78,6 +84,9 @@ class Kind:
     write: Callable[[Any, Record], None] | None = None
     read: Callable[[Any, Record], None] | None = None
     unneeded: tuple[str, ...] = ()
+    widest: Callable[[Any], int] | None = None
+    cells: Callable[[Any], int] = lambda step: 0
+    label: Callable[[Any, int], int] = lambda step, longest: longest
 
 
 def write_step(kind: Kind, step: Any, file: Record) -> None:
@@ -286,6 +295,10 @@ def _encoder_width(step: Any) -> int:
     return sum(map(len, step.categories_)) - sum(index is not None for index in dropped)
 
 
+def _encoder_label(step: Any, longest: int) -> int:
+    return longest + 1 + max(len(str(value)) for part in step.categories_ for value in part)
+
+
 def _write_polynomial(step: Any, file: Record) -> None:
     if np.max(step.degree) > MAX_DEGREE:
         raise NotStorableError(f"degree={step.degree} is above {MAX_DEGREE}")
@@ -298,10 +311,24 @@ def _fit_polynomial(step: Any, file: Record) -> None:
     step.fit(np.broadcast_to(0.0, (1, file.sizes["D"])))
 
 
+def _polynomial_cells(step: Any) -> int:
+    """The exponents, from which scikit-learn makes the names."""
+    return int(step.n_output_features_) * int(step.n_features_in_)
+
+
+def _polynomial_label(step: Any, longest: int) -> int:
+    return max(1, min(int(np.max(step.degree)), int(step.n_features_in_))) * (longest + 4)
+
+
 def _fit_filter(step: Any, file: Record) -> None:
     keep, step.keep = step.keep, None  # ranges need the names; the columns are known
     step.fit(np.broadcast_to(0.0, (1, file.sizes["D"])))
     step.keep = keep
+
+
+def _filter_cells(step: Any) -> int:
+    """Weights of the outermost windows."""
+    return 0 if step.derivative is None else int(step.window) ** 2
 
 
 def _read_network(step: Any, file: Record) -> None:
@@ -352,6 +379,7 @@ KINDS = {
         fit=_fit_imputer,
         write=_write_imputer,
         unneeded=("strategy",),
+        label=lambda step, longest: longest + len("missingindicator_"),
     ),
     "StandardScaler": Kind(StandardScaler, SCALER, write=_write_seen, read=_read_seen),
     "RobustScaler": Kind(RobustScaler, {"center_": COLUMN, "scale_": COLUMN}),
@@ -375,15 +403,23 @@ KINDS = {
         width=lambda step: int(step.n_output_features_),
         fit=_fit_polynomial,
         write=_write_polynomial,
+        widest=lambda step: int(step._n_out_full),
+        cells=_polynomial_cells,
+        label=_polynomial_label,
     ),
     "OneHotEncoder": Kind(
-        OneHotEncoder, width=_encoder_width, fit=_fit_encoder, write=_write_encoder
+        OneHotEncoder,
+        width=_encoder_width,
+        fit=_fit_encoder,
+        write=_write_encoder,
+        label=_encoder_label,
     ),
     "SpectralFilter": Kind(
         SpectralFilter,
         {"support_": Rule("D", "b")},
         width=lambda step: int(step.support_.sum()),
         fit=_fit_filter,
+        cells=_filter_cells,
     ),
     "FirstQuadrant": Kind(
         FirstQuadrant,

@@ -81,8 +81,11 @@ def _arrays(archive: zipfile.ZipFile, budget: Budget) -> dict[str, Any]:
             raise ValueError(f"{info.filename!r} claims more bytes than can be packed in it")
         total += info.file_size
         budget.check(total, "its arrays")
+        name = info.filename.removesuffix(".npy")
+        if name in held:
+            raise ValueError(f"it has two arrays {name!r}")
         with archive.open(info) as member:
-            held[info.filename.removesuffix(".npy")] = read_array(member, info.file_size, budget)
+            held[name] = read_array(member, info.file_size, budget)
     return held
 
 
@@ -106,16 +109,20 @@ def read_array(file: Any, size: int, budget: Budget) -> Any:
 
 def _vectors(held: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
     """Arrays with a value for each row; columns of a matrix by ``target_names``, or y1, y2, ..."""
-    found = {}
+    found = []
     for name, array in held.items():
         if array.shape == (n_rows,):
-            found[name] = array
+            found.append((name, array))
         elif array.ndim == 2 and array.shape[0] == n_rows:
-            names = held.get("target_names", ())
-            if len(names) != array.shape[1]:
+            names = held.get("target_names", np.empty(0))
+            if names.shape != (array.shape[1],):
                 names = [f"{name}{number}" for number in range(1, array.shape[1] + 1)]
-            found |= {str(label): array[:, j] for j, label in enumerate(names)}
-    return found
+            found += [(str(label), array[:, j]) for j, label in enumerate(names)]
+    labels = [label for label, _ in found]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise DataError(f"the name {twice!r} occurs twice among the vectors: rename one.")
+    return dict(found)
 
 
 def _matrix_name(held: Mapping[str, Any], source: str) -> str:
@@ -132,14 +139,16 @@ def _matrix_name(held: Mapping[str, Any], source: str) -> str:
 
 def _compressed(held: dict[str, Any], source: str, budget: Budget) -> Any:
     """A CSR array from the parts that `scipy.sparse.save_npz` writes."""
-    form = held.pop("format", np.array(b"csr")).item()
-    form = form.decode() if isinstance(form, bytes) else str(form)
+    form = held.pop("format", np.array(b"csr")).tolist()
+    form = form.decode("latin-1") if isinstance(form, bytes) else str(form)
     held.pop("_is_array", None)
     missing = [part for part in SPARSE_PARTS if part not in held]
     kinds = {"csr": sparse.csr_array, "csc": sparse.csc_array}
     if missing or form not in kinds:
         raise DataError(f"{source!r} is no sparse matrix in CSR or CSC form that can be read.")
     data, indices, indptr, shape = (held.pop(part) for part in SPARSE_PARTS)
+    if data.dtype.kind not in "biuf":
+        raise DataError(f"the matrix in {source!r} holds {data.dtype}, not numbers.")
     try:
         for count, noun in zip(shape.tolist(), ("row", "column"), strict=True):
             budget.check_spread(int(count), noun, indices.nbytes + indptr.nbytes)
