@@ -9,15 +9,26 @@ so that a model of q features reads q columns at most. Every fold has a support 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
+from skstretch.core.crossfit import Fold
+from skstretch.core.primal import free_basis
+from skstretch.core.stretch import Intercept, penalty, penalty_in_unit
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
-from skstretch.search.candidates import Candidate, Folds, Outcome, Problem
-from skstretch.solve.choose import PATH_NUMBERS
+from skstretch.search.candidates import (
+    Candidate,
+    Folds,
+    Outcome,
+    Problem,
+    relative_error,
+    target_size,
+)
+from skstretch.solve.choose import PATH_NUMBERS, unusable
 
 Candidates = Iterator[tuple[Candidate, Outcome]]
 # the candidates of one power on a design, at given penalties (None: automatic ones)
@@ -80,31 +91,31 @@ def _screened(design: Design, Y: Array, weights: Array, most: int) -> Index:
 def _paths(
     design: Design, some: Index, Y: Array, weights: Array, count: int
 ) -> list[list[list[int]]]:
-    """The lasso path of every target on some columns: those that are active at its knots.
-
-    What is never penalised is projected out.
-    """
+    """The lasso path of every target on some columns: those that are active at its knots."""
     rows, taken = np.flatnonzero(weights > 0), design.take(some)
-    Z = taken.row_features(rows).excess(1.0)
-    root = np.sqrt(weights[rows])[:, None]
-    factors = taken.log_factors(1.0)
-    Z = _centred(Z, weights[rows]) * root
+    Z, factors = taken.row_features(rows).excess(1.0), taken.log_factors(1.0)
     if factors is not None:
         Z = Z * np.exp(-np.minimum(factors, 700.0))
-    free = None
-    if design.U is not None and design.U.shape[1]:
-        free = np.linalg.qr(_centred(design.U[rows], weights[rows]) * root)[0]
-        Z = Z - free @ (free.T @ Z)
-    targets = _centred(Y[rows], weights[rows]) * root
-    if free is not None:
-        targets = targets - free @ (free.T @ targets)
+    root = np.sqrt(weights[rows])[:, None]
+    Z, targets = (
+        _without_free(values, design, rows, weights[rows]) * root for values in (Z, Y[rows])
+    )
     # the path ends at a correlation that is small in absolute terms, whatever the units are
     Z = Z / (np.abs(Z).max(initial=0.0) or 1.0)
     return [_path(Z, y, count) for y in targets.T]
 
 
-def _centred(values: Array, weights: Array) -> Array:
-    return np.asarray(values - weights @ values / weights.sum())
+def _without_free(values: Array, design: Design, rows: Index, weights: Array) -> Array:
+    """Columns less their regression on ones and on what is never penalised.
+
+    Of all `rows` the first have `weights`, and the regression is on these.
+    """
+    n, total = weights.size, weights.sum()
+    values = values - weights @ values[:n] / total
+    if design.U is not None and design.U.shape[1]:
+        F = free_basis(design.U[rows[:n]], weights).at(design.U[rows])
+        values -= F @ (F[:n].T @ (weights[:, None] * values[:n]) / total)
+    return np.asarray(values)
 
 
 def _path(Z: Array, y: Array, count: int) -> list[list[int]]:
@@ -148,22 +159,26 @@ def selected_candidates(
     alone = replace(problem, folds=Folds(None, np.arange(len(problem.Y))))
     whole = [*evaluate(design.take(columns), alone, None)]
     cs = [candidate.c for candidate, _ in whole]
+    ridge = all(candidate.k == 2.0 for candidate, _ in whole)
+    ridge &= problem.intercept is Intercept.FREE and design.row_peaks(1.0) is None
+    without = ridge_without if ridge else partial(_evaluated_without, evaluate)
     by_fold = [
-        [*evaluate(design.take(own[count]), replace(problem, folds=Folds([fold], fold.tested)), cs)]
+        without(design.take(own[count]), problem, fold, cs)
         for fold, own in zip(folds, supports.by_fold, strict=True)
     ]
     for i, (candidate, outcome) in enumerate(whole):
-        parts = [found[i][1] for found in by_fold]
-        reasons = [part.reason for part in (*parts, outcome) if part.reason]
+        residuals = np.vstack([found[0][i] for found in by_fold])
+        rcond = min(outcome.rcond, *(float(found[1][i]) for found in by_fold))
+        error = relative_error(rcond) * target_size(problem.Y)
         yield (
             replace(candidate, density=density),
             replace(
                 outcome,
-                residuals=np.vstack([part.residuals for part in parts]),
-                rcond=min(part.rcond for part in (outcome, *parts)),
-                error=max(part.error for part in (outcome, *parts)),
+                residuals=residuals,
+                rcond=rcond,
+                error=max(outcome.error, error),
                 n_features=float(columns.size),
-                reason=reasons[0] if reasons else "",
+                reason=outcome.reason or unusable(rcond, [residuals]),
                 finish=None,
                 loo="exact",
                 refine=None,
@@ -171,3 +186,42 @@ def selected_candidates(
                 columns=columns,
             ),
         )
+
+
+def ridge_without(
+    design: Design, problem: Problem, fold: Fold, cs: Sequence[float]
+) -> tuple[Array, Array]:
+    """Residuals (c, tested, t) of ridge regression without a fold, and the condition at every c.
+
+    One decomposition of the training rows, ``Z = U diag(s) V'``, serves all penalties: ``alpha = V
+    diag(s / (s^2 + lam)) U'y``.
+    """
+    training = fold.weights(problem.weights)
+    trained = np.flatnonzero(training > 0)
+    rows, weights = np.concatenate([trained, fold.tested]), training[trained]
+    columns = np.setdiff1d(np.arange(design.shape[1]), design.free)
+    Z, factors = design.row_features(rows).excess(1.0)[:, columns], design.log_factors(1.0)
+    if factors is not None:
+        Z = Z * np.exp(-0.5 * factors[columns])
+    root = np.sqrt(weights)[:, None]
+    (Z, new), (Y, tested) = (
+        np.split(_without_free(values, design, rows, weights), [trained.size])
+        for values in (Z, problem.Y[rows])
+    )
+    U, s, Vt = np.linalg.svd(root * Z, full_matrices=False)
+    lams = np.array([[penalty_in_unit(penalty(c, 2.0), 1.0, design.unit)] for c in cs])
+    least = np.square(s).min(initial=np.inf) if s.size == columns.size else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fitted = (s / (np.square(s) + lams))[:, :, None] * (U.T @ (root * Y))
+        rcond = (least + lams[:, 0]) / (np.square(s).max(initial=0.0) + lams[:, 0])
+    return tested - (new @ Vt.T) @ fitted, rcond
+
+
+def _evaluated_without(
+    evaluate: Evaluate, design: Design, problem: Problem, fold: Fold, cs: Sequence[float]
+) -> tuple[list[Array], list[float]]:
+    """The same of any power: those of the candidates on the columns that belong to the fold."""
+    found = evaluate(design, replace(problem, folds=Folds([fold], fold.tested)), cs)
+    outcomes = [outcome for _, outcome in found]
+    residuals = [out.residuals if out.usable else np.nan * out.residuals for out in outcomes]
+    return residuals, [outcome.rcond for outcome in outcomes]
