@@ -2,13 +2,14 @@
 
 import re
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skstretch.datasets import read_spectra
+from skstretch.datasets import instruments, read_spectra
 from tests.datasets.instruments import jcamp, opus, spc
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "preprocessing.md"
@@ -85,9 +86,72 @@ def test_what_the_package_misreads_is_refused(form, tmp_path):
 def test_a_cut_file_is_refused(tmp_path):
     needs("jcamp")
     text = jcamp(X, numbers("wild", len(X))).splitlines()
-    path = written(tmp_path / "cut.jdx", "\n".join(text[:-3]))
+    path = written(tmp_path / "cut.jdx", "\n".join([*text[:-3], "##END="]))
     with pytest.raises(ValueError, match=r"cut\.jdx .* it has \d+ values for 61 points"):
         read_spectra(path)
+    # cut within the last number, every value is there, and the last is wrong
+    whole = "\n".join(text[:-1])
+    assert whole[-2:].isdigit()
+    for end in ("", "\n##EN"):
+        path = written(tmp_path / "cut.jdx", whole[:-1] + end)
+        with pytest.raises(ValueError, match=r"cut\.jdx .* ##END= is missing|not enough values"):
+            read_spectra(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("##NPOINTS=900000000000", "claims 900,000,000,000 points"),
+        ("##NPOINTS=nan", "##NPOINTS=nan is no such number"),
+        ("##NPOINTS=-5", "claims -5 points"),
+        ("##YFACTOR=1e400", "##YFACTOR=1e400 is no such number"),
+        ("##YFACTOR=0", "##YFACTOR=0 is no such number"),
+        ("##XFACTOR=none", "##XFACTOR=none is no such number"),
+    ],
+)
+def test_what_a_header_claims_is_checked_before_memory_is_taken(line, message, tmp_path):
+    needs("jcamp")
+    text = jcamp(X, numbers("wild", len(X)))
+    key = line.partition("=")[0]
+    changed = re.sub(rf"{key}=.*", line, text)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=message):
+            read_spectra(written(tmp_path / "a.dx", changed))
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_repetitions_of_a_forged_file_take_no_memory(tmp_path):
+    needs("jcamp")
+    text = jcamp(X, numbers("runs", len(X)), "DIFDUP").replace("##END=", "3000@Z99999999\n##END=")
+    with pytest.raises(ValueError, match="claims to repeat"):
+        read_spectra(written(tmp_path / "a.dx", text))
+
+
+def test_points_of_a_forged_spc_file_take_no_memory(tmp_path):
+    needs("spc_io")
+    data = bytearray(spc(X, np.ones((1, len(X)))))
+    data[4:8] = b"\xff\xff\xff\xff"
+    with pytest.raises(ValueError, match="claims 4,294,967,295 points"):
+        read_spectra(written(tmp_path / "a.spc", bytes(data)))
+
+
+@pytest.mark.parametrize("kind", ["jcamp", "spc_io", "brukeropus"])
+def test_nothing_of_a_package_is_printed(kind, tmp_path, capsys, monkeypatch):
+    needs(kind)
+    reader = {"jcamp": "_jcamp", "spc_io": "_spc", "brukeropus": "_opus"}[kind]
+
+    def loud(path, block):
+        print("hello from a package")
+        yield from ()
+
+    monkeypatch.setattr(instruments, reader, loud)
+    heads = {"jcamp": b"##TITLE=a", "spc_io": b"\0\x4b", "brukeropus": b"\n\n\xfe\xfe"}
+    with pytest.raises(ValueError, match="no spectrum"):
+        read_spectra(written(tmp_path / "a", heads[kind]))
+    assert capsys.readouterr().out == ""
 
 
 def test_a_changed_digit_of_a_checked_form_is_refused(tmp_path):

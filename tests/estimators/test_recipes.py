@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
@@ -325,3 +326,28 @@ def test_weights_and_factors():
     parts = [v * model.pipelines_[n].predict(X) for n, v in model.weights_.items()]
     np.testing.assert_allclose(model.predict(X), sum(parts), rtol=1e-9)
     np.testing.assert_array_equal(model.pipeline_[-1].coef_[4::25], 0.0)
+
+
+@pytest.mark.parametrize("Model", [RecipeRegressorCV, RecipeClassifierCV])
+@pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt])
+def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(Model, fault, monkeypatch):
+    """Neither a half of it nor a mixture with the fit before."""
+    X, y = data()
+    y = y if Model is RecipeRegressorCV else y > np.median(y)
+    search = StretchyRegressorCV if Model is RecipeRegressorCV else StretchyClassifierCV
+    model = Model(search(**GRID), {"raw": SpectralFilter()}).fit(X[:, :20], y)
+
+    def broken(*args, **keywords):
+        raise fault("broken")
+
+    monkeypatch.setattr(Model, "_join", broken)
+    with pytest.raises(fault):
+        model.fit(X, y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    monkeypatch.undo()
+    model.set_params(rule="other")
+    with pytest.raises(ValueError, match="rule='other'"):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")

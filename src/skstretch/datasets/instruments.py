@@ -7,6 +7,8 @@ one unit for all files, and no file that was read in part.
 import contextlib
 import io
 import os
+import re
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,11 @@ UNITS = {
 }
 # Blocks of an OPUS file that are results; the rest are single channels, interferograms, phases.
 RESULTS = {"a", "t", "r", "km", "ra", "e", "logr", "atr", "pas", "arit", "aria"}
+# Headers of JCAMP-DX that must be numbers, and those of them that may not be 0.
+FACTORS = {b"XFACTOR", b"YFACTOR"}
+NUMBERS = {b"NPOINTS", b"FIRSTX", b"LASTX", *FACTORS}
+# A value that is repeated, in the letters of JCAMP-DX, and points for each byte of a sound file.
+REPEATED, POINTS = re.compile(rb"([S-Zs])(\d*)"), 64
 WAY_OUT = "Save it from the instrument's program as plain JCAMP-DX or as CSV."
 
 
@@ -72,6 +79,8 @@ class Spectrum:
         x, y = np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
         if len(x) != len(y) or len(x) < 2:
             raise ValueError(f"it has {len(y)} values for {len(x)} points of the axis")
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            raise ValueError("it has values that are not finite numbers")
         if x[-1] < x[0]:
             x, y = x[::-1].copy(), y[::-1].copy()
         if not (np.diff(x) > 0).all():
@@ -187,7 +196,9 @@ def _read(path: Path, block: str | None) -> list[Spectrum]:
     """The spectra of one file; what goes wrong in a package is said with the name of the file."""
     kind, read = _reader(path)
     try:
-        found = list(read(path, block))
+        # what a package prints is no output of the program that reads
+        with contextlib.redirect_stdout(io.StringIO()):
+            found = list(read(path, block))
         if not found:
             raise ValueError("it holds no spectrum over an axis")
         return found
@@ -229,6 +240,7 @@ def _jcamp(path: Path, block: str | None) -> Iterator[Spectrum]:
 
     said = io.StringIO()
     lines = path.read_bytes().replace(b"\x1a", b"").splitlines()  # DOS ended its texts with \x1a
+    _check_jcamp(lines)
     with contextlib.redirect_stdout(said):  # the package prints what it finds wrong, and goes on
         held = jcamp.read(lines)
     if "Y-Check failed" in said.getvalue():
@@ -239,11 +251,48 @@ def _jcamp(path: Path, block: str | None) -> Iterator[Spectrum]:
         yield Spectrum.of(name, part["x"], part["y"], units)
 
 
+def _check_jcamp(lines: list[bytes]) -> None:
+    """Refuse a file that is cut short, or claims more points than its bytes can hold."""
+    size = sum(map(len, lines))
+    opened = closed = repeated = 0
+    for line in lines:
+        if not line.startswith(b"##"):
+            data = line.partition(b"$$")[0]
+            repeated += sum(_repeats(*found) for found in REPEATED.findall(data))
+            continue
+        label, _, value = line[2:].partition(b"=")
+        key, number = label.strip().upper(), value.partition(b"$$")[0].strip()
+        opened, closed = opened + (key == b"TITLE"), closed + (key == b"END")
+        if key in NUMBERS and not _is_sound(key, number):
+            raise ValueError(f"##{key.decode()}={number.decode('latin-1')[:40]} is no such number")
+        if key == b"NPOINTS" and not 2 <= float(number) <= POINTS * size:
+            raise ValueError(f"it claims {float(number):,.0f} points in {size:,} bytes")
+    if repeated > POINTS * size:
+        raise ValueError(f"it claims to repeat {repeated:,} values in {size:,} bytes")
+    if not closed or closed < opened:
+        raise ValueError("##END= is missing: the file is cut short")
+
+
+def _repeats(letter: bytes, digits: bytes) -> int:
+    """How often a value is repeated; what has more digits than any file is past every bound."""
+    return int(b"%d%s" % (b"STUVWXYZs".index(letter) + 1, digits[:18]))
+
+
+def _is_sound(key: bytes, text: bytes) -> bool:
+    try:
+        value = float(text.replace(b",", b"."))
+    except ValueError:
+        return False
+    return bool(np.isfinite(value)) and (value != 0 or key not in FACTORS)
+
+
 def _spc(path: Path, block: str | None) -> Iterator[Spectrum]:
     """Subfiles of an SPC file, in the order of the file."""
     from spc_io import SpcRaw
 
     with path.open("rb") as stream:
+        _check_spc(stream.read(8), path.stat().st_size)
+        stream.seek(0)
         raw = SpcRaw.from_bytes_io(stream)
     header = raw.main_header
     axis = raw.xarray
@@ -256,6 +305,15 @@ def _spc(path: Path, block: str | None) -> Iterator[Spectrum]:
             # of a single spectrum the exponent stands in the main header
             part.header.subexp = header.fexp
         yield Spectrum.of(name, part.xarray if axis is None else axis, part.yarray, units)
+
+
+def _check_spc(head: bytes, size: int) -> None:
+    """Refuse a header that claims more than the file holds: two bytes a point, or a place in it."""
+    flags, order = head[0], ">" if head[1] == 0x4C else "<"
+    points = struct.unpack(f"{order}I", head[4:8])[0]
+    # in files with an axis for each spectrum the number is the place of their directory
+    if points * (1 if flags & 0x40 else 2) > size:
+        raise ValueError(f"it claims {points:,} points in {size:,} bytes")
 
 
 def _opus(path: Path, block: str | None) -> Iterator[Spectrum]:

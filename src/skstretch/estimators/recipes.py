@@ -15,6 +15,7 @@ from skstretch.estimators.classifier import StretchyClassifierCV
 from skstretch.estimators.pipelines import transformed
 from skstretch.estimators.regressor import StretchyRegressorCV
 from skstretch.estimators.search import SearchResult, joined
+from skstretch.estimators.state import fitted_names, whole_or_nothing
 from skstretch.features import SpectralFilter
 from skstretch.search import Mix
 from skstretch.search.choice import class_weights, regression_weights, residual_moments
@@ -50,6 +51,12 @@ class Recipes(Versioned, BaseEstimator):
     rule: Any
     own: Any  # the class of the searches
 
+    def _unfit(self) -> None:
+        """Forget all that a fit has learned."""
+        for name in fitted_names(self):
+            delattr(self, name)
+
+    @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
         """Search every recipe, then weigh them.
 

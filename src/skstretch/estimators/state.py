@@ -233,6 +233,11 @@ def whole_or_nothing(fit: Method) -> Method:
     return cast(Method, guarded)
 
 
+def fitted_names(model: Any) -> list[str]:
+    """Attributes that a fit has set."""
+    return [n for n in vars(model) if n in PRIVATE or (n.endswith("_") and not n.startswith("_"))]
+
+
 def or_as_before(method: Method) -> Method:
     """Make a call that fails or is interrupted leave the estimator as it was before the call."""
 
@@ -265,9 +270,8 @@ class Learner(Versioned, BaseEstimator):
 
     def _unfit(self) -> None:
         """Forget all that a fit has learned."""
-        for name in list(vars(self)):
-            if name in PRIVATE or (name.endswith("_") and not name.startswith("_")):
-                delattr(self, name)
+        for name in fitted_names(self):
+            delattr(self, name)
 
     def _store(self, state: State) -> None:
         """Set every fitted attribute, at the very end of a fit."""
