@@ -8,6 +8,7 @@ from skstretch._version import __version__ as __version__
 if TYPE_CHECKING:
     from skstretch.estimators import RecipeClassifierCV as RecipeClassifierCV
     from skstretch.estimators import RecipeRegressorCV as RecipeRegressorCV
+    from skstretch.estimators import StabilitySelector as StabilitySelector
     from skstretch.estimators import StretchyClassifier as StretchyClassifier
     from skstretch.estimators import StretchyClassifierCV as StretchyClassifierCV
     from skstretch.estimators import StretchyRegressor as StretchyRegressor
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "RecipeClassifierCV": "estimators",
     "RecipeRegressorCV": "estimators",
+    "StabilitySelector": "estimators",
     "StretchyClassifier": "estimators",
     "StretchyClassifierCV": "estimators",
     "StretchyRegressor": "estimators",

@@ -11,7 +11,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import skstretch
 
 # on the noise that some checks fit, the strongest penalty of the grid is the right answer
-pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+# ... and of three classes as numbers no feature may be selected again and again
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning"),
+    pytest.mark.filterwarnings("ignore:No features were selected"),
+]
 
 
 def discovered_estimators() -> list[type[BaseEstimator]]:
@@ -37,6 +41,8 @@ def discovered_estimators() -> list[type[BaseEstimator]]:
 def instance(cls):
     """An estimator as it comes, but for what takes long: many searches, and that of classes (as
     it comes the slow test below has it)."""
+    if cls is skstretch.StabilitySelector:
+        return cls(n_pairs=5)
     if cls is skstretch.StretchyClassifierCV:
         return cls(k_grid=(1.25, 2.0))
     if cls not in (skstretch.RecipeRegressorCV, skstretch.RecipeClassifierCV):
@@ -99,6 +105,7 @@ def test_the_search_of_classes_as_it_comes(estimator, check):
         "SpectralFilter",
         "RecipeRegressorCV",
         "RecipeClassifierCV",
+        "StabilitySelector",
     ],
 )
 def test_discovery_finds_the_public_estimators(name):

@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 )
 
 import skstretch
-from skstretch import FirstQuadrant, GaussianBasis, RandomNetwork, SpectralFilter
+from skstretch import FirstQuadrant, GaussianBasis, RandomNetwork, SpectralFilter, StabilitySelector
 from skstretch.io import ModelFileError
 from tests.io import forged
 from tests.io.samples import members, saved_bytes, with_array, with_header
@@ -90,6 +90,7 @@ STEPS = {
         NEW,
     ),
     "variance": ([VarianceThreshold(50.0)], X, NEW),
+    "stability": ([StabilitySelector(5.0, n_pairs=4, random_state=0)], X, NEW),
     "polynomial": ([PolynomialFeatures(2, include_bias=False), StandardScaler()], X, NEW),
     "products": ([PolynomialFeatures((1, 3), interaction_only=True)], X, NEW),
     "one hot": ([OneHotEncoder(sparse_output=False)], X.round(-1), X[::-1].round(-1)),

@@ -6,3 +6,4 @@ from skstretch.estimators.recipes import RecipeClassifierCV as RecipeClassifierC
 from skstretch.estimators.recipes import RecipeRegressorCV as RecipeRegressorCV
 from skstretch.estimators.regressor import StretchyRegressor as StretchyRegressor
 from skstretch.estimators.regressor import StretchyRegressorCV as StretchyRegressorCV
+from skstretch.estimators.stability import StabilitySelector as StabilitySelector

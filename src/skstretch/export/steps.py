@@ -201,7 +201,7 @@ def excess(graph: Graph, L: Value) -> Value:
     return graph.add("Tanh", L * 0.5) * (graph.add("Exp", L) + 1.0)
 
 
-def _threshold(graph: Graph, step: Any, X: Value) -> Value:
+def _kept(graph: Graph, step: Any, X: Value) -> Value:
     return X.columns(np.flatnonzero(step.get_support()))
 
 
@@ -433,7 +433,8 @@ NODES: dict[str, Callable[[Graph, Any, Value], Value]] = {
     "RobustScaler": _robust,
     "PowerTransformer": _power,
     "QuantileTransformer": _quantiles,
-    "VarianceThreshold": _threshold,
+    "VarianceThreshold": _kept,
+    "StabilitySelector": _kept,
     "PolynomialFeatures": _polynomial,
     "OneHotEncoder": _one_hot,
     "SpectralFilter": _spectral,

@@ -28,6 +28,7 @@ from sklearn.preprocessing import (
 )
 
 from skstretch.core.quadrant import Quadrant
+from skstretch.estimators import StabilitySelector
 from skstretch.exceptions import ModelFileError
 from skstretch.features import FirstQuadrant, GaussianBasis, RandomNetwork, SpectralFilter
 from skstretch.io.archive import Rule
@@ -364,6 +365,19 @@ def _read_first_quadrant(step: Any, file: Record) -> None:
     step.mean_, step.scale_ = step._quadrant.moments.mean, step._quadrant.moments.scale
 
 
+def _write_stability(step: Any, file: Record) -> None:
+    found = step.threshold_, step.expected_false_, float(step.n_per_half_)
+    file.fields["settled"] = [encode(value) for value in found]
+
+
+def _read_stability(step: Any, file: Record) -> None:
+    settled = [decode(value) for value in file.field("settled", list)]
+    if len(settled) != 3 or not all(type(v) is float and 0 < v < np.inf for v in settled):
+        raise ModelFileError("its StabilitySelector has no sound threshold.")
+    step.threshold_, step.expected_false_ = settled[:2]
+    step.n_per_half_ = int(settled[2])
+
+
 def _n_features_out(step: Any) -> int:
     return int(step._n_features_out)
 
@@ -397,6 +411,15 @@ KINDS = {
     ),
     "VarianceThreshold": Kind(
         VarianceThreshold, {"variances_": COLUMN}, width=_n_kept, fit=_fit_threshold
+    ),
+    "StabilitySelector": Kind(
+        StabilitySelector,
+        {"frequency_": COLUMN},
+        width=_n_kept,
+        fit=_fit_nothing,
+        write=_write_stability,
+        read=_read_stability,
+        unneeded=("random_state",),
     ),
     "PolynomialFeatures": Kind(
         PolynomialFeatures,

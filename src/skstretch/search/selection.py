@@ -48,11 +48,13 @@ def lasso_supports(design: Design, problem: Problem, counts: Sequence[int]) -> S
     weights, folds = problem.weights, problem.folds.folds
     assert folds is not None
     each = [weights, *(fold.weights(weights) for fold in folds)]
-    whole, *by_fold = [_supports(design, problem.Y, w, counts) for w in each]
+    whole, *by_fold = [path_supports(design, problem.Y, w, counts) for w in each]
     return Supports(whole, by_fold)
 
 
-def _supports(design: Design, Y: Array, weights: Array, counts: Sequence[int]) -> dict[int, Index]:
+def path_supports(
+    design: Design, Y: Array, weights: Array, counts: Sequence[int]
+) -> dict[int, Index]:
     """For every count the largest supports of the paths of all targets that have it together.
 
     Where the first columns of all targets are too many already, those that correlate most.

@@ -91,6 +91,9 @@ PATH_LENGTH, PATIENCE, WORSE = 20, 3, 1.1
 N_FOLDS, ENOUGH = 10, 1_000
 # numbers that a lasso path is made of, at most: of more columns those that correlate most
 PATH_NUMBERS = 2**24
+# of stability selection: the threshold for which one feature is selected in so many halves that
+# no assumption is needed would be (1 + this) / 2 (Meinshausen and Buehlmann)
+SURE_SHARE = 0.8
 
 # Averages (settled by `make rules`): how hard weights are pulled towards equal ones, how soon a
 # family that is worse loses its share (squared error, log loss), what a != 0 is worth less on few
@@ -185,6 +188,16 @@ def choose_families(
         left_out = f"{found.left_out}, selected features".removeprefix(", ")
         return replace(found, counts=(), left_out=left_out)
     return found
+
+
+def count_for_stability(expected_false: float, n_features: int, half: int) -> int:
+    """How many features each half selects, where few of those that persist may be false.
+
+    So many that the bound without assumptions holds at a threshold of 0.9; a path through more
+    than half of its samples says little.
+    """
+    most = min(n_features, max(1, half // 2))
+    return max(1, min(most, int(np.sqrt(SURE_SHARE * expected_false * n_features))))
 
 
 @dataclass(frozen=True)
