@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch import estimators
 from skstretch.core.types import Array
 from skstretch.estimators.mixture import weights_table
-from skstretch.estimators.pipelines import as_model, is_pipeline, last_step
-from skstretch.estimators.state import Decision, State
+from skstretch.estimators.state import Decision, State, as_model, is_pipeline, last_step
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import (
     Archive,
