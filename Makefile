@@ -31,7 +31,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage accuracy house docs docs-serve picture wheel clean release-check
+.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage calibration accuracy house docs docs-serve picture wheel clean release-check
 .PHONY: penalty exact approximation compression sparse-truth performance candidates
 .DELETE_ON_ERROR:
 
@@ -104,6 +104,9 @@ rules: $(VENV)/.dev ## study which rule and grid should be the default, write do
 
 scaling: $(VENV)/.dev ## measure Dask on two workers, rewrite the figures of docs/scaling.md
 	$(PY) -m benchmarks.dask
+
+calibration: $(VENV)/.dev ## are probabilities as sure as they are right? write docs/calibration.md
+	$(PY) -m benchmarks.calibration
 
 coverage: $(VENV)/.dev ## measure how often intervals cover, write docs/coverage.md
 	$(PY) -m benchmarks.coverage

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -14,9 +13,9 @@ from skstretch import StretchyClassifier, StretchyClassifierCV
 from skstretch.core.classes import (
     balanced_cut,
     balanced_cuts,
+    calibrated,
     favoured_cuts,
     probabilities,
-    temperature,
 )
 from tests import literal
 from tests.estimators.samples import new_rows, problem
@@ -116,59 +115,132 @@ def test_auto_with_too_few_of_a_class():
     np.testing.assert_array_equal(favoured_cuts(outputs, codes, 2, np.ones(31)), 0.0)
 
 
-def likelihood(factor, outputs, codes, weights):
-    """Of softmax probabilities, labels smoothed by one pseudo-observation per class."""
+def likelihood(x, outputs, codes, weights):
+    """Of ``softmax(A margins + b)``, x = (A, b), if a label is wrong half a time more than once.
+
+    Written out sample by sample and class by class.
+    """
     margins = np.hstack([np.zeros_like(outputs), outputs]) if outputs.shape[1] == 1 else outputs
-    n_classes = margins.shape[1]
-    logs, total = log_softmax(factor * margins, axis=1), 0.0
-    counts = [weights[codes == j].sum() for j in range(n_classes)]
+    n_classes, total = margins.shape[1], 0.0
+    logs, wrong = log_softmax(x[0] * margins + x[1:], axis=1), 0.5 / (weights.sum() + 1)
     for i, code in enumerate(codes):
-        target = np.full(n_classes, 1 / (counts[code] + n_classes))
-        target[code] = (counts[code] + 1) / (counts[code] + n_classes)
-        total += weights[i] * target @ logs[i]
+        for c in range(n_classes):
+            share = 1 - wrong if c == code else wrong / (n_classes - 1)
+            total += weights[i] * share * logs[i, c]
     return total
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4])
-def test_temperature_maximises_the_likelihood(n_classes, size):
+def greatest(outputs, codes, weights):
+    """The factor and the biases of greatest likelihood by a general minimiser."""
+    n_classes, unit = max(2, outputs.shape[1]), np.abs(outputs).max()
+    shares = np.log([weights[codes == c].sum() / weights.sum() for c in range(n_classes)])
+    shares -= shares.mean()
+    found = minimize(
+        lambda x: -likelihood(np.r_[x[0], x[1] * shares], outputs / unit, codes, weights),
+        [1.0, 0.5],
+        bounds=[(1e-9, None), (0.0, 1.0)],
+        options={"ftol": 1e-15, "gtol": 1e-9},
+    ).x
+    return np.concatenate([[found[0] / unit], found[1] * shares])
+
+
+def scored(n_classes, size=1.0, n=80, uneven=False):
+    """Scores that tell classes apart somewhat, with weights."""
     rng = np.random.default_rng(n_classes)
-    codes, weights = rng.integers(0, n_classes, 80), rng.uniform(0.5, 2.0, 80)
-    outputs = rng.standard_normal((80, n_classes)) + np.eye(n_classes)[codes]
+    shares = np.arange(1.0, n_classes + 1) ** (2 if uneven else 0)
+    codes = rng.choice(n_classes, n, p=shares / shares.sum())
+    outputs = rng.standard_normal((n, n_classes)) + np.eye(n_classes)[codes]
     if n_classes == 2:
         outputs = outputs[:, 1:] - outputs[:, :1]
-    outputs *= size
-    found = temperature(outputs, codes, weights)
-    best = likelihood(found, outputs, codes, weights)
-    for factor in found * np.logspace(-3, 3, 61):
-        assert likelihood(factor, outputs, codes, weights) <= best
-    for nearby in (0.999, 1.001):
-        assert likelihood(nearby * found, outputs, codes, weights) < best
+    return size * outputs, codes, rng.uniform(0.5, 2.0, n)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4])
+def test_greatest_likelihood(n_classes, uneven, size):
+    outputs, codes, weights = scored(n_classes, size, uneven=uneven)
+    factor, biases = calibrated(outputs, codes, weights)
+    assert biases.sum() == pytest.approx(0.0, abs=1e-12)
+    x = np.concatenate([[factor], biases])
+    expected = greatest(outputs, codes, weights)
+    best = likelihood(expected, outputs, codes, weights)
+    assert likelihood(x, outputs, codes, weights) >= best - 1e-11
+    x[0], expected[0] = x[0] * size, expected[0] * size
+    np.testing.assert_allclose(x, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_what_must_not_change_probabilities(n_classes):
+    outputs, codes, _ = scored(n_classes)
+    times = np.random.default_rng(0).integers(1, 4, codes.size)
+    found = probabilities(outputs, *calibrated(outputs, codes, times.astype(float)))
+    # repetition
+    again, known = np.repeat(outputs, times, axis=0), np.repeat(codes, times)
+    repeated = calibrated(again, known, np.ones(known.size))
+    np.testing.assert_allclose(probabilities(outputs, *repeated), found, atol=1e-9)
+    # order of the samples, and unit of the scores
+    order = np.random.default_rng(1).permutation(codes.size)
+    moved = 1e3 * outputs
+    shuffled = calibrated(moved[order], codes[order], times[order].astype(float))
+    np.testing.assert_allclose(probabilities(moved, *shuffled), found, atol=1e-7)
+    # names of the classes
+    new = np.random.default_rng(2).permutation(n_classes)
+    renamed = -outputs if n_classes == 2 else outputs[:, np.argsort(new)]
+    if n_classes == 2:
+        new = np.array([1, 0])
+    other = calibrated(renamed, new[codes], times.astype(float))
+    np.testing.assert_allclose(probabilities(renamed, *other)[:, new], found, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 8])
 def test_separable_scores_have_finite_probabilities(n_classes):
+    """As sure as so many labels allow: not less with more classes."""
     codes = np.repeat(np.arange(n_classes), 20)
     outputs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
     outputs = outputs[:, 1:] if n_classes == 2 else outputs
-    factor = temperature(outputs, codes, np.ones(codes.size))
-    found = probabilities(outputs, factor)
-    # the smoothed share of a class of 20: (20 + 1) / (20 + n_classes)
-    expected = 21 / (20 + n_classes)
+    found = probabilities(outputs, *calibrated(outputs, codes, np.ones(codes.size)))
+    expected = (codes.size + 0.5) / (codes.size + 1)
     np.testing.assert_allclose(found[np.arange(codes.size), codes], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("sign", [-1.0, 0.0])
-def test_useless_scores_have_even_probabilities(sign):
-    outputs, codes = scores_of(30, 30, 0.0)
-    found = probabilities(sign * outputs, temperature(sign * outputs, codes, np.ones(60)))
-    np.testing.assert_allclose(found, 0.5, atol=1e-5)
+def test_useless_scores_have_the_shares_of_the_classes(sign):
+    outputs, codes = scores_of(15, 45, 0.0)
+    found = probabilities(sign * outputs, *calibrated(sign * outputs, codes, np.ones(60)))
+    np.testing.assert_allclose(found[:, 1], 0.25, atol=0.005)
 
 
-def test_probability_at_the_cut():
-    found = probabilities(np.array([[-800.0], [-1.0], [0.0], [1.0], [800.0]]), 2.0)
-    np.testing.assert_allclose(found[1:4, 1], 1 / (1 + np.exp([2.0, 0.0, -2.0])), rtol=1e-14)
-    np.testing.assert_array_equal(found[[0, 2, 4]], [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+def test_scores_that_do_not_vary():
+    codes = np.repeat([0, 1, 2], [10, 20, 30])
+    outputs = np.tile([1.0, -2.0, 0.5], (60, 1))
+    found = probabilities(outputs, *calibrated(outputs, codes, np.ones(60)))
+    np.testing.assert_allclose(found[0], [1 / 6, 1 / 3, 1 / 2], atol=0.01)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_equal_shares_leave_the_order_of_the_scores(n_classes):
+    rng = np.random.default_rng(n_classes)
+    codes = np.repeat(np.arange(n_classes), 15)
+    outputs = rng.standard_normal((codes.size, n_classes)) + np.eye(n_classes)[codes]
+    outputs[:, 1] *= 0.1  # a class between the others
+    _, biases = calibrated(outputs, codes, np.ones(codes.size))
+    np.testing.assert_array_equal(biases, 0.0)
+
+
+def test_rare_class_is_not_overrated():
+    """The mean probability of a class of one in 21 is its share, though the cut is balanced."""
+    outputs, codes = scores_of(20, 400, -0.3)
+    cut = balanced_cuts(outputs, codes, np.ones(codes.size))
+    found = probabilities(outputs - cut, *calibrated(outputs - cut, codes, np.ones(codes.size)))
+    assert found[:, 1].mean() == pytest.approx(20 / 420, abs=0.002)
+
+
+def test_probabilities_of_extreme_scores():
+    scores = np.array([[-800.0], [-1.0], [0.0], [1.0], [800.0]])
+    found = probabilities(scores, 2.0, np.array([0.5, -0.5]))
+    np.testing.assert_allclose(found[1:4, 1], 1 / (1 + np.exp([3.0, 1.0, -1.0])), rtol=1e-14)
+    np.testing.assert_array_equal(found[[0, 4]], [[1.0, 0.0], [0.0, 1.0]])
 
 
 def labelled(shape=(70, 7), n_classes=2, share=0.4, seed=0):
@@ -217,13 +289,11 @@ def test_from_literal_scores(n_classes, name, density):
     true, w = codes[tested], weights[tested]
     cuts = nearest_cuts(scores, true, w)
     np.testing.assert_allclose(np.atleast_1d(model.threshold_), cuts, rtol=0, atol=1e-8)
-    found = minimize_scalar(
-        lambda log: -likelihood(np.exp(log), scores - cuts, true, w), bracket=(0.0, 1.0)
-    )
+    learned = greatest(scores - cuts, true, w)
     everyone = [(np.arange(len(codes)), np.arange(len(codes)))]
     outputs = literal.out_of_fold(P, targets, everyone, 1.25, 10.0, **fitted) - cuts
     margins = np.hstack([np.zeros_like(outputs), outputs]) if n_classes == 2 else outputs
-    expected = softmax(np.exp(found.x) * margins, axis=1)
+    expected = softmax(learned[0] * margins + learned[1:], axis=1)
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-5)
 
 
@@ -231,7 +301,7 @@ def test_from_literal_scores(n_classes, name, density):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("threshold", ["zero", "balanced", "auto"])
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
-def test_probabilities_agree_with_labels(estimator, n_classes, threshold):
+def test_probabilities_rise_with_the_score(estimator, n_classes, threshold):
     X, codes = labelled(n_classes=n_classes)
     names = np.array(["low", "mid", "up"])
     model = estimator(threshold=threshold).fit(X, names[codes])
@@ -240,12 +310,17 @@ def test_probabilities_agree_with_labels(estimator, n_classes, threshold):
     assert found.shape == (len(new), n_classes)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
     assert found.min() >= 0
-    np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(new))
     scores = model.decision_function(new)
     if n_classes == 2:
-        np.testing.assert_array_equal(found[:, 1] > 0.5, scores > 0)
         order = np.argsort(scores)
         assert (np.diff(found[order, 1]) >= 0).all()
+        # one probability parts the labels, wherever the cut is
+        labels = model.predict(new) == model.classes_[1]
+        assert found[labels, 1].min() > found[~labels, 1].max()
+    else:
+        odds = np.log(found) - model._decision.factor * scores
+        odds -= odds[:, :1]
+        np.testing.assert_allclose(odds, np.broadcast_to(odds[0], odds.shape), atol=1e-9)
     assert np.shape(model.threshold_) == (() if n_classes == 2 else (3,))
 
 
@@ -266,41 +341,6 @@ def test_thresholds(estimator):
             model.decision_function(X), raw - model.threshold_, rtol=0, atol=1e-13
         )
         np.testing.assert_array_equal(model.predict(X), raw > model.threshold_)
-
-
-@pytest.mark.parametrize("estimator", [StretchyClassifier, StretchyClassifierCV])
-@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
-def test_isotonic(estimator):
-    X, codes = labelled()
-    model = estimator(threshold="balanced", calibration="isotonic").fit(X, codes)
-    new = np.vstack([X, new_rows(X, 200)])
-    found, scores = model.predict_proba(new), model.decision_function(new)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
-    np.testing.assert_array_equal(found.argmax(axis=1), model.predict(new))
-    order = np.argsort(scores)
-    assert (np.diff(found[order, 1]) >= 0).all()
-    assert len(np.unique(found[:, 1])) > 4
-
-
-def test_isotonic_is_sklearns_but_for_the_cut():
-    X, codes = labelled()
-    model = StretchyClassifier(1.25, 10.0, threshold="zero", calibration="isotonic").fit(X, codes)
-    P = literal.features(X, -0.2)
-    splits = literal.leave_one_out(len(codes))
-    scores = literal.out_of_fold(P, signed(codes, 2), splits, 1.25, 10.0)[:, 0]
-    curve = IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1).fit(scores, codes)
-    raw, found = curve.predict(model.decision_function(X)), model.predict_proba(X)[:, 1]
-    positive = model.predict(X) == 1
-    np.testing.assert_allclose(
-        found, np.where(positive, np.maximum(raw, 0.5), np.minimum(raw, 0.5)), atol=1e-7
-    )
-    assert np.count_nonzero(np.abs(found - raw) < 1e-7) > len(codes) / 2
-
-
-def test_isotonic_is_for_two_classes():
-    X, codes = labelled(n_classes=3)
-    with pytest.raises(ValueError, match=r'"isotonic" is for two classes, and y has 3: use "sigm'):
-        StretchyClassifier(calibration="isotonic").fit(X, codes)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

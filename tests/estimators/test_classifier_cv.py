@@ -266,7 +266,6 @@ def test_labels_of_any_kind():
     ("params", "message"),
     [
         ({"threshold": "half"}, r"threshold='half' is not known: use one of zero, balanced, auto"),
-        ({"calibration": "beta"}, r"calibration='beta' is not known: use one of sigmoid, isotonic"),
         ({"class_weight": "even"}, r"class_weight='even' is not known"),
         ({"class_weight": {0: 1.0, 9: 2.0}}, r"class_weight names 9, which is not a class of y"),
         ({"k_grid": ()}, "k_grid is empty"),
@@ -322,15 +321,6 @@ def test_inside_other_estimators():
     alone = StretchyClassifierCV(**FEW).fit(X, y)
     np.testing.assert_array_equal(piped.predict(X), alone.predict(X))
     assert_close(piped.decision_function(X), alone.decision_function(X))
-
-
-def test_failed_calibration_leaves_nothing():
-    X, y = labelled(n_classes=3)
-    model = StretchyClassifierCV(**FEW).fit(X, y)
-    with pytest.raises(ValueError, match=r'"isotonic" is for two classes, and y has 3'):
-        model.set_params(calibration="isotonic").fit(X, y)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
 
 
 @pytest.mark.parametrize("fitted_before", [False, True])

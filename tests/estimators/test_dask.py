@@ -194,12 +194,6 @@ def test_classifiers(case):
             np.testing.assert_allclose(proba.compute(), here.predict_proba(X), atol=1e-10)
 
 
-def test_isotonic_probabilities_are_lazy_too():
-    X, blocks, y, _ = data("dense", "wide")
-    model = StretchyClassifier(calibration="isotonic").fit(blocks, y > 0)
-    assert np.array_equal(model.predict_proba(blocks).compute(), model.predict_proba(X))
-
-
 def test_intervals_and_spread(case):
     X, blocks, y, _ = case
     here, there = StretchyRegressor(c=0.01).fit(X, y), StretchyRegressor(c=0.01).fit(blocks, y)

@@ -102,8 +102,9 @@ def test_classes(shape, n_classes):
     assert found.probability.shape == (len(y),)
     scores = model.cv_predictions_ - model.threshold_
     margins = np.column_stack([np.zeros(len(y)), scores]) if n_classes == 2 else scores
-    factor = model._state.decision.factor
-    true = np.exp(factor * margins - np.logaddexp.reduce(factor * margins, axis=1)[:, None])
+    decision = model._state.decision
+    logits = decision.factor * margins + decision.biases
+    true = np.exp(logits - np.logaddexp.reduce(logits, axis=1)[:, None])
     assert_close(found.probability, true[np.arange(len(y)), codes], 1e-9)
     assert proba.shape == true.shape
     assert (np.diff(found.frame["probability"]) >= 0).all()

@@ -106,10 +106,9 @@ CLASSIFIERS = {
     "bool": ("StretchyClassifier", {"threshold": "balanced"}, X, CODES > 0, None, NEW),
     "int8": ("StretchyClassifier", {}, WIDE, (CODES - 1).astype("i1"), None, WIDE_NEW),
     "float": ("StretchyClassifier", {"density": 0.5}, X, CODES * 1.0, None, NEW),
-    "isotonic": ("StretchyClassifier", {"calibration": "isotonic"}, X, CODES > 1, None, NEW),
-    "isotonic f4": (
+    "f4": (
         "StretchyClassifier",
-        {"calibration": "isotonic", "threshold": "balanced"},
+        {"threshold": "balanced"},
         X.astype("f4"),
         CODES > 1,
         None,

@@ -112,7 +112,8 @@ JSON = st.recursive(
 )
 FIELDS = (
     "class", "dtype", "quadrant", "spec", "spaces", "solvers", "has_dual", "single", "intervals",
-    "feature_names", "parameters", "versions", "schema", "classes", "factor", "isotonic", "chosen",
+    "feature_names", "parameters", "versions", "schema", "classes", "factor", "biases", "isotonic",
+    "chosen",
     "results", "arrays", "terms", "intercept", "space",
 )  # fmt: skip
 

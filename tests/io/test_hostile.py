@@ -117,7 +117,7 @@ def test_memory_of_the_process(tmp_path):
 
 FORGED = {
     "search": (REGRESSORS["search two"], {"intervals": True}),
-    "classes": (CLASSIFIERS["isotonic"], {}),
+    "classes": (CLASSIFIERS["bool"], {}),
     "mixture": (MIXTURES["some selected"], {"intervals": True}),
 }
 
@@ -172,7 +172,9 @@ def classifier_cases():
     yield "words", lambda g: with_header(g, factor="1"), "no sound temperature"
     yield "words", lambda g: with_header(g, single=True), "says that there is one"
     yield "words", lambda g: with_header(g, classes=["O", [1]]), "1 classes and 3 scores"
-    yield "isotonic", lambda g: with_array(g, "isotonic_x", np.array([2.0, 1.0])), None
+    yield "words", lambda g: with_header(g, biases=[1.0, 2.0]), "no bias for every class"
+    yield "words", lambda g: with_header(g, biases=[0, 0, 0]), "no sound list 'biases'"
+    yield "words", lambda g: with_header(g, biases=None), "no sound field 'biases'"
     yield "search", lambda g: with_header(g, chosen={}), "which candidate was chosen"
     yield "search", lambda g: with_header(g, best_score_se="1"), "field 'best_score_se'"
     yield "search", lambda g: with_header(g, best_score_se=-1.0), "field 'best_score_se'"

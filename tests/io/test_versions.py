@@ -9,7 +9,7 @@ import pytest
 
 import skstretch
 from skstretch.io import ModelFileError, about
-from tests.io.samples import X, Y, members, packed, saved_bytes, with_header
+from tests.io.samples import X, Y, members, packed, saved_bytes, with_array, with_header
 
 FIXTURES = Path(__file__).parent / "fixtures"
 # what the models in the fixtures predicted when they were written, for this row and its double
@@ -68,6 +68,22 @@ def test_version_1_classifier():
     np.testing.assert_allclose(model.predict_proba(ROW)[0, 1], PROBABILITY, rtol=1e-13)
 
 
+def test_version_1_isotonic(tmp_path):
+    """Curves are no longer fitted; those of older files are kept, and written again."""
+    model = skstretch.load(FIXTURES / "version1-isotonic.stretchy")
+    skstretch.save(model, tmp_path / "again.stretchy")
+    for one in (model, skstretch.load(tmp_path / "again.stretchy")):
+        found = one.predict_proba(np.vstack([ROW, -ROW, 0 * ROW]))[:, 1]
+        expected = [0.6646634900846787, 0.4444444444444444, 0.5205372728265367]
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+        assert one.predict(np.vstack([ROW, -ROW])).tolist() == ["nein", "ja"]
+    data = (FIXTURES / "version1-isotonic.stretchy").read_bytes()
+    path = tmp_path / "falling.stretchy"
+    path.write_bytes(with_array(data, "isotonic_y", np.linspace(1, 0, 10)))
+    with pytest.raises(ModelFileError, match="does not rise from 0 to 1"):
+        skstretch.load(path)
+
+
 def test_version_1_with_shifts():
     """Level and stored features had b in them."""
     model = skstretch.load(FIXTURES / "version1-shifts.stretchy")
@@ -108,12 +124,12 @@ def newer(tmp_path, **changes):
 
 
 def test_newer_schema(tmp_path):
-    path = newer(tmp_path, schema=6, versions={"skstretch": "3.1.4"})
+    path = newer(tmp_path, schema=7, versions={"skstretch": "3.1.4"})
     with pytest.raises(ModelFileError) as caught:
         skstretch.load(path)
     assert str(caught.value) == (
-        f"{str(path)!r} is not a sound model file: it has schema version 6 and was written by "
-        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 5. "
+        f"{str(path)!r} is not a sound model file: it has schema version 7 and was written by "
+        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 6. "
         "Upgrade to skstretch 3.1.4 or later."
     )
 

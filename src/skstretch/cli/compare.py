@@ -45,14 +45,14 @@ def compare(
 
     Every method chooses its own strength inside the training part, so that errors are honest.
     """
+    from skstretch.cli.contest import contest, outer_folds
     from skstretch.cli.learning import BALANCED, SQUARED
-    from skstretch.cli.methods import compare_methods, outer_folds
     from skstretch.cli.problem import Request, read_problem
 
     talk = Talk(quiet)
     request = Request(data, target, task, None, groups, tuple(drop or ()), drop_missing, form)
     problem = read_problem(request, talk)
-    places = compare_methods(problem, outer_folds(problem, folds, seed), talk)
+    places = contest(problem, outer_folds(problem, folds, seed), talk)
     measure = BALANCED if problem.classifies else SQUARED
     if not any(place.method.startswith("glmnet") for place in places):
         talk.note("glmnet is not installed: pip install python-glmnet")
@@ -60,7 +60,7 @@ def compare(
         if place.error is None:
             talk.note(f"{place.method} is left out: {place.trouble}")
     if json:
-        print_json(_as_json(problem, places, measure, folds, seed))
+        print_json(_facts(problem, places, measure, folds, seed))
         return
     print(
         f"{problem.task} of {problem.target!r} ({printable(problem.reason)})\n"
@@ -70,7 +70,7 @@ def compare(
     show(_table(places, measure))
 
 
-def _as_json(problem: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
+def _facts(problem: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
     return {
         "task": str(problem.task),
         "task_reason": problem.reason,

@@ -57,9 +57,7 @@ def fit(
     plan: options.Plan,
     weights: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL", help="A weight for each row.", autocompletion=options.completed_columns
-        ),
+        typer.Option(metavar="COL", help="A weight for each row.", autocompletion=options.columns),
     ] = None,
     groups: options.Groups = None,
     drop: options.Drop = None,

@@ -235,8 +235,8 @@ def cross_validated(model: Any, problem: Problem) -> list[Judged]:
 
 def facts(model: Any, problem: Any, seconds: float) -> dict[str, Any]:
     """All that a fit has to say."""
+    from skstretch.estimators.pipelines import named_model, steps_in_words
     from skstretch.estimators.quality import folds_in_words
-    from skstretch.estimators.state import named_model, steps_in_words
     from skstretch.estimators.summary import reason
 
     steps, own = steps_in_words(model), named_model(model)

@@ -29,7 +29,7 @@ HEAD = 1 << 16
 TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
 
-def completed_columns(ctx: Any, incomplete: str) -> list[str]:
+def columns(ctx: Any, incomplete: str) -> list[str]:
     """For the shell: names in the header of the CSV that was typed; nothing where that fails."""
     from skstretch.cli.data.delimited import column_names, fields, separator_of
 
@@ -84,7 +84,7 @@ Target = Annotated[
         metavar="COL",
         help="The column to predict. For NPZ the name of an array, for SVMlight the label by "
         "default; for a bare matrix a file with one value a row (.npy, .mtx or text).",
-        autocompletion=completed_columns,
+        autocompletion=columns,
     ),
 ]
 
@@ -99,16 +99,14 @@ TaskOption = Annotated[
 Groups = Annotated[
     str | None,
     typer.Option(
-        metavar="COL",
-        help="Rows with the same value stay in one fold.",
-        autocompletion=completed_columns,
+        metavar="COL", help="Rows with the same value stay in one fold.", autocompletion=columns
     ),
 ]
 
 Drop = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COL", help="Leave a column out; may be repeated.", autocompletion=completed_columns
+        metavar="COL", help="Leave a column out; may be repeated.", autocompletion=columns
     ),
 ]
 

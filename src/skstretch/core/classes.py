@@ -4,13 +4,15 @@ from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from skstretch.core.crossfit import paired_error
 from skstretch.core.types import Array, Index, Mask
 
 # parts of the samples in which a tuned cut is compared with zero
 N_PARTS = 10
+# what stands for a factor of zero, for scores of size one
+LEAST_FACTOR = 1e-6
 
 
 def signed_targets(codes: Index, n_classes: int) -> Array:
@@ -137,20 +139,80 @@ def margins(outputs: Array) -> Array:
     return outputs
 
 
-def temperature(outputs: Array, codes: Index, weights: Array) -> float:
-    """The factor ``A > 0`` of greatest likelihood in ``softmax(A margins)``.
+def smoothed(codes: Index, n_classes: int, weights: Array) -> Array:
+    """What a label counts for every class, (n, C): its own ``(W + 1/2) / (W + 1)``.
 
-    Labels are smoothed by one pseudo-observation per class, so that separable scores have a
-    finite answer.
+    W is the weight of all samples: one of them might have been labelled otherwise, as Jeffreys'
+    prior has it, however many classes there are. So separable scores have finite answers.
     """
-    return float(temperatures(outputs[None], codes[None], weights[None])[0])
+    slip = 0.5 / (weights.sum() + 1.0)
+    found = np.full((codes.size, n_classes), slip / (n_classes - 1))
+    found[np.arange(codes.size), codes] = 1.0 - slip
+    return found
+
+
+def calibrated(outputs: Array, codes: Index, weights: Array) -> tuple[float, Array]:
+    """``(A, b)`` of greatest likelihood in ``softmax(A margins + b)``, of `smoothed` labels.
+
+    ``b = d log(shares)`` of the classes, less their mean, with ``0 <= d <= 1``: scores of balanced
+    weights or cuts know nothing of the shares (d = 1), others have them (d = 0). Scores that fall
+    where they should rise have an A > 0 that stands for zero.
+    """
+    M = margins(outputs)
+    M = M - M.mean(axis=1, keepdims=True)
+    unit = float(np.abs(M).max()) or 1.0
+    wanted = smoothed(codes, M.shape[1], weights)
+    shares = np.log(np.bincount(codes, weights=weights, minlength=M.shape[1]))
+    basis = np.stack([M / unit, np.broadcast_to(shares - shares.mean(), M.shape)])
+    x = np.array([LEAST_FACTOR, 1.0])
+    # where A is nearly nothing, the shares are the best probabilities
+    if _likelihood(x, basis, wanted, weights)[1][0] < 0.0:
+        x = _newton(x, basis, wanted, weights, np.array([True, True]))
+        if not 0.0 <= x[1] <= 1.0:
+            x[1] = min(max(x[1], 0.0), 1.0)
+            x = _newton(x, basis, wanted, weights, np.array([True, False]))
+    return max(float(x[0]), LEAST_FACTOR) / unit, x[1] * basis[1, 0]
+
+
+def _newton(x: Array, basis: Array, wanted: Array, weights: Array, free: Mask) -> Array:
+    """The minimum of a convex loss over the free ones of x: Newton's steps, halved until they go
+    down."""
+    loss, slope, curvature = _likelihood(x, basis, wanted, weights)
+    promised = np.inf
+    while True:
+        step = np.zeros_like(x)
+        # scores that do not vary, or shares: the shortest step
+        step[free] = -np.linalg.lstsq(curvature[np.ix_(free, free)], slope[free], rcond=1e-13)[0]
+        promised, last = float(-slope @ step), promised
+        # far below what the loss can show, steps end when they no longer shrink
+        rounded = 1e-12 * abs(loss)
+        if promised <= 0.0 or (promised < rounded and promised >= 0.25 * last):
+            return x
+        size, before = 2.0, loss
+        while size == 2.0 or loss > before + rounded:
+            size /= 2.0
+            loss, slope, curvature = _likelihood(x + size * step, basis, wanted, weights)
+        x = x + size * step
+
+
+def _likelihood(
+    x: Array, basis: Array, wanted: Array, weights: Array
+) -> tuple[float, Array, Array]:
+    """Minus the log likelihood of ``softmax(sum_j x_j basis_j)``, with two derivatives."""
+    logs = log_softmax(np.tensordot(x, basis, 1), axis=1)
+    p = np.exp(logs)
+    loss = -float(weights @ (wanted * logs).sum(axis=1))
+    slope = np.einsum("i,ic,jic->j", weights, p - wanted, basis)
+    rest = basis - (p * basis).sum(axis=2, keepdims=True)
+    return loss, slope, np.einsum("i,ic,jic,kic->jk", weights, p, rest, rest)
 
 
 def temperatures(outputs: Array, codes: Index, weights: Array) -> Array:
-    """`temperature` (m,) of many outputs (m, n, t) with their codes and weights (m, n).
+    """``A > 0`` of greatest likelihood in ``softmax(A margins)``: (m,) for many outputs (m, n, t).
 
-    Newton's method for ``x = log A``, within bounds that close in. A label counts
-    ``(1 + s) / (C + s)`` for its own class, s the weight of that class, and the rest alike.
+    With codes and weights (m, n). Newton's method for ``x = log A``, within bounds that close in.
+    A label counts ``(1 + s) / (C + s)`` for its own class, s the weight of that class, and the rest
+    alike.
     """
     M = outputs if outputs.shape[2] > 1 else np.dstack([np.zeros_like(outputs), outputs])
     size = np.abs(M - M.mean(axis=2, keepdims=True)).max(axis=(1, 2), initial=0.0)
@@ -160,7 +222,7 @@ def temperatures(outputs: Array, codes: Index, weights: Array) -> Array:
     own, other = (1.0 + sure) / (M.shape[2] + sure), 1.0 / (M.shape[2] + sure)
     at_own, everywhere = own_margins(outputs, codes)
     wanted = (weights * ((own - other) * at_own + other * everywhere)).sum(axis=1)
-    low, high = np.full(len(size), np.log(1e-6)), np.full(len(size), np.log(1e9))
+    low, high = np.full(len(size), np.log(LEAST_FACTOR)), np.full(len(size), np.log(1e9))
     useless = mean_margins(outputs, weights, low)[0] >= wanted
     x, some = np.where(useless, low, np.log(3.0)), np.flatnonzero(~useless)
     while some.size:
@@ -234,7 +296,7 @@ def log_losses(outputs: Array, codes: Index, weights: Array) -> Array:
     return np.asarray((weights * found).sum(axis=1) / weights.sum(axis=1))
 
 
-def probabilities(outputs: Array, factor: float) -> Array:
-    """``softmax(factor * margins)``: one half at a score of zero for two classes."""
-    M = factor * margins(outputs)
-    return np.asarray(np.exp(M - logsumexp(M, axis=1, keepdims=True)))
+def probabilities(outputs: Array, factor: float, biases: Array | float) -> Array:
+    """``softmax(factor * margins + biases)``, in the type of the outputs."""
+    M = factor * margins(outputs).astype(np.float64) + biases
+    return np.asarray(softmax(M, axis=1), dtype=outputs.dtype)

@@ -215,6 +215,19 @@ def jackknife_plus(predictions: Array, residuals: Array, coverage: float) -> tup
     return lower, upper
 
 
+def mass_quantile(values: Array, masses: Array, coverage: float) -> Array:
+    """The least of the values (.., M) with a mass of `coverage` up to it; infinite where there is
+    none.
+
+    Masses of ``1 / (M + 1)`` each make the ``ceil(coverage (M + 1))`` smallest.
+    """
+    order = np.argsort(values, axis=-1)
+    reached = np.cumsum(masses[order], axis=-1) >= coverage - 1e-9
+    ordered = np.take_along_axis(values, order, axis=-1)
+    first = np.take_along_axis(ordered, reached.argmax(axis=-1)[..., None], axis=-1)[..., 0]
+    return np.where(reached.any(axis=-1), first, np.inf)
+
+
 def residual_width(residuals: Array, coverage: float) -> float:
     """Half the width of an interval around a prediction: a quantile of ``|residual|``."""
     n = residuals.size

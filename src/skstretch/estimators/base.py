@@ -3,7 +3,7 @@
 What all estimators share once they are fitted: outputs for new data, and paths of effects.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,17 @@ def lazy_coefficients(model: FittedModel) -> Any:
     return only.design.lazy_coefficients(frame, only.beta, total, model.weights)
 
 
+def linear_outputs(X: Any, terms: Sequence[tuple[Quadrant, Array]], level: Array) -> Array:
+    """Outputs (n, t) of transforms with coefficients (t, D), for new data in memory."""
+    outputs = level
+    for quadrant, coef in terms:
+        used = np.flatnonzero(coef.any(axis=0))
+        design = as_design(X, quadrant, columns=used, bounded=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # `check_outputs` has the last word
+            outputs = outputs + design.dot(coef[:, used].T)
+    return outputs
+
+
 class StretchyModel(Learner):
     """Base of the estimators: predicts with what was learned."""
 
@@ -159,13 +170,7 @@ class StretchyModel(Learner):
         return list(zip(state.quadrants, state.coefs(self.coef_), strict=True))
 
     def _linear(self, X: Any) -> Array:
-        outputs = self._state.level
-        for quadrant, coef in self._terms():
-            used = np.flatnonzero(coef.any(axis=0))
-            design = as_design(X, quadrant, columns=used, bounded=True)
-            with np.errstate(over="ignore", invalid="ignore"):  # `check_outputs` has the last word
-                outputs = outputs + design.dot(coef[:, used].T)
-        return outputs
+        return linear_outputs(X, self._terms(), self._state.level)
 
     def _new_designs(self, X: Any) -> list[Design]:
         """New data seen as the training data was, z-scores bounded, by every transform."""

@@ -9,19 +9,18 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.classes import (
     balanced_cuts,
+    calibrated,
     class_weights,
     decided,
     favoured_cuts,
     probabilities,
     settled,
     signed_targets,
-    temperature,
 )
 from skstretch.core.stretch import keep_count
 from skstretch.core.types import Array, Index
@@ -43,9 +42,6 @@ from skstretch.solve import checked_spec, with_penalty
 from skstretch.solve.choose import holds_out
 
 THRESHOLDS = ("zero", "balanced", "auto")
-
-
-CALIBRATIONS = ("sigmoid", "isotonic")
 
 
 def read_labels(y: Any, weights: Array, class_weight: Any, classes: Any = None) -> Targets:
@@ -75,15 +71,11 @@ def read_labels(y: Any, weights: Array, class_weight: Any, classes: Any = None) 
     return Targets(y, Y, combined, weights, classes.size == 2, classes, codes)
 
 
-def check_choices(threshold: Any, calibration: Any) -> None:
-    """Refuse unknown thresholds and calibrations."""
+def check_threshold(threshold: Any) -> None:
+    """Refuse unknown thresholds."""
     if threshold not in THRESHOLDS:
         raise ValueError(
             f"threshold={threshold!r} is not known: use one of {', '.join(THRESHOLDS)}."
-        )
-    if calibration not in CALIBRATIONS:
-        raise ValueError(
-            f"calibration={calibration!r} is not known: use one of {', '.join(CALIBRATIONS)}."
         )
 
 
@@ -93,11 +85,10 @@ class Classification(ClassifierMixin, StretchyModel):
     classes_: Any
     class_weight: Any
     threshold: Any
-    calibration: Any
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
         """Checked X, and the labels y as +-1 of shape (n, t)."""
-        check_choices(self.threshold, self.calibration)
+        check_threshold(self.threshold)
         X, y = checked_X_y(self, X, y)
         targets = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         self.classes_ = targets.classes
@@ -119,17 +110,7 @@ class Classification(ClassifierMixin, StretchyModel):
             cuts = balanced_cuts(outputs, codes, weights)
         elif self.threshold == "auto":
             cuts = favoured_cuts(outputs, codes, n_classes, weights)
-        outputs = outputs - cuts
-        factor = temperature(outputs, codes, weights)
-        if self.calibration == "sigmoid":
-            return Decision(cuts, factor)
-        if n_classes > 2:
-            raise ValueError(
-                f'calibration="isotonic" is for two classes, and y has {n_classes}: use "sigmoid".'
-            )
-        isotonic = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        isotonic.fit(outputs[:, 0], codes == 1, sample_weight=weights)
-        return Decision(cuts, factor, isotonic)
+        return Decision(cuts, *calibrated(outputs - cuts, codes, weights))
 
     @property
     def _decision(self) -> Decision:
@@ -189,10 +170,17 @@ class Classification(ClassifierMixin, StretchyModel):
         return lazily(partial(_named, self.classes_), outputs)
 
     def predict_proba(self, X: Any) -> Array:
-        """Predict probabilities of the classes; their argmax is `predict`.
+        """Predict probabilities of the classes.
 
-        A sigmoid of the score (for more classes a softmax with one temperature), fitted on exact
-        out-of-fold scores; or an isotonic curve through one half at the cut.
+        A softmax of the scores times a factor, plus a part of the logarithm of the shares of the
+        classes (of two classes a sigmoid with slope and intercept): those of greatest likelihood on
+        exact out-of-fold scores, where every label is taken to be wrong with probability
+        ``0.5 / (n_samples + 1)``.
+
+        `predict` goes by the scores and their cut, and not by the shares of the classes. With
+        classes of equal size that is the largest probability. Else `predict` may name a rare class
+        at less than one half: it has the least balanced error rate, and
+        ``classes_[proba.argmax(axis=1)]`` makes the fewest errors.
 
         Parameters
         ----------
@@ -211,23 +199,22 @@ class Classification(ClassifierMixin, StretchyModel):
                 "there are no finite out-of-fold scores of every class to calibrate "
                 "probabilities on: use a smaller c, another cv, or fit in place of partial_fit."
             )
-        return lazily(partial(_probable, decision.factor, decision.isotonic), outputs)
+        return lazily(partial(_probable, decision), outputs)
 
     def _probable(self, outputs: Array) -> Array:
         """Probabilities (n, n_classes) of scores (n, t) that have been cut."""
-        decision = self._decision
-        assert decision.factor is not None
-        return _probable(decision.factor, decision.isotonic, outputs)
+        return _probable(self._decision, outputs)
 
 
 def _named(classes: Any, outputs: Array) -> Any:
     return classes[decided(outputs)]
 
 
-def _probable(factor: float, isotonic: Any, outputs: Array) -> Array:
-    if isotonic is None:
-        return probabilities(outputs, factor)
-    raw = isotonic.predict(outputs[:, 0])
+def _probable(decision: Decision, outputs: Array) -> Array:
+    if decision.curve is None:
+        assert decision.factor is not None
+        return probabilities(outputs, decision.factor, decision.biases)
+    raw = np.interp(outputs[:, 0], *decision.curve)
     positive = np.where(outputs[:, 0] > 0, np.maximum(raw, 0.5 + 1e-9), np.minimum(raw, 0.5))
     return np.column_stack([1.0 - positive, positive])
 
@@ -316,8 +303,6 @@ class StretchyClassifier(Classification):
         predicted by one more fit of the others; with 10,000 samples that is one fold, which
         Krylov fits to a relative residual of 1e-4.
         ``held_out_`` tells which it was.
-    calibration : {"sigmoid", "isotonic"}, default="sigmoid"
-        How scores become probabilities; isotonic for two classes only.
     n_jobs : int or None, default=None
         Threads for the second passes of several classes.
     verbose : int, default=0
@@ -374,7 +359,6 @@ class StretchyClassifier(Classification):
         class_weight: Any = None,
         threshold: str = "auto",
         cv: Any = None,
-        calibration: str = "sigmoid",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -390,7 +374,6 @@ class StretchyClassifier(Classification):
         self.class_weight = class_weight
         self.threshold = threshold
         self.cv = cv
-        self.calibration = calibration
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -474,7 +457,7 @@ class StretchyClassifier(Classification):
         (``threshold="balanced"`` is an error), and `predict_proba` is an error.
         ``class_weight="balanced"`` needs all labels and is an error too; a dict works.
         """
-        check_choices(self.threshold, self.calibration)
+        check_threshold(self.threshold)
         check_streamable(self.threshold, self.class_weight)
         X, y = checked_X_y(self, X, y, reset=not has_rows(self))
         self.classes_ = known_classes(self, classes)
@@ -535,8 +518,6 @@ class StretchyClassifierCV(Classification, StretchySearch):
     threshold : {"auto", "zero", "balanced"}, default="auto"
         Where scores are cut, as in `StretchyClassifier`. Candidates are compared at a cut of zero;
         the cut is learned for the model.
-    calibration : {"sigmoid", "isotonic"}, default="sigmoid"
-        How the scores of the model become probabilities; isotonic for two classes only.
     n_jobs : int or None, default=None
         Threads for the second passes of several classes, where the chosen candidate has them.
     verbose : int, default=0
@@ -593,7 +574,6 @@ class StretchyClassifierCV(Classification, StretchySearch):
         nested_cv: Any = None,
         class_weight: Any = "balanced",
         threshold: str = "auto",
-        calibration: str = "sigmoid",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -611,6 +591,5 @@ class StretchyClassifierCV(Classification, StretchySearch):
         self.nested_cv = nested_cv
         self.class_weight = class_weight
         self.threshold = threshold
-        self.calibration = calibration
         self.n_jobs = n_jobs
         self.verbose = verbose

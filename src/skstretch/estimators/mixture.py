@@ -88,7 +88,7 @@ class Mixture(State):
 
     def __getstate__(self) -> dict[str, Any]:
         # inverses can be made again: they stay out of pickles
-        return {name: v for name, v in self.__dict__.items() if name != "jackknives"}
+        return {name: v for name, v in super().__getstate__().items() if name != "jackknives"}
 
     @property
     def level(self) -> Array:
@@ -164,10 +164,21 @@ class Mixture(State):
             total += member.weight[:, None] * np.abs(self._shown(member.term, own))
         return total
 
-    def _alone(self, member: Member) -> FittedModel:
+    def fitted_to(self, rows: Index) -> tuple[list[Array], Array]:
+        coefs, level = [np.zeros_like(term.coef) for term in self.terms], np.zeros(self.n_targets)
+        for member in self.members:
+            for p in self._alone(member, rows).passes:
+                share = member.weight[p.targets]
+                coefs[member.term][np.ix_(p.targets, p.columns)] += share[:, None] * p.coef.T
+                level[p.targets] += share * p.level
+        return coefs, level
+
+    def _alone(self, member: Member, rows: Index | None = None) -> FittedModel:
         """One member on the columns that it keeps, fitted to the targets that it counts for."""
         design, spec = self.terms[member.term].design, member.spec
         Y, weights, passes = self.model.Y, self.model.weights, []
+        if rows is not None:
+            design, Y, weights = design.take_rows(rows), Y[rows], weights[rows]
         for number, kept in enumerate(member.kept):
             part, targets = _columns(design, kept), member.targets(number)
             targets = targets[member.weight[targets] > 0]

@@ -21,7 +21,9 @@ from skstretch.core.classes import balanced_weights
 from skstretch.core.crossfit import paired_error
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
+from skstretch.estimators.intervals import FoldModels, masses
 from skstretch.estimators.progress import Progress
+from skstretch.estimators.state import Units
 
 Split = tuple[Index, Index]
 
@@ -31,12 +33,14 @@ class NestedScore:
     """Predictions of all samples by searches without them, their score and its standard error.
 
     Classes are predicted as labels. The score is minus the mean squared error, or minus the
-    balanced error rate; with a `scoring` of the user's the mean over the folds.
+    balanced error rate; with a `scoring` of the user's the mean over the folds. Of regressors the
+    models are kept, without their training data.
     """
 
     predictions: Any
     score: float
     standard_error: float
+    models: FoldModels | None = None
 
 
 def nested_score(
@@ -62,16 +66,29 @@ def nested_score(
             found.append(each)
             progress.step()
     progress.close()
-    predictions, scores = zip(*found, strict=True)
+    predictions, scores, fits = zip(*found, strict=True)
     tested = np.concatenate([test for _, test in splits])
     whole = np.concatenate(predictions)[np.argsort(tested, kind="stable")]
+    weights = given.get("sample_weight", np.ones(len(whole)))
+    models = None
+    if not is_classifier(estimator):
+        units = _units(splits, weights, given.get("groups"))
+        residuals = (np.asarray(y) - whole).reshape(len(whole), -1)
+        models = FoldModels(fits, units, residuals)
     if estimator.scoring is not None:
         error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
-        return NestedScore(whole, float(np.mean(scores)), error)
-    weights = given.get("sample_weight", np.ones(len(whole)))
+        return NestedScore(whole, float(np.mean(scores)), error, models)
     losses = _losses(np.asarray(y), whole, weights, classes=is_classifier(estimator))
     mean, error = paired_error(losses, weights, given.get("groups"))
-    return NestedScore(whole, -mean, error)
+    return NestedScore(whole, -mean, error, models)
+
+
+def _units(splits: list[Split], weights: Array, groups: Any) -> Units:
+    """The fold of every sample, with the mass of exchangeable samples or groups."""
+    codes = np.empty(len(weights), dtype=np.intp)
+    for number, (_, test) in enumerate(splits):
+        codes[test] = number
+    return Units(codes, masses(weights, groups))
 
 
 def _splits(estimator: Any, X: Any, y: Any, groups: Any) -> list[Split]:
@@ -95,8 +112,11 @@ def _splits(estimator: Any, X: Any, y: Any, groups: Any) -> list[Split]:
     return splits
 
 
-def _without(own: Any, X: Any, y: Any, given: dict[str, Array], split: Split) -> tuple[Any, float]:
-    """Predictions of a fold by the search without it, and their score by the user's scorer."""
+def _without(
+    own: Any, X: Any, y: Any, given: dict[str, Array], split: Split
+) -> tuple[Any, float, Any]:
+    """Predictions of a fold by the search without it, their score by the user's scorer, and what
+    the search found, as transforms with coefficients."""
     train, test = split
     model = clone(own)
     with warnings.catch_warnings():
@@ -115,7 +135,7 @@ def _without(own: Any, X: Any, y: Any, given: dict[str, Array], split: Split) ->
     if own.scoring is not None:
         weighted = {n: v[test] for n, v in given.items() if n == "sample_weight"}
         score = float(check_scoring(model, scoring=own.scoring)(model, X, y, **weighted))
-    return np.asarray(model.predict(X)), score
+    return np.asarray(model.predict(X)), score, (model._terms(), model._state.level)
 
 
 def _losses(y: Array, predictions: Array, weights: Array, *, classes: bool) -> Array:

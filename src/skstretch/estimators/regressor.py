@@ -15,6 +15,7 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import checked_weights, computed_rows, is_dask
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, numeric_targets, prepare
+from skstretch.estimators.intervals import nested_bounds, unit_bounds
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import fit_plan, following
@@ -65,37 +66,50 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             New samples. A Dask array is computed at once, one row chunk at a time.
         coverage : float, default=0.9
             How often a new observation should lie between the bounds.
-        method : {"plus", "residual"}, default="plus"
+        method : {"plus", "residual", "nested"}, default="plus"
             ``"plus"``: exact jackknife+, from the predictions of all leave-one-out models.
             ``"residual"``: the prediction plus and minus a quantile of the leave-one-out
-            residuals; a saved model needs no training data for it.
+            residuals; a saved model needs no training data for it. ``"nested"``: CV+ from the
+            searches without each fold of ``nested_cv``, for a search that was fitted with it.
 
         Returns
         -------
         lower, upper : ndarray
-            Bounds in the shape of ``predict(X)``; infinite where there are too few samples for
-            the coverage.
+            Bounds in the shape of ``predict(X)``; infinite where there are too few samples (or
+            groups) for the coverage.
 
         Notes
         -----
         For one fixed (a, k, c, density) and exchangeable samples jackknife+ covers with
         probability at least ``2 * coverage - 1``, and in practice about `coverage`. Not covered by
         the guarantee: z-scores and, with ``density < 1``, the choice of features are those of all
-        samples, and a search looks at the same residuals when it chooses.
+        samples, and a search looks at the same residuals when it chooses. ``"nested"`` repeats all
+        of that without the fold, so that its guarantee holds with the search inside.
+
+        A search that was fitted with ``groups`` leaves whole groups out, by one more fit for every
+        group (kept for the next call): hierarchical jackknife+, for a new observation of a new
+        group. Finite bounds need at least ``coverage / (1 - coverage)`` groups, 9 for 0.9. Where
+        `cv` is a list of splits, its folds are left out (CV+). Splits in the order of time are
+        refused.
         """
         check_is_fitted(self)
         coverage = checked_number("coverage", coverage, "pass a share between 0 and 1, say 0.9.")
         if not 0 < coverage < 1:
             raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, say 0.9.")
-        if method not in ("plus", "residual"):
-            raise ValueError(f'method={method!r} is not known: use "plus" or "residual".')
+        if method not in ("plus", "residual", "nested"):
+            raise ValueError(f'method={method!r} is not known: use "plus", "residual" or "nested".')
         X = checked_X(self, X)
         if is_dask(X):
             parts = [self.predict_interval(part, coverage, method) for part in computed_rows(X)]
             lower, upper = (np.concatenate(side) for side in zip(*parts, strict=True))
             return lower, upper
         state = self._state
-        bounds = state.bounds(self._new_designs(X), coverage, method)
+        if method == "nested":
+            bounds = nested_bounds(self, X, coverage)
+        elif state.units is not None:
+            bounds = unit_bounds(self, X, coverage, method)
+        else:
+            bounds = state.bounds(self._new_designs(X), coverage, method)
         lower, upper = (state.flat(side.astype(state.dtype, copy=False)) for side in bounds)
         return lower, upper
 

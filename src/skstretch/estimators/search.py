@@ -43,6 +43,7 @@ from skstretch.estimators.inputs import (
     make_folds,
     prepare,
 )
+from skstretch.estimators.intervals import units_of
 from skstretch.estimators.mixture import Fitted, mixed, weights_table
 from skstretch.estimators.nested import nested_score
 from skstretch.estimators.progress import (
@@ -70,6 +71,7 @@ from skstretch.search import (
     finished_model,
     in_one_pass,
     kept_outcomes,
+    light_design,
 )
 from skstretch.search.permutation import PermutationTest, Tested, permutation_test
 from skstretch.search.scoring import (
@@ -130,7 +132,9 @@ class SearchResult:
     def outcomes(self) -> Outcomes | None:
         """What is kept of all candidates."""
         table = self.table
-        light = {a: replace(seen, design=seen.design.light()) for a, seen in self.views.items()}
+        light = {
+            a: replace(seen, design=light_design(seen.design)) for a, seen in self.views.items()
+        }
         grouped, found = table.units is not None, (table.candidates, table.results)
         kept = kept_outcomes(*found, table.problem, light, grouped, table.weights)
         return None if kept is None else replace(kept, X=self.prepared.X)
@@ -269,6 +273,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             nested = nested_score(self, X, y, sample_weight, params.get("groups"))
             self.nested_predictions_ = nested.predictions
             self.nested_score_, self.nested_score_se_ = nested.score, nested.standard_error
+            self._nested = nested.models
         return self
 
     @contextmanager
@@ -351,9 +356,13 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         held_out = table.problem.folds.mean(outputs, len(table.problem.Y))
         # leave one out has told what intervals need
         alone = table.problem.Y - held_out if table.problem.folds.folds is None else None
-        self._store(
-            candidates[0].state if len(candidates) == 1 else mixed(candidates, found.linear, alone)
-        )
+        state = candidates[0].state
+        if len(candidates) > 1:
+            state = mixed(candidates, found.linear, alone)
+        if found.targets.classes is None:
+            folds, weights = table.problem.folds, state.model.weights
+            state = replace(state, units=units_of(self.cv, folds, table.units, weights))
+        self._store(state)
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
         self._outcomes = found.outcomes()
         return mix

@@ -3,7 +3,6 @@
 Files, batches, reports and graphs read the same object.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -11,8 +10,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch._version import Versioned
@@ -22,8 +19,9 @@ from skstretch.designs.protocol import Design
 from skstretch.solve import FittedModel, interval_bounds
 
 # what a fit stores beside its public attributes: what it has learned, what a search
-# found out about other candidates (in memory, or in the file it came from), and the sums of batches
-PRIVATE = frozenset(["_state", "_outcomes", "_kept", "_seen"])
+# found out about other candidates (in memory, or in the file it came from), the sums of batches,
+# and the models of nested_cv
+PRIVATE = frozenset(["_state", "_outcomes", "_kept", "_seen", "_nested"])
 
 
 @dataclass(frozen=True)
@@ -35,16 +33,36 @@ class Decision:
     cuts : array of shape (t,)
     factor : float or None
         What scores are multiplied by before the softmax; None where there are no probabilities.
-    isotonic : IsotonicRegression or None
-        Takes the place of the sigmoid.
+    biases : array of shape (n_classes,) or float
+        What is added then; zero in files of versions that had none.
+    curve : pair of arrays or None
+        Corners (x, y) of a rising curve, of files of versions that had such; it takes the place of
+        the softmax.
     held_out : str or None
         Which samples both were learned on, in words.
     """
 
     cuts: Array
     factor: float | None = None
-    isotonic: Any = None
+    biases: Any = 0.0
+    curve: tuple[Array, Array] | None = None
     held_out: str | None = None
+
+
+@dataclass(frozen=True)
+class Units:
+    """Samples that are left out together.
+
+    Attributes
+    ----------
+    codes : array of int of shape (M,)
+        The unit of every sample; empty where no order of the samples is as good as another.
+    masses : array of shape (M,)
+        What every sample counts among the bounds; what lacks of one lies at infinity.
+    """
+
+    codes: Index
+    masses: Array
 
 
 @dataclass(frozen=True)
@@ -69,6 +87,8 @@ class State:
         Whether the axis of the one target is dropped.
     decision : Decision or None
         Of classifiers only.
+    units : Units or None
+        Which samples intervals leave out together, where they are not left out one by one.
     """
 
     model: FittedModel
@@ -78,6 +98,11 @@ class State:
     dtype: Any
     single: bool
     decision: Decision | None = None
+    units: Units | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # what can be made again stays out of pickles
+        return {name: v for name, v in self.__dict__.items() if name != "unit_fits"}
 
     @property
     def n_targets(self) -> int:
@@ -166,6 +191,38 @@ class State:
             for place, target in enumerate(p.targets):
                 out[target] = jackknife.predictions(part, place)
         return out
+
+    def fitted_to(self, rows: Index) -> tuple[list[Array], Array]:
+        """Coefficients (t, D') for every transform and levels (t,), fitted to some samples."""
+        model = self.model.fitted_to(rows)
+        return [model.coef], model.level
+
+    @cached_property
+    def unit_fits(self) -> tuple[list[Array], Array]:
+        """Coefficients (K, t, D') for every transform and levels (K, t) without each unit."""
+        assert self.units is not None
+        codes = self.units.codes
+        fits = [self.fitted_to(np.flatnonzero(codes != u)) for u in range(codes.max() + 1)]
+        coefs = [np.stack(each) for each in zip(*(coefs for coefs, _ in fits), strict=True)]
+        return coefs, np.stack([level for _, level in fits])
+
+    @cached_property
+    def unit_residuals(self) -> Array:
+        """Residuals (M, t) of every sample by the model without its unit."""
+        assert self.units is not None
+        (coefs, levels), found = self.unit_fits, self.model.Y.copy()
+        for u, level in enumerate(levels):
+            rows = np.flatnonzero(self.units.codes == u)
+            found[rows] -= level
+            for design, coef in zip(self.training, coefs, strict=True):
+                found[rows] -= design.take_rows(rows).dot(coef[u].T)
+        return found
+
+    @property
+    def held_residuals(self) -> Array:
+        """Residuals (M, t) by models that have seen neither the sample nor what belongs to it."""
+        in_units = self.units is not None and self.units.codes.size > 0
+        return self.unit_residuals if in_units else self.loo_residuals
 
     def std(self, noise: Array | None) -> Array:
         """Standard deviations of the user's coefficients, shape (t, D)."""
@@ -306,77 +363,3 @@ class Learner(Versioned, BaseEstimator):
 def _common(values: list[Any]) -> Any:
     """One value where all passes agree or there is one, else an array with one for each target."""
     return values[0] if len(values) == 1 or len(set(values)) == 1 else np.array(values)
-
-
-# A pipeline that ends in one of our estimators, seen as steps and a model
-
-# the words of a step beyond which its parts are named alone
-LONGEST = 200
-
-
-def is_pipeline(model: Any) -> bool:
-    """Whether a model is scikit-learn's own Pipeline, and has steps."""
-    return type(model) is Pipeline and bool(model.steps)
-
-
-def as_model(model: Any) -> Any:
-    """The pipeline that a model of several recipes is; others as they are."""
-    found = getattr(model, "pipeline_", None)
-    return found if is_pipeline(found) else model
-
-
-def last_step(model: Any) -> Any:
-    """The model at the end of a pipeline; others as they are."""
-    return model.steps[-1][1] if is_pipeline(model) else model
-
-
-def steps_before(model: Any) -> list[Any]:
-    """The steps before the model that do something."""
-    steps = model.steps[:-1] if is_pipeline(model) else []
-    return [step for _, step in steps if step is not None and not isinstance(step, str)]
-
-
-def first_step(model: Any) -> Any:
-    """The step that the data meet first, which knows their columns."""
-    return next(iter(steps_before(model)), last_step(model))
-
-
-def transformed(model: Any, X: Any) -> Any:
-    """X as the last step sees it."""
-    if not steps_before(model):
-        return X
-    with warnings.catch_warnings():
-        # arrays have no names; their columns are taken as they come
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        return model[:-1].transform(X)
-
-
-def named_model(model: Any) -> Any:
-    """The last step with the names of the columns that it is given, where they are known."""
-    own = last_step(model)
-    if not steps_before(model) or hasattr(own, "feature_names_in_"):
-        return own
-    if not hasattr(first_step(model), "feature_names_in_"):
-        return own
-    own = twin(own)
-    own.feature_names_in_ = model[:-1].get_feature_names_out()
-    return own
-
-
-def twin(model: Any) -> Any:
-    """A shallow copy with all that a pickle, and so `copy.copy`, would leave behind."""
-    other = object.__new__(type(model))
-    vars(other).update(vars(model))
-    return other
-
-
-def steps_in_words(model: Any) -> str:
-    """The steps as one line: classes with what differs from their defaults."""
-    return ", ".join(_in_words(step) for step in steps_before(model))
-
-
-def _in_words(step: Any) -> str:
-    words = " ".join(repr(step).split())
-    if isinstance(step, ColumnTransformer) and len(words) > LONGEST:
-        return f"ColumnTransformer ({'; '.join(str(name) for name, *_ in step.transformers)})"
-    return words

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.quadrant import Quadrant
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.state import as_model, first_step, last_step, steps_before
+from skstretch.estimators.pipelines import as_model, first_step, last_step, steps_before
 from skstretch.export.steps import Graph, Value, add_step, excess, imported_onnx, standardised
 
 DTYPES = ("float64", "float32")
@@ -33,8 +33,8 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     -------
     graph : onnx.ModelProto
         Outputs of a regressor: ``prediction``, in the shape of ``predict(X)``. Of a classifier:
-        ``label``, ``scores`` as in `decision_function` and, unless it was calibrated with
-        isotonic regression or not at all, ``probabilities`` as in `predict_proba`.
+        ``label``, ``scores`` as in `decision_function` and, unless it was not calibrated (or is
+        from an older file with an isotonic curve), ``probabilities`` as in `predict_proba`.
 
     See Also
     --------
@@ -128,10 +128,12 @@ def _decisions(graph: Graph, model: Any, outputs: Value) -> list[Value]:
     else:
         codes = graph.add("ArgMax", scores, axis=1, keepdims=0)
     made = [graph.add("Gather", labels_of(model), codes, axis=0, output="label"), named]
-    if decision.factor is not None and decision.isotonic is None:
+    if decision.factor is not None and decision.curve is None:
         margins = scores * decision.factor
         if model._state.single:
             margins = graph.add("Concat", margins * 0.0, margins, axis=1)
+        if np.any(decision.biases):
+            margins = margins + decision.biases
         made.append(graph.add("Softmax", margins, axis=1, output="probabilities"))
     return made
 

@@ -12,13 +12,13 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import estimators
 from skstretch.core.types import Array
 from skstretch.estimators.mixture import weights_table
-from skstretch.estimators.state import Decision, State, as_model, is_pipeline, last_step
+from skstretch.estimators.pipelines import as_model, is_pipeline, last_step
+from skstretch.estimators.state import Decision, State
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import (
     Archive,
@@ -58,7 +58,7 @@ NESTED = ("nested_score", "nested_score_se")
 # words about the search
 WORDS = ("rule_loss", "nested_of")
 # parameters of older files that no estimator has any more
-RETIRED = {"nested"}
+RETIRED = {"nested", "calibration"}
 # which samples cuts and probabilities of classes were learned on
 HELD_OUT = (None, "leave one out", "folds", "one fold")
 
@@ -167,6 +167,7 @@ def _write_file(file: BinaryIO, record: Record) -> None:
         schema = 3 if "terms" in fields else 2 if newer else 1
         schema = 4 if "pipeline" in fields else schema
         schema = 5 if "outcomes" in fields else schema
+        schema = 6 if "biases" in fields or "units" in record else schema
         header = {"format": FORMAT, "schema": schema, "versions": versions()}
         header |= {**fields, "arrays": entries}
         archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))
@@ -285,6 +286,8 @@ def read_model(file: Record) -> Any:
     n_classes, t = model.classes_.size if classifier else 0, state.n_targets
     if classifier and (n_classes != (2 if state.single else t) or (t > 1) == state.single):
         raise ModelFileError(f"it has {n_classes} classes and {t} scores.")
+    if decision is not None and np.size(decision.biases) not in (1, n_classes):
+        raise ModelFileError("its probabilities have no bias for every class.")
     _read_names(model, file)
     model.n_features_in_ = state.n_features
     model._store(state)
@@ -395,10 +398,12 @@ def _write_classes(file: Record, classes: Any, decision: Decision) -> None:
     file.fields["factor"] = encode(None if decision.factor is None else float(decision.factor))
     file.put("cuts", decision.cuts)
     file.fields["held_out"] = decision.held_out
-    file.fields["isotonic"] = decision.isotonic is not None
-    if decision.isotonic is not None:
-        file.put("isotonic_x", decision.isotonic.X_thresholds_)
-        file.put("isotonic_y", decision.isotonic.y_thresholds_)
+    if np.any(decision.biases):
+        file.fields["biases"] = decision.biases.tolist()
+    file.fields["isotonic"] = decision.curve is not None
+    if decision.curve is not None:
+        file.put("isotonic_x", decision.curve[0])
+        file.put("isotonic_y", decision.curve[1])
 
 
 def _read_classes(model: Any, file: Record) -> Decision:
@@ -416,25 +421,28 @@ def _read_classes(model: Any, file: Record) -> Decision:
     held_out = file.fields.get("held_out")  # files of earlier versions do not tell
     if held_out not in HELD_OUT:
         raise ModelFileError("its held-out samples are of no known kind.")
-    curve = _read_isotonic(file) if file.field("isotonic", bool) else None
-    return Decision(cuts, factor, curve, held_out)
+    biases: Any = 0.0
+    if "biases" in file.fields:  # of the probabilities of schema 6
+        biases = np.array(file.listed("biases", float))
+    curve = _read_curve(file) if file.field("isotonic", bool) else None
+    return Decision(cuts, factor, biases, curve, held_out)
 
 
-def _read_isotonic(file: Record) -> IsotonicRegression:
-    """The curve through its own corners, which a fit leaves as they are."""
+def _read_curve(file: Record) -> tuple[Array, Array]:
+    """The corners of an isotonic curve, of versions that fitted one."""
     x = file.take("isotonic_x", Rule("corners", itemsize=None, finite=True))
     y = file.take("isotonic_y", Rule("corners", itemsize=x.itemsize, finite=True))
     rising = (np.diff(x) > 0).all() and (np.diff(y) >= 0).all()
     if not x.size or not rising or y[0] < 0 or y[-1] > 1:
         raise ModelFileError("its isotonic curve does not rise from 0 to 1.")
-    return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(x, y)
+    return x, y
 
 
 def _write_residuals(file: Record, state: State) -> None:
     if state.model.weights.size < 2:
         return
     try:
-        residuals = state.loo_residuals
+        residuals = state.held_residuals
         if np.isnan(residuals).any():
             raise ArithmeticError("some of them are 0/0")
         file.put("residuals", residuals)

@@ -4,7 +4,7 @@ Training features are there on request; else only their size is known. The k, c 
 members of a mixture are those of their rows in ``cv_results_``, which every file of a search has.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import Design, as_design, factored
 from skstretch.designs.protocol import AbsentDesign
 from skstretch.estimators.mixture import Member, Mixture, Term
-from skstretch.estimators.state import Decision, State
+from skstretch.estimators.state import Decision, State, Units
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Rule
 from skstretch.io.header import Record, decode, encode
@@ -68,6 +68,9 @@ def write_state(file: Record, state: State) -> None:
     file.fields |= {"dtype": state.dtype.name, "single": state.single}
     for name in ("used", "level", "intercept"):
         file.put(name, getattr(state, name))
+    if state.units is not None:
+        file.put("units", state.units.codes)
+        file.put("masses", state.units.masses)
     if isinstance(state, Mixture):
         _write_mixture(file, state)
     else:
@@ -96,9 +99,27 @@ def read_state(
         raise ModelFileError(f"it has {t} targets and says that there is one.")
     common = Common(file, quadrant, used, level, intercept, np.dtype(dtype), single, decision)
     penalties = checked_factors(factors, quadrant.b.size)
+    state: State
     if "terms" in file.fields:
-        return _read_mixture(common, results, penalties)
-    return _read_passes(common, penalties)
+        state = _read_mixture(common, results, penalties)
+    else:
+        state = _read_passes(common, penalties)
+    return _read_units(file, state) if "units" in file else state
+
+
+def _read_units(file: Record, state: State) -> State:
+    """The state with the samples that it leaves out together; the stored residuals are theirs."""
+    codes = file.take("units", Rule("units", "i")).astype(np.intp)
+    shares = file.take("masses", Rule("units", finite=True))
+    sound = codes.size in (0, file.sizes["M"]) and (shares >= 0).all() and shares.sum() <= 1.0
+    if not sound or not np.array_equal(np.unique(codes), np.arange(codes.max(initial=-1) + 1)):
+        raise ModelFileError("its samples are not left out in sound units.")
+    found = replace(state, units=Units(codes, shares))
+    for owner in (state, state.model):
+        if "loo_residuals" in vars(owner):
+            place, name = (found, "unit_residuals") if codes.size else (owner, "loo_residuals")
+            vars(place)[name] = vars(owner)["loo_residuals"]
+    return found
 
 
 @dataclass(frozen=True)

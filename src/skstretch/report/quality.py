@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 from sklearn.model_selection import KFold
 
-from skstretch.core.classes import decided, margins, probabilities, temperature
+from skstretch.core.classes import calibrated, decided, margins, probabilities
 from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
@@ -83,7 +82,7 @@ def confusion(outputs: Array, codes: Index, n_classes: int) -> Any:
     return confusion_matrix(codes, decided(outputs), labels=np.arange(n_classes))
 
 
-def crossfit_probabilities(outputs: Array, codes: Index, n_classes: int, kind: str) -> Array | None:
+def crossfit_probabilities(outputs: Array, codes: Index, n_classes: int) -> Array | None:
     """Probabilities (n, n_classes) whose curve is learned from nine tenths of the other samples."""
     n = codes.size
     if n < 2 * N_FOLDS:
@@ -92,15 +91,8 @@ def crossfit_probabilities(outputs: Array, codes: Index, n_classes: int, kind: s
     for train, test in KFold(N_FOLDS, shuffle=True, random_state=0).split(outputs):
         if np.unique(codes[train]).size < n_classes:
             return None
-        ones = np.ones(train.size)
-        if kind == "isotonic" and n_classes == 2:
-            curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-            curve.fit(outputs[train, 0], codes[train] == 1)
-            positive = curve.predict(outputs[test, 0])
-            found[test] = np.column_stack([1.0 - positive, positive])
-        else:
-            factor = temperature(outputs[train], codes[train], ones)
-            found[test] = probabilities(outputs[test], factor)
+        learned = calibrated(outputs[train], codes[train], np.ones(train.size))
+        found[test] = probabilities(outputs[test], *learned)
     return found
 
 
@@ -413,8 +405,8 @@ def calibration(contents: Contents) -> list[list[dict[str, float]]]:
 def _class_calibration(scores: Array, subject: Subject) -> list[list[dict[str, float]]]:
     known = np.isfinite(scores).all(axis=1)
     scores, codes = scores[known], subject.codes[known]
-    size, kind = subject.model.classes_.size, subject.model.calibration
-    probability = crossfit_probabilities(scores, codes, size, kind)
+    size = subject.model.classes_.size
+    probability = crossfit_probabilities(scores, codes, size)
     if probability is None:
         return []
     if size == 2:

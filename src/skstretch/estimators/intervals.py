@@ -1,0 +1,128 @@
+"""Intervals where samples are left out together: whole groups, given folds, folds of the search.
+
+A sample is bounded by models that have seen neither it nor what belongs to it. With whole groups as
+the exchangeable units every group has the mass ``1 / (K + 1)``, shared by its samples, and the rest
+lies at infinity (hierarchical jackknife+: Lee, Barber and Willett, 2023); groups of one sample each
+make jackknife+. Folds of exchangeable samples make CV+ (Barber and others, 2021).
+"""
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import PredefinedSplit
+
+from skstretch.core.crossfit import mass_quantile
+from skstretch.core.types import Array
+from skstretch.estimators.base import linear_outputs
+from skstretch.estimators.state import State, Units
+from skstretch.search import Folds
+from skstretch.solve.model import row_chunks
+
+Terms = list[tuple[Any, Array]]
+
+
+@dataclass(frozen=True)
+class FoldModels:
+    """Models without some samples, as transforms with coefficients, and what they leave of these.
+
+    Attributes
+    ----------
+    models : list of (terms, levels)
+        Outputs of all models together are K blocks of t columns.
+    units : Units
+        The model that has not seen a sample, and the mass of the sample.
+    residuals : array of shape (M, t)
+        Of every sample, by the model that has not seen it.
+    """
+
+    models: Sequence[tuple[Terms, Array]]
+    units: Units
+    residuals: Array
+
+    def bounds(self, X: Any, coverage: float) -> tuple[Array, Array]:
+        """``(lower, upper)`` of shape (N, t) at new rows."""
+        outputs = np.hstack([linear_outputs(X, terms, level) for terms, level in self.models])
+        t, codes, masses = self.residuals.shape[1], self.units.codes, self.units.masses
+        outputs = outputs.reshape(len(outputs), -1, t)
+        lower, upper = np.empty((len(outputs), t)), np.empty((len(outputs), t))
+        for rows in row_chunks(len(outputs), codes.size):
+            for target in range(t):
+                predicted = outputs[rows][:, codes, target]
+                size = np.abs(self.residuals[:, target])
+                upper[rows, target] = mass_quantile(predicted + size, masses, coverage)
+                lower[rows, target] = -mass_quantile(size - predicted, masses, coverage)
+        return lower, upper
+
+
+def masses(weights: Array, groups: Any) -> Array:
+    """What every sample counts among the bounds: groups alike, or samples as often as they
+    weigh."""
+    if groups is None:
+        return np.asarray(weights / (weights.sum() + 1.0))
+    codes = np.unique(groups, return_inverse=True)[1]
+    totals = np.bincount(codes, weights=weights)
+    return np.asarray(
+        weights / (np.where(totals > 0, totals, 1.0)[codes] * (1.0 + np.sum(totals > 0)))
+    )
+
+
+def units_of(cv: Any, folds: Folds, groups: Any, weights: Array) -> Units | None:
+    """What is left out together; None where it is each sample alone.
+
+    `groups` (M,) of the samples; else the folds of a list of splits. Splits that train on fewer
+    than all other samples are those of samples in an order, for which nothing is known.
+    """
+    if groups is not None:
+        return Units(np.unique(groups, return_inverse=True)[1], masses(weights, groups))
+    if folds.folds is None or isinstance(cv, numbers.Integral | None):
+        return None
+    whole = all(fold.held.size == fold.tested.size for fold in folds.folds)
+    if whole and hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
+        return None
+    if not whole or not np.array_equal(np.sort(folds.tested), np.arange(weights.size)):
+        return Units(np.zeros(0, dtype=np.intp), np.zeros(0))
+    codes = np.empty(weights.size, dtype=np.intp)
+    for number, fold in enumerate(folds.folds):
+        codes[fold.tested] = number
+    return Units(codes, masses(weights, None))
+
+
+def unit_bounds(model: Any, X: Any, coverage: float, method: str) -> tuple[Array, Array]:
+    """``(lower, upper)`` of shape (N, t) of a model whose samples are left out together."""
+    state: State = model._state
+    units = state.units
+    assert units is not None
+    if not units.codes.size:
+        raise ValueError(
+            f"the splits of cv={model.cv!r} do not test every sample once by a model of all "
+            "others, as those of an order in time: samples that are not exchangeable have no "
+            "intervals here. Fit with groups=... (say, one for each period), or with cv=None or a "
+            "number if any order would do."
+        )
+    if method == "residual":
+        centre = linear_outputs(X, model._terms(), state.level)
+        sizes = np.abs(state.unit_residuals).T
+        width = mass_quantile(sizes, units.masses, coverage)
+        return centre - width, centre + width
+    coefs, levels = state.unit_fits
+    n_outputs = levels.size
+    terms = [
+        (quadrant, state.spread(coef.reshape(n_outputs, -1)))
+        for quadrant, coef in zip(state.quadrants, coefs, strict=True)
+    ]
+    found = FoldModels([(terms, levels.ravel())], units, state.unit_residuals)
+    return found.bounds(X, coverage)
+
+
+def nested_bounds(model: Any, X: Any, coverage: float) -> tuple[Array, Array]:
+    """``(lower, upper)`` of shape (N, t): CV+ over the folds of ``nested_cv``."""
+    found: FoldModels | None = getattr(model, "_nested", None)
+    if found is None:
+        raise ValueError(
+            'method="nested" needs the models of nested_cv, and this one was fitted without '
+            "nested_cv, or comes from a file: fit with nested_cv=10, say."
+        )
+    return found.bounds(X, coverage)
