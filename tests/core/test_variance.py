@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from skstretch import StretchyRegressor
+from skstretch import StretchyClassifier, StretchyRegressor
 from skstretch.core import coef_covariance, expected_coef
+from tests import literal
 from tests.references import (
     INTERCEPTS,
     exponential_features,
@@ -255,13 +256,14 @@ def test_exponential_quadrant_and_a_constant_column(shape):
 
 
 @intercepts
-def test_interpolating_fit_has_no_noise_to_estimate(intercept):
+def test_interpolating_fit_has_the_noise_of_left_out_samples(intercept):
     P, y = problem("wide")
-    model = fitted(P, y, c=np.inf, fit_intercept=intercept)
-    for method in (model.coef_std, model.coef_covariance):
-        with pytest.raises(ValueError, match=r"interpolates.*noise_variance="):
-            method()
-        assert np.isfinite(method(1.0)).all()
+    model = fitted(P, y, c=1e15, fit_intercept=intercept)
+    splits = literal.leave_one_out(len(y))
+    left_out = literal.out_of_fold(P, y[:, None], splits, model.k, model.c, intercept)[:, 0]
+    noise = float(np.mean((y - left_out) ** 2))
+    assert_close(model.coef_std(), np.sqrt(noise) * model.coef_std(1.0), 1e-5)
+    assert_close(model.coef_covariance(), noise * model.coef_covariance(1.0), 1e-5)
 
 
 @pytest.mark.parametrize("noise", [-1.0, [1.0, 2.0], np.nan, [[1.0]]])
@@ -324,3 +326,17 @@ def test_simulated_noise_variance(shape):
     A, _ = linear_map(P, 1.5, 1.0, True)
     estimates = model.coef_std()[:, 0] ** 2 / (A @ A.T)[0, 0]
     assert abs(estimates.mean() - sigma**2) < 5 * estimates.std() / np.sqrt(n)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_spread_of_classifiers(n_classes):
+    """That of the regression on +-1, one row for a class."""
+    P, y = problem("wide")
+    codes = np.digitize(y, np.quantile(y, [0.5] if n_classes == 2 else [0.3, 0.7]))
+    params = {"k": 1.5, "c": 1.0, "a": -0.2}
+    model = StretchyClassifier(**params).fit(P, codes)
+    signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    signs = signs[:, 1] if n_classes == 2 else signs
+    other = StretchyRegressor(**params).fit(P, signs)
+    assert_close(model.coef_std(), other.coef_std(), 1e-12)
+    assert_close(model.coef_std(0.5), other.coef_std(0.5), 1e-12)

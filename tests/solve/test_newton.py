@@ -100,8 +100,9 @@ class Counted:
         return self.products.transposed(X)
 
 
-def test_an_interpolating_fit_has_no_noise_estimate():
+def test_an_interpolating_fit_has_the_noise_of_left_out_samples():
     _, design, Y, w = sample(8, 40)
     found = minimise(design, Y, w * 0 + 1, spec(c=1e9))
-    with pytest.raises(ValueError, match="noise_variance"):
-        found.noise_variance(0)
+    left_out = found.out_of_fold(None)[:, 0]
+    assert found.noise_variance(0) == pytest.approx(np.mean(left_out**2), rel=1e-12)
+    assert found.noise_variance(0) > 0

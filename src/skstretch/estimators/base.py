@@ -4,7 +4,7 @@ What all estimators share once they are fitted: outputs for new data, and paths 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -120,6 +120,19 @@ def lazy_coefficients(model: FittedModel) -> Any:
     return only.design.lazy_coefficients(frame, only.beta, total, model.weights)
 
 
+def checked_noise(noise_variance: Any, n_targets: int) -> Array | None:
+    """The variance of the noise of every target, or None to estimate it."""
+    if noise_variance is None:
+        return None
+    noise = np.asarray(noise_variance, dtype=np.float64)
+    if noise.shape not in ((), (n_targets,)) or not (noise >= 0).all():
+        raise ValueError(
+            f"noise_variance={noise_variance!r} must be a non-negative number, or one for each of "
+            f"the {n_targets} targets."
+        )
+    return np.broadcast_to(noise, (n_targets,))
+
+
 def linear_outputs(X: Any, terms: Sequence[tuple[Quadrant, Array]], level: Array) -> Array:
     """Outputs (n, t) of transforms with coefficients (t, D), for new data in memory."""
     outputs = level
@@ -171,6 +184,35 @@ class StretchyModel(Learner):
 
     def _linear(self, X: Any) -> Array:
         return linear_outputs(X, self._terms(), self._state.level)
+
+    def coef_std(self, noise_variance: Any = None) -> Array:
+        """Standard deviation of every coefficient, in the shape of ``coef_``.
+
+        Parameters
+        ----------
+        noise_variance : float, array-like of shape (n_targets,) or None, default=None
+            Variance of the noise in y (divided by the weight of each sample). By default it is
+            estimated as ``sum e**2 / tr((I-H)'(I-H))``, of a fit that interpolates by the mean
+            square of leave-one-out residuals. Of a classifier y is +-1.
+
+        Returns
+        -------
+        std : ndarray
+            Standard deviations.
+
+        Notes
+        -----
+        ``Cov[coef] = A Sigma A'`` for ``coef = A y``: how much the coefficients of this model would
+        vary with the noise. It ignores that they are shrunk, so that an interval of two deviations
+        need not hold the true coefficient, and what was chosen with the same y: features,
+        candidates and their weights. At ``a = 0`` and ``k < 2`` coefficients are no linear function
+        of y: there A is their derivative by y, and the spread is of first order. No matrix of
+        n_features squared is formed where there are more features than samples. Of a mixture it is
+        the sum of the deviations of its candidates, times their weights.
+        """
+        check_is_fitted(self)
+        state = self._state
+        return cast(Array, state.shaped(state.std(checked_noise(noise_variance, state.n_targets))))
 
     def _new_designs(self, X: Any) -> list[Design]:
         """New data seen as the training data was, z-scores bounded, by every transform."""

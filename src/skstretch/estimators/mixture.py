@@ -157,7 +157,7 @@ class Mixture(State):
         }
 
     def std(self, noise: Array | None) -> Array:
-        """A bound from above: the deviations of all members, added up with their weights."""
+        """The deviations of all members, added up with their weights."""
         total = np.zeros((self.n_targets, self.n_features))
         for member in self.members:
             own = self.spread(np.sqrt(self._alone(member).variance(noise)))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import checked_weights, computed_rows, is_dask
-from skstretch.estimators.base import StretchyModel
+from skstretch.estimators.base import StretchyModel, checked_noise
 from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, numeric_targets, prepare
 from skstretch.estimators.intervals import nested_bounds, unit_bounds
 from skstretch.estimators.mixture import Mixture
@@ -113,33 +113,6 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         lower, upper = (state.flat(side.astype(state.dtype, copy=False)) for side in bounds)
         return lower, upper
 
-    def coef_std(self, noise_variance: Any = None) -> Array:
-        """Standard deviation of every coefficient, in the shape of ``coef_``.
-
-        Parameters
-        ----------
-        noise_variance : float, array-like of shape (n_targets,) or None, default=None
-            Variance of the noise in y (divided by the weight of each sample). By default it is
-            estimated as ``sum e**2 / tr((I-H)'(I-H))``.
-
-        Returns
-        -------
-        std : ndarray
-            Standard deviations.
-
-        Notes
-        -----
-        ``Cov[coef] = A Sigma A'`` for ``coef = A y``. Given the transform and the kept features:
-        the spread of a selection is not in it. At ``a = 0`` and ``k < 2`` coefficients are no
-        linear function of y: there A is their derivative by y, and the spread is of first order.
-        No matrix of n_features squared is formed where there are more features than samples. Of a
-        mixture it is a bound from above: the deviations of its candidates, which are far from
-        independent, added up with their weights.
-        """
-        check_is_fitted(self)
-        state = self._state
-        return cast(Array, state.shaped(state.std(checked_noise(noise_variance, state.n_targets))))
-
     def coef_covariance(self, noise_variance: Any = None) -> Array:
         """Covariance of the coefficients; `coef_std` always fits in memory.
 
@@ -157,8 +130,8 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         state = self._state
         if isinstance(state, Mixture):
             raise ValueError(
-                "the covariance of a mixture of candidates is not known: use coef_std(), which "
-                'bounds it from above, or rule="best" for a model of one candidate.'
+                "the covariance of a mixture of candidates is not known: use coef_std(), or "
+                'rule="best" for a model of one candidate.'
             )
         n_targets, D = state.n_targets, state.n_features
         need, limit = 8 * n_targets * D * D, int(get_config()["working_memory"] * 2**20)
@@ -174,19 +147,6 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             state.quadrant.outer(state.model.covariance(noise), 2.0)
         )
         return cast(Array, state.shaped(covariance))
-
-
-def checked_noise(noise_variance: Any, n_targets: int) -> Array | None:
-    """The variance of the noise of every target, or None to estimate it."""
-    if noise_variance is None:
-        return None
-    noise = np.asarray(noise_variance, dtype=np.float64)
-    if noise.shape not in ((), (n_targets,)) or not (noise >= 0).all():
-        raise ValueError(
-            f"noise_variance={noise_variance!r} must be a non-negative number, or one for each of "
-            f"the {n_targets} targets."
-        )
-    return np.broadcast_to(noise, (n_targets,))
 
 
 class StretchyRegressor(Regression):

@@ -32,7 +32,7 @@ from skstretch.solve.choose import (
 from skstretch.solve.direct import DualLU, PrimalLU, accurate_system
 from skstretch.solve.krylov import Krylov, check_invertible, krylov_system
 from skstretch.solve.left_out import Jackknife, make_jackknife
-from skstretch.solve.newton import Minimised, minimise, warn_unless_certified
+from skstretch.solve.newton import INTERPOLATED, Minimised, minimise, warn_unless_certified
 from skstretch.solve.spec import Spec, System
 
 
@@ -290,7 +290,7 @@ class FittedModel:
             Y = self.Y[:, p.targets]
             system = build_system(p.design, self.weights, self.spec, None, Y)
             if noise is None:
-                yield p, system, noise_variance(p.design, system, Y, self.weights)
+                yield p, system, noise_variance(p.design, system, Y, self.weights, self.spec)
             else:
                 yield p, system, noise[p.targets]
 
@@ -303,17 +303,16 @@ class FittedModel:
                 yield p, found, given
 
 
-def noise_variance(design: Design, system: System, Y: Array, weights: Array) -> Array:
+def noise_variance(design: Design, system: System, Y: Array, weights: Array, spec: Spec) -> Array:
     """``sum w e**2 / tr((I - H)'(I - H))`` of every target, shape (t,).
 
-    Weights count as repetitions, in the residuals and in the trace.
+    Weights count as repetitions, in the residuals and in the trace. A fit that interpolates (0/0)
+    has the mean square of its leave-one-out residuals, which are somewhat larger than the noise.
     """
     fit, norm = system.fit(Y), system.residual_norm()
-    if norm <= 1e-9 * weights.sum():
-        raise ValueError(
-            "the fit interpolates the data, so the noise cannot be estimated from its residuals "
-            "(0/0): pass noise_variance=..."
-        )
+    if norm <= INTERPOLATED * weights.sum():
+        left_out = make_jackknife(design, Y, weights, spec).residuals
+        return np.asarray(weights @ np.square(left_out) / weights.sum())
     residuals = Y - design.dot(fit.coef) - fit.level
     return np.asarray(weights @ np.square(residuals) / norm)
 

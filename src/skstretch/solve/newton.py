@@ -25,6 +25,8 @@ from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design, dual_space
 from skstretch.solve.spec import Space, Spec
 
+# what rounding leaves of the residuals of a fit that interpolates, relative to the weights
+INTERPOLATED = 1e-9
 # bytes of coefficients (or of their derivatives) that are made at a time
 CHUNK_BYTES = 1 << 26
 
@@ -85,13 +87,14 @@ class Minimised:
         return self.minima[target].dof
 
     def noise_variance(self, target: int) -> float:
-        """``sum w e^2 / tr((I-H)'(I-H))`` with the derivative ``I - H`` of the residuals."""
+        """``sum w e^2 / tr((I-H)'(I-H))`` with the derivative ``I - H`` of the residuals.
+
+        A fit that interpolates has the mean square of its leave-one-out residuals.
+        """
         norm = self.where.residual_norm(self.points[target])
-        if norm <= 1e-9 * self.weights.sum():
-            raise ValueError(
-                "the fit interpolates the data, so the noise cannot be estimated from its "
-                "residuals (0/0): pass noise_variance=..."
-            )
+        if norm <= INTERPOLATED * self.weights.sum():
+            left_out = self.leave_one_out(target).residual
+            return float(self.weights @ np.square(left_out) / self.weights.sum())
         e = self.minima[target].e
         return float(e @ e) / norm
 
