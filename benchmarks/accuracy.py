@@ -96,7 +96,7 @@ def measure(case, k, c):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", IllConditionedWarning)
             model.fit(P, y)
-        ours = max(ours, relative_error(model.coef_, model.intercept_, exact))
+        ours = max(ours, relative_error(model.alpha_, model.intercept_, exact))
         plain = max(plain, plain_error(P, y, k, c, intercept, exact))
         warned = warned or bool(caught)
     return Cell(ours, plain, warned)

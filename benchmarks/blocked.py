@@ -55,7 +55,9 @@ def fit_warm(path: str, n_rows: int, n_columns: int) -> float:
 def fit_grid(path: str, n_rows: int, n_columns: int) -> float:
     """Seconds of an exact search over five k."""
     X, y = open_pixels(path, n_rows, n_columns)
-    model = StretchyRegressorCV(k_grid=K_GRID, c_grid=C_GRID[:1], rule="best", quadrant="identity")
+    model = StretchyRegressorCV(
+        k_grid=K_GRID, c_grid=C_GRID[:1], combine="best", quadrant="identity"
+    )
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -146,7 +146,7 @@ def candidate_rows() -> list[str]:
     for name in SETS:
         rows.append(candidate_row(name, StretchyRegressorCV(), *data(name)))
     rows.append(candidate_row("generated", StretchyRegressorCV(), *problem(1_000, 1_000)))
-    grids = {"a_grid": (-0.2,), "k_grid": K_GRID, "c_grid": C_GRID, "rule": "best"}
+    grids = {"a_grid": (-0.2,), "k_grid": K_GRID, "c_grid": C_GRID, "combine": "best"}
     explicit = StretchyRegressorCV(**grids)
     rows.append(candidate_row("arcene, 5 k x 6 c", explicit, *data("arcene")))
     for name, load in LOADERS.items():

@@ -32,7 +32,7 @@ FOLDS, SEED = 10, 13
 
 def exact(k: float) -> Any:
     """The exact minimiser at one k, its c by leave one out."""
-    return StretchyRegressorCV(a_grid=(0.0,), k_grid=(k,), rule="best")
+    return StretchyRegressorCV(a_grid=(0.0,), k_grid=(k,), combine="best")
 
 
 def lasso() -> Any:
@@ -43,7 +43,7 @@ def lasso() -> Any:
 def effects(model: Any, X: np.ndarray) -> np.ndarray:
     """What one standard deviation of each feature does to the prediction, (D,)."""
     if isinstance(model, StretchyRegressorCV):
-        return np.asarray(model.slope_ * X.std(axis=0))
+        return np.asarray(model.effect_)
     return np.asarray(model[-1].coef_)
 
 

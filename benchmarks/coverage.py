@@ -34,15 +34,15 @@ ESTIMATORS: Estimators = {
 }
 EXACT: Estimators = {
     "exact": lambda: StretchyRegressor(k=1.25, c=0.02, a=0.0),
-    "exact, searched": lambda: StretchyRegressorCV(a_grid=(0.0,), rule="best"),
+    "exact, searched": lambda: StretchyRegressorCV(a_grid=(0.0,), combine="best"),
 }
 GROUPS = {"default": ESTIMATORS, "exact": EXACT}
 TITLES = {"default": "Closed form and default search", "exact": "The exact minimiser"}
 MODELS = {
     "default": '"fixed" is `StretchyRegressor(k=1.5, c=1)`, "searched" is `StretchyRegressorCV()`.',
     "exact": '"exact" is `StretchyRegressor(k=1.25, c=0.02, a=0)`, "exact, searched" is '
-    '`StretchyRegressorCV(a_grid=(0.0,), rule="best")`. The intervals rest on exact leave one out '
-    "([how](exact.md)).",
+    '`StretchyRegressorCV(a_grid=(0.0,), combine="best")`. The intervals rest on exact leave one '
+    "out ([how](exact.md)).",
 }
 METHODS = ("plus", "residual")
 

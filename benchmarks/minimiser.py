@@ -46,7 +46,7 @@ def data(name: str) -> tuple[Any, np.ndarray]:
 def measure_search(name: str) -> dict[str, Any]:
     """Seconds of the whole search, of glmnet's, and of one fit at its best c of k = 1.25."""
     X, y = data(name)
-    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=K_GRID, rule="best")
+    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=K_GRID, combine="best")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ours = best_time(lambda: model.fit(X, y), 3)
@@ -59,7 +59,7 @@ def measure_search(name: str) -> dict[str, Any]:
     scores = np.where(table["param_k"] == FIT_K, table["mean_test_score"], -np.inf)
     one = StretchyRegressor(FIT_K, float(table["param_c"][np.nanargmax(scores)]), a=0.0)
     fit = best_time(lambda: one.fit(X, y), 5)
-    n_columns = int(np.count_nonzero(one.slope_))
+    n_columns = int(np.count_nonzero(one.coef_))
     return {
         "data": name, "shape": list(X.shape), "sparse": bool(sparse.issparse(X)), "ours": ours,
         "candidates": len(scores), "exact": int(refined.sum()), "glmnet": glmnet,

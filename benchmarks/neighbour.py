@@ -56,7 +56,7 @@ def measure() -> list[dict[str, Any]]:
 
 def _works() -> Iterator[tuple[str, bool, Callable[[], object]]]:
     """``(name, whether it is ours, what to time)``, one after another to save memory."""
-    exact = StretchyRegressorCV(a_grid=(-0.2,), k_grid=K_GRID, c_grid=C_GRID, rule="best")
+    exact = StretchyRegressorCV(a_grid=(-0.2,), k_grid=K_GRID, c_grid=C_GRID, combine="best")
     X = np.asarray(load_task("arcene").X, dtype=np.float64)
     y = next(iter(load_task("arcene").targets.values()))
     yield "5 k x 6 c, arcene", True, partial(exact.fit, X, np.where(y > 0, 1.0, -1.0))

@@ -84,9 +84,8 @@ def by_estimator(ref):
     ).fit(ref.P, ref.y)
     way = f"{'identity' if raw else 'a = 0'}, {model.solver_}"
     if not ref.intercept:
-        return model.coef_, way
-    shift = 0.0 if raw else model.slope_ @ ref.P.mean(axis=0)
-    return np.append(model.intercept_ - shift, model.slope_), way
+        return model.alpha_, way
+    return np.append(model.intercept_, model.coef_), way
 
 
 def by_core(ref):

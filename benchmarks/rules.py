@@ -363,7 +363,7 @@ def main() -> None:
             "",
             *regression_rows(_folds(given.candidates, "regression")),
             "",
-            'In bold what `rule="mix"` does. The handicap counts squared errors of a != 0 '
+            'In bold what `combine="average"` does. The handicap counts squared errors of a != 0 '
             "`1 + 16/n` times: on few samples they flatter that form, whose z-scores have seen the "
             "samples that are left out.",
             "",

@@ -36,7 +36,7 @@ def measure(name: str, repeats: int = 5) -> SearchTimes:
     task = load_task(name)
     X = np.asarray(task.X.toarray() if hasattr(task.X, "toarray") else task.X, dtype=np.float64)
     y = np.where(next(iter(task.targets.values())) > 0, 1.0, -1.0)
-    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=K_GRID, c_grid=C_GRID, rule="best")
+    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=K_GRID, c_grid=C_GRID, combine="best")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ours = best_time(lambda: model.fit(X, y), repeats)

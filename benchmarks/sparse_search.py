@@ -24,7 +24,7 @@ def measure(name: str) -> dict[str, Any]:
     """Seconds of one data set, all in one run."""
     bunch = LOADERS[name]()
     X, y = bunch.data, np.where(bunch.target > 0, 1.0, -1.0)
-    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=K_GRID, c_grid=C_GRID, rule="best")
+    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=K_GRID, c_grid=C_GRID, combine="best")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = {

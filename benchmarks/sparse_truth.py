@@ -47,11 +47,11 @@ RIVALS: dict[str, Make] = {
 }
 # A further model of ours is a further line here.
 OURS: dict[str, Make] = {
-    "exact, k by cross-validation": lambda: StretchyRegressorCV(a_grid=(0.0,), rule="best"),
+    "exact, k by cross-validation": lambda: StretchyRegressorCV(a_grid=(0.0,), combine="best"),
     "default search": lambda: StretchyRegressorCV(),
 }
 SAID = {
-    "exact, k by cross-validation": '`StretchyRegressorCV(a_grid=(0.0,), rule="best")`',
+    "exact, k by cross-validation": '`StretchyRegressorCV(a_grid=(0.0,), combine="best")`',
     "default search": "`StretchyRegressorCV()`",
 }
 

@@ -43,7 +43,7 @@ def fitted_coefficients(k, c, solver="auto"):
     P, y = five_points()
     model = StretchyRegressor(k, c, quadrant="identity", fit_intercept="column", solver=solver)
     model.fit(P, y)
-    return np.append(model.intercept_, model.coef_)
+    return np.append(model.intercept_, model.alpha_)
 
 
 def exact_coefficients(k, c):

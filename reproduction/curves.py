@@ -241,7 +241,7 @@ def stretchy_coefficients(
     model = StretchyRegressor(k, 1e100, a=-0.2, quadrant=quadrant, fit_intercept="column")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IllConditionedWarning)
-        return np.asarray(model.fit(X, y).coef_)
+        return np.asarray(model.fit(X, y).alpha_)
 
 
 def lasso_coefficients(
@@ -303,7 +303,7 @@ def compression_curves(dataset: str, X: Any, y: Any, settings: Settings) -> pd.D
     coefs = [
         fit_stretchy(
             X, y, k, settings.free_strength, 1.0, a=settings.a, quadrant=SETS[dataset].quadrant
-        ).coef_
+        ).alpha_
         for k in settings.powers
     ]
     kind = "under-determined" if X.shape[1] > X.shape[0] else "over-determined"

@@ -108,7 +108,7 @@ class ProjectionNetwork:
     @property
     def coef(self) -> NDArray[Any]:
         """Weights of the units."""
-        return np.asarray(self.model.coef_)
+        return np.asarray(self.model.alpha_)
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
         """Outputs for new data; above zero is class +1."""
@@ -223,7 +223,7 @@ def _stretchy(unit: Unit, data: Halves, settings: Settings) -> Measured:
     options = {"a": settings.a, "quadrant": SETS[unit.dataset].quadrant}
     for cell in unit.cells:
         fit = timed(fit_stretchy, data.X, data.y, cell.k, cell.c, cell.density, **options)
-        yield cell, fit._replace(value=Predictor(fit.value.coef_, fit.value.predict))
+        yield cell, fit._replace(value=Predictor(fit.value.alpha_, fit.value.predict))
 
 
 def _lasso(unit: Unit, data: Halves, settings: Settings) -> Measured:

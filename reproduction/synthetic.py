@@ -296,7 +296,7 @@ def fit_polynomial(
         warnings.simplefilter("error")
         warnings.simplefilter("always", IllConditionedWarning)
         model.fit(monomials(points, order)[:, 1:], classes)
-    coef = np.concatenate([[model.intercept_], model.coef_])
+    coef = np.concatenate([[model.intercept_], model.alpha_])
     return PolynomialFit(order, coef, float(model.rcond_), bool(caught))
 
 

@@ -19,7 +19,7 @@ X, y = load_digits(return_X_y=True)
 pixels, new, digit, truth = train_test_split(X, y, train_size=400, stratify=y, random_state=0)
 
 model = StretchyClassifierCV(quadrant="identity", cv=10).fit(pixels, digit)
-print(f"right on {model.score(new, truth):.1%} of {len(truth)} new pictures, k = {model.k_:g}")
+print(f"right on {model.score(new, truth):.1%} of {len(truth)} new pictures")
 
 # %%
 # One against the rest: each digit has 64 coefficients. Blue pixels speak for the digit, red ones

@@ -60,7 +60,7 @@ axes.set_title("1,000 new patients")
 # that differ by the recipe are marked. Genes of the same group stand in for each other, so a model
 # can be right about the type and still spread its weight.
 
-effect = model.slope_ * X.std(axis=0)
+effect = model.coef_ * X.std(axis=0)
 rank = np.argsort(-np.abs(effect))
 found = informative[rank[:30]].sum()
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")

@@ -67,12 +67,12 @@ for name, rival in rivals.items():
 PredictionIntervalDisplay.from_estimator(model, new, truth, coverage=0.9)
 
 # %%
-# ``slope_`` is the effect of one unit of light at each wavelength: where the model looks. The first
+# ``coef_`` is the effect of one unit of light at each wavelength: where the model looks. The first
 # dye absorbs around 600 nm; around 650 nm the model must tell it from the second.
 
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
 axes.axhline(0, color="0.7", lw=0.8)
-axes.plot(wavelength, model.slope_, color="#1d5fa6")
+axes.plot(wavelength, model.coef_, color="#1d5fa6")
 axes.axvspan(580, 620, color="#e69f00", alpha=0.25, lw=0, label="first dye")
 axes.axvspan(630, 670, color="#009e73", alpha=0.2, lw=0, label="second dye")
 axes.set(xlabel="wavelength, nm", ylabel="effect of one unit", title="Where the model looks")

@@ -69,6 +69,6 @@ ConfusionMatrixDisplay.from_estimator(
 
 names = words.get_feature_names_out()
 spread = np.sqrt(X[train].power(2).mean(axis=0) - np.square(X[train].mean(axis=0)))
-effect = model.slope_ * np.asarray(spread).ravel()
+effect = model.coef_ * np.asarray(spread).ravel()
 for chapter, row in zip(model.classes_, effect, strict=True):
     print(f"{chapter:15}", ", ".join(names[np.argsort(-row)[:9]]))

@@ -27,7 +27,7 @@ y = X[:, :5].sum(axis=1) + 0.3 * rng.normal(size=40)
 
 settings = {"quadrant": "identity", "c_grid": np.logspace(-2, 6, 9), "k_grid": (1.25, 1.5, 2.0)}
 start = perf_counter()
-model = StretchyRegressorCV(**settings, rule="best").fit(X, y)
+model = StretchyRegressorCV(**settings, combine="best").fit(X, y)
 searched = perf_counter() - start
 
 start = perf_counter()
@@ -59,5 +59,5 @@ axes.set_title("40 samples, left out one at a time")
 
 for name, cv in (("leave one out", None), ("ten folds", 10), ("two folds", 2)):
     start = perf_counter()
-    StretchyRegressorCV(**settings, cv=cv, rule="best").fit(X, y)
+    StretchyRegressorCV(**settings, cv=cv, combine="best").fit(X, y)
     print(f"{name:14} {perf_counter() - start:.3f} s")

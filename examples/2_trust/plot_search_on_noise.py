@@ -24,7 +24,7 @@ plain, nested = [], []
 for seed in range(40):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(30, 100)), rng.normal(size=30)
-    model = StretchyRegressorCV(a_grid=(-0.2,), density_grid=(1.0,), nested_cv=10).fit(X, y)
+    model = StretchyRegressorCV(a_grid=(-0.2,), n_features_to_select=1.0, nested_cv=10).fit(X, y)
     mean_alone = np.mean((y - (y.sum() - y) / 29) ** 2)  # each sample by the mean of the others
     plain.append(-model.best_score_ / mean_alone)
     nested.append(-model.nested_score_ / mean_alone)

@@ -33,7 +33,7 @@ powers = (2.0, 1.75, 1.5, 1.25, 1.1, 1.05)
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for k, shade in zip(powers, np.linspace(0, 0.85, len(powers)), strict=True):
     model = StretchyRegressor(k=k, c=0.05, a=0).fit(X, y)
-    size = np.sort(np.abs(model.coef_))[::-1]
+    size = np.sort(np.abs(model.alpha_))[::-1]
     axes.plot(
         np.arange(1, 201), size / size[0], color=plt.colormaps["viridis"](shade), label=f"k = {k:g}"
     )

@@ -43,7 +43,7 @@ axes.legend(frameon=False)
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for k, color in zip((2.0, 1.5, 1.2, 1.05), PALETTE, strict=True):
     model = StretchyRegressor(k=k, c=0.02, a=0).fit(X, y)
-    axes.plot(model.slope_ * X.std(axis=0), color=color, label=f"k = {k:g}")
+    axes.plot(model.coef_ * X.std(axis=0), color=color, label=f"k = {k:g}")
 for first, last in ((28, 32), (80, 84)):
     axes.axvspan(first, last, color="0.9", lw=0, zorder=0)
 axes.set(xlabel="feature", ylabel="effect of one deviation")
@@ -73,7 +73,7 @@ figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
 for density, color in zip((1.0, 0.5, 20, 10), PALETTE, strict=True):
     model = StretchyRegressor(k=1.5, c=0.5, a=0, density=density).fit(X, y)
     kept = np.flatnonzero(model.support_)
-    effect = model.slope_ * X.std(axis=0)
+    effect = model.coef_ * X.std(axis=0)
     text = f"density = {density!r}: {kept.size} features"
     axes.plot(kept, effect[kept], "o", ms=3.5, color=color, label=text)
 axes.axhline(0, color="0.7", lw=0.8)

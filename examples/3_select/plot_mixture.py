@@ -50,7 +50,7 @@ for row, kind in enumerate(KINDS):
         new, truth = draw(kind, 2_000, rng)
         models = (
             StretchyRegressorCV(),
-            StretchyRegressorCV(rule="best"),
+            StretchyRegressorCV(combine="best"),
             RidgeCV(np.logspace(-2, 5, 50)),
             LassoCV(cv=10),
         )

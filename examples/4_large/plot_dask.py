@@ -31,7 +31,7 @@ print(f"{X.shape[0]} x {X.shape[1]:,} in {X.npartitions} blocks, {X.nbytes / 2**
 # The whole search reads the blocks twice, however many candidates its grid has.
 
 grid = {"a_grid": (-0.2,), "k_grid": (1.25, 1.5, 2.0), "c_grid": np.logspace(-4, 4, 9)}
-model = StretchyRegressorCV(**grid, rule="best").fit(X[:100], y[:100])
+model = StretchyRegressorCV(**grid, combine="best").fit(X[:100], y[:100])
 print(
     f"chosen k = {model.k_:g}, c = {model.c_:g}; the model is local: {type(model.coef_).__name__}"
 )
@@ -46,7 +46,7 @@ predicted = lazy.compute()
 # %%
 # The same model from the same numbers in memory:
 
-local = StretchyRegressorCV(**grid, rule="best").fit(X[:100].compute(), y[:100])
+local = StretchyRegressorCV(**grid, combine="best").fit(X[:100].compute(), y[:100])
 difference = np.abs(local.predict(X[100:].compute()) - predicted).max()
 print(f"largest difference of the predictions: {difference:.0e}")
 

@@ -42,7 +42,7 @@ slopes = {}
 for megabytes in (1024, 16):
     with sklearn.config_context(working_memory=megabytes):
         model = StretchyRegressor(k=2.0, c=1e-7, quadrant="identity").fit(X[:150], light[:150])
-    slopes[megabytes] = model.slope_
+    slopes[megabytes] = model.coef_
     error = np.sqrt(np.mean((model.predict(X[150:]) - light[150:]) ** 2))
     print(f"working memory {megabytes:4} MiB: error {error:.3f}, always the mean {light.std():.3f}")
 difference = np.abs(slopes[16] - slopes[1024]).max() / np.abs(slopes[1024]).max()
@@ -51,7 +51,7 @@ print(f"largest relative difference of the two: {difference:.0e}")
 # %%
 # One coefficient per pixel, blurred a little for the eye: the corner is where the light is.
 
-picture = model.slope_.reshape(SIDE, SIDE)
+picture = model.coef_.reshape(SIDE, SIDE)
 block = picture[:312, :312].reshape(39, 8, 39, 8).mean(axis=(1, 3))
 figure, axes = plt.subplots(figsize=(4.4, 3.6), layout="constrained")
 image = axes.imshow(block, cmap="viridis", extent=(0, 312, 312, 0))

@@ -39,7 +39,7 @@ for row, order in zip(axes, (3, 28), strict=True):
         )
         for value, marker, color in ((-1, "s", "#b8431a"), (1, "o", "#1d5fa6")):
             panel.plot(*points[kind == value].T, marker, color=color, ms=5)
-        size = np.abs(np.append(model.coef_, model.intercept_))
+        size = np.abs(np.append(model.alpha_, model.intercept_))
         strong = int((size >= 0.01 * size.max()).sum())
         panel.set_title(f"order {order}, k = {k:g}: {strong} of {size.size} coefficients")
 

@@ -43,7 +43,7 @@ printed = {
 def fitted(k, c):
     """Coefficients of x^0 to x^10; the constant is a penalised column, as in the paper."""
     model = StretchyRegressor(k, c, quadrant="identity", fit_intercept="column").fit(powers, y)
-    return np.append(model.intercept_, model.coef_)
+    return np.append(model.intercept_, model.alpha_)
 
 
 ours = {candidate: fitted(*candidate) for candidate in printed}
@@ -69,7 +69,7 @@ try:
 except ImportError:
     model = StretchyRegressor(1.2, 1e15, quadrant="identity", fit_intercept="column", solver="qr")
     model.fit(powers, y)
-    reference = np.append(model.intercept_, model.coef_)
+    reference = np.append(model.intercept_, model.alpha_)
 for name, found in (("paper", np.array(printed[1.2, 1e15])), ("ours", ours[1.2, 1e15])):
     print(f"{name:6} largest difference from the reference {np.abs(found - reference).max():.1e}")
 

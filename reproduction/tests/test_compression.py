@@ -27,7 +27,7 @@ def test_curves_are_those_of_fits_without_regularisation(shape, kind):
     found = table.pivot(index="x", columns="series", values="y")
     for k in QUICK.powers:
         model = StretchyRegressor(k, 1e100, a=-0.2, fit_intercept="column").fit(X, X[:, 0])
-        size = np.sort(np.abs(model.coef_))
+        size = np.sort(np.abs(model.alpha_))
         assert found.loc[k, "strong share"] == np.mean(size >= size[-1] / 10)
         expected = size.sum() ** 2 / (size.size * (size @ size))
         assert found.loc[k, "participation"] == pytest.approx(expected)

@@ -35,7 +35,7 @@ def same_model(ours, theirs, X):
         theirs.c_,
         theirs.density_,
     )
-    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    np.testing.assert_array_equal(ours.alpha_, theirs.alpha_)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
@@ -110,7 +110,7 @@ def test_a_mixture_is_listed(call):
     )
     assert [one["weight"] for one in found["mixture"]] == pytest.approx(table["weight"].tolist())
     assert [one["c"] for one in found["mixture"]] == table["c"].tolist()
-    one = call("fit", "diabetes.csv", "-t", "progression", *SAVED, *grid, "--rule", "best")
+    one = call("fit", "diabetes.csv", "-t", "progression", *SAVED, *grid, "--combine", "best")
     assert "chosen " in one.out
     assert "mixed " not in one.out
 
@@ -129,7 +129,7 @@ def test_options_of_the_search(call, folder):
             "--k",
             "1.5,2",
         ),
-        *("--a", "-0.1", "--c", "0.1,1,10", "--keep", "4", "--density", "1", "--rule", "best"),
+        *("--a", "-0.1", "--c", "0.1,1,10", "--select", "4,1.0", "--combine", "best"),
     )
     assert done.code == 0, done.err
     X, y = diabetes()
@@ -139,9 +139,9 @@ def test_options_of_the_search(call, folder):
         k_grid=(1.5, 2.0),
         a_grid=(-0.1,),
         c_grid=(0.1, 1.0, 10.0),
-        density_grid=(1.0, 4),
+        n_features_to_select=[1.0, 4],
         cv=KFold(5, shuffle=True, random_state=0),
-        rule="best",
+        combine="best",
     )
     found = json.loads(done.out)
     assert [found[name] for name in ("a", "k", "c", "density")] == [
@@ -166,7 +166,7 @@ def test_exact_minimiser(call, folder):
     assert found["solver"] == "newton"
     assert found["errors"][0]["error"] == pytest.approx(-model.best_score_, rel=1e-9)
     again = skstretch.load(folder / "m.stretchy")
-    np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-9)
+    np.testing.assert_allclose(again.alpha_, model.alpha_, rtol=1e-9)
     assert again.dual_gap_ <= 1e-10
 
 
@@ -204,7 +204,7 @@ def test_weights_groups_and_dropped_columns(call, folder):
     ],
 )
 def test_folds_where_features_are_selected(call, options, folds):
-    grid = ("--k", "2", "--a", "0", "--c", "0.001,0.1,10", "--keep", "3")
+    grid = ("--k", "2", "--a", "0", "--c", "0.001,0.1,10", "--select", "3")
     done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--json", *grid, *options)
     assert done.code == 0, done.err
     X, y = diabetes()
@@ -212,7 +212,7 @@ def test_folds_where_features_are_selected(call, options, folds):
         folds, KFold(3, shuffle=True, random_state=0)
     )
     model = fitted(
-        X, y, k_grid=(2.0,), a_grid=(0.0,), c_grid=(0.001, 0.1, 10.0), density_grid=(3,), cv=cv
+        X, y, k_grid=(2.0,), a_grid=(0.0,), c_grid=(0.001, 0.1, 10.0), n_features_to_select=3, cv=cv
     )
     found = json.loads(done.out)
     assert found["cv"] == folds
@@ -322,14 +322,18 @@ MISTAKES = {
         "Use an --a nearer to 0, or look at the outlying values of that column.",
     ),
     "density": (
-        ("-t", "progression", "--density", "20"),
-        "--density 20 must lie above 0 and not above 1; for a count use --keep.",
+        ("-t", "progression", "--select", "20.0"),
+        "--select 20 must be a number of features from 1, or a share such as 0.1; 1.0 is all of "
+        "them.",
     ),
-    "keep": (("-t", "progression", "--keep", "0.5"), "--keep 0.5 must be a whole number from 1."),
+    "keep": (
+        ("-t", "progression", "--select", "-3"),
+        "--select -3 must be a number of features from 1",
+    ),
     "keep many": (
-        ("-t", "progression", "--keep", "100"),
-        "--keep 100: the file has 10 features; to keep all of them as one of the choices use "
-        "--density 1.",
+        ("-t", "progression", "--select", "100"),
+        "--select 100: the file has 10 features; to keep all of them as one of the choices use "
+        "--select 1.0.",
     ),
     "cv": (
         ("-t", "progression", "--cv", "one"),
@@ -395,7 +399,7 @@ PYTHON = re.compile(r"_grid|n_splits|n_samples|sample_weight|np\.|density=|cv=|f
 
 
 def test_warnings_speak_of_options(call):
-    grid = ("--k", "2", "--c", "1e-9,1e-8", "--rule", "best")
+    grid = ("--k", "2", "--c", "1e-9,1e-8", "--combine", "best")
     done = call("fit", "diabetes.csv", "-t", "progression", *grid, *SAVED)
     assert done.code == 0
     assert "warning: the chosen c=1e-08 is the largest that was tried, and the loss" in done.err
@@ -611,7 +615,7 @@ def test_one_of_a_kind(call, folder):
     assert "from 1 candidate," in done.out
     words = " ".join(call("inspect", "m.stretchy").out.split())
     assert "12 rows, 1 feature " in words
-    done = call("fit", "one.csv", "-t", "y", *SAVED, "--keep", "2")
+    done = call("fit", "one.csv", "-t", "y", *SAVED, "--select", "2")
     assert "the file has 1 feature; to keep" in done.err
 
 

@@ -33,11 +33,11 @@ def test_real_program(folder):
     assert found["score"] == model.best_score_
     assert found["bytes"] == (folder / "m.stretchy").stat().st_size
     assert found["versions"]["skstretch"] == skstretch.__version__
-    effects = model.slope_ * X.std(axis=0)
+    effects = model.coef_ * X.std(axis=0)
     order = np.argsort(-abs(effects))
     assert [row["feature"] for row in found["top"]] == [NAMES[j] for j in order]
     np.testing.assert_allclose([row["effect"] for row in found["top"]], effects[order], rtol=1e-9)
-    np.testing.assert_allclose([row["slope"] for row in found["top"]], model.slope_[order])
+    np.testing.assert_allclose([row["slope"] for row in found["top"]], model.coef_[order])
 
 
 def test_page(call):

@@ -6,7 +6,7 @@ import pytest
 import skstretch
 from tests.cli.samples import NAMES, diabetes, write_csv
 
-SMALL = ("--k", "1.5", "--c", "10", "--a", "-0.2", "--rule", "best", "-o", "m.stretchy")
+SMALL = ("--k", "1.5", "--c", "10", "--a", "-0.2", "--combine", "best", "-o", "m.stretchy")
 
 
 def test_columns_by_name(call, folder):
@@ -23,9 +23,11 @@ def test_columns_by_name(call, folder):
     X, y = diabetes()
     p = np.ones(10)
     p[[NAMES.index("age"), NAMES.index("sex")]], p[NAMES.index("s6")] = 0.0, np.inf
-    model = skstretch.StretchyRegressorCV([-0.2], [1.5], [10.0], rule="best", penalty_factor=p)
+    model = skstretch.StretchyRegressorCV(
+        a_grid=[-0.2], k_grid=[1.5], c_grid=[10.0], combine="best", penalty_factor=p
+    )
     loaded = skstretch.load(folder / "m.stretchy")
-    np.testing.assert_array_equal(loaded.coef_, model.fit(X, y).coef_)
+    np.testing.assert_array_equal(loaded.alpha_, model.fit(X, y).alpha_)
     np.testing.assert_array_equal(loaded.penalty_factor, p)
     done = call("inspect", "m.stretchy")
     assert done.code == 0, done.err

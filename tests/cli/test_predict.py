@@ -16,7 +16,7 @@ def regressor(folder):
     import pandas as pd
 
     X, y = diabetes()
-    model = skstretch.StretchyRegressorCV(rule="best").fit(pd.DataFrame(X, columns=NAMES), y)
+    model = skstretch.StretchyRegressorCV(combine="best").fit(pd.DataFrame(X, columns=NAMES), y)
     skstretch.save(model, "m.stretchy")
     skstretch.save(model, "plus.stretchy", intervals=True)
     return model

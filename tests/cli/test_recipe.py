@@ -23,13 +23,13 @@ from skstretch.datasets import make_spectra
 from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, floats, read_csv, tumours, write_csv
 
-SMALL = ("--a", "-0.2,0", "--k", "1.5,2", "--c", "1,100", "--density", "1", "--rule", "best")
+SMALL = ("--a", "-0.2,0", "--k", "1.5,2", "--c", "1,100", "--select", "1.0", "--combine", "best")
 GRID = {
     "a_grid": (-0.2, 0.0),
     "k_grid": (1.5, 2.0),
     "c_grid": (1.0, 100.0),
-    "density_grid": (1.0,),
-    "rule": "best",
+    "n_features_to_select": 1.0,
+    "combine": "best",
 }
 
 
@@ -87,7 +87,7 @@ def test_spectra(call):
     done = call("inspect", "m.stretchy", "--json")
     facts = json.loads(done.out)
     assert facts["top"][0]["feature"] in names
-    assert facts["schema"] == 5
+    assert facts["schema"] == 7
     assert "snv=True" in " ".join(call("inspect", "m.stretchy").out.split())
     done = call("report", "m.stretchy", "--data", "nir.csv", "-o", "again.html")
     assert done.code == 0, done.err
@@ -186,7 +186,7 @@ def test_recipes(call, classes):
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert "snv, first derivative" in found["steps"]
-    own = {k: v for k, v in GRID.items() if k != "rule"} | {}
+    own = {k: v for k, v in GRID.items() if k != "combine"} | {}
     if classes:
         expected = RecipeClassifierCV(StretchyClassifierCV(**own)).fit(X, y)
         assert any("(" in candidate["name"] for candidate in found["mixture"])

@@ -36,7 +36,7 @@ def test_features_that_do_not_vary():
 
 def test_edges_of_the_grid():
     with pytest.warns(GridEdgeWarning) as caught:
-        StretchyRegressorCV(c_grid=(1e-9, 1e-8), k_grid=(2.0,), rule="best").fit(X, X[:, 0])
+        StretchyRegressorCV(c_grid=(1e-9, 1e-8), k_grid=(2.0,), combine="best").fit(X, X[:, 0])
     assert in_options(str(caught[0].message)).endswith("extend --c with larger values.")
 
 

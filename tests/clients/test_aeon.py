@@ -39,7 +39,7 @@ SETS = (
 def head():
     """The search that answers soonest: closed forms alone, without the nested score."""
     return StretchyClassifierCV(
-        a_grid=(0.0,), k_grid=(2.0,), density_grid=(1.0,), class_weight=None
+        a_grid=(0.0,), k_grid=(2.0,), n_features_to_select=1.0, class_weight=None
     )
 
 

@@ -43,7 +43,7 @@ def test_around_a_search():
     y = X[:, 0] + 0.3 * rng.standard_normal(40)
     from skstretch import StretchyRegressorCV
 
-    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=(2.0,), density_grid=(1.0,))
+    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=(2.0,), n_features_to_select=1.0)
     around = CrossConformalRegressor(model, confidence_level=0.8, cv=5).fit_conformalize(X, y)
     predicted, bounds = around.predict_interval(X)
     assert (bounds[:, 0, 0] <= predicted).all()

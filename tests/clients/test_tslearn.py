@@ -33,7 +33,7 @@ def test_series():
     X, y = data(0)
     table = to_sklearn_dataset(X)
     head = StretchyClassifierCV(
-        a_grid=(0.0,), k_grid=(2.0,), density_grid=(1.0,), class_weight=None
+        a_grid=(0.0,), k_grid=(2.0,), n_features_to_select=1.0, class_weight=None
     )
     ours = make_pipeline(head).fit(table[:60], y[:60])
     ridge = RidgeClassifierCV(np.logspace(-3, 3, 10)).fit(table[:60], y[:60])

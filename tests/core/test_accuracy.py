@@ -36,7 +36,7 @@ cases = pytest.mark.parametrize("case", CASES)
 
 def checked_error(model, reference):
     """The error, which ``eps / rcond_`` must bound as it promises (but for a small factor)."""
-    error = relative_error(model.coef_, model.intercept_, reference)
+    error = relative_error(model.alpha_, model.intercept_, reference)
     assert error <= 10 * np.finfo(np.float64).eps / model.rcond_
     return error
 

@@ -52,7 +52,7 @@ def assert_exact(X, y, P, c, params, solvers):
     for solver in solvers:
         model = StretchyRegressor(1.02, c, solver=solver, **params).fit(X, y)
         # r L reaches 1500 and is known to 1500 eps, which is 3e-13
-        assert relative_error(model.coef_, model.intercept_, reference) < 1e-11
+        assert relative_error(model.alpha_, model.intercept_, reference) < 1e-11
         np.testing.assert_allclose(model.predict(X), predictions, rtol=0, atol=1e-12)
 
 
@@ -112,9 +112,9 @@ def test_row_scales_with_penalty_and_intercept(c, intercept):
         # beside a target of ordinary size the prediction of the last row is rounding, and said so
         with pytest.warns(IllConditionedWarning, match=r"features reach exp\(84\)"):
             model = StretchyRegressor(1.1, c, **params).fit(P, y)
-        assert relative_error(model.coef_, model.intercept_, reference) < 1e-11
+        assert relative_error(model.alpha_, model.intercept_, reference) < 1e-11
         # every row is predicted in its own scale
-        size = P @ np.abs(model.coef_) + abs(model.intercept_)
+        size = P @ np.abs(model.alpha_) + abs(model.intercept_)
         wrong = (model.predict(P) - predictions) / size
         np.testing.assert_allclose(wrong, 0.0, rtol=0, atol=1e-11)
 
@@ -139,7 +139,7 @@ def test_column_scales_with_intercept(solver, intercept):
     reference = exact_solution(P, y, 1.1, np.inf, intercept)
     params = {"quadrant": "identity", "fit_intercept": intercept, "solver": solver}
     model = StretchyRegressor(1.1, np.inf, **params).fit(P * scale, y)
-    assert relative_error(model.coef_ * scale, model.intercept_, reference) < 1e-11
+    assert relative_error(model.alpha_ * scale, model.intercept_, reference) < 1e-11
 
 
 # The scaled systems are the plain ones where both exist.
@@ -235,7 +235,7 @@ def test_tiny_c(solver, shape, intercept):
     mean = y.mean() if intercept is True else 0.0
     limit = 1.5e-200 * (P**2).T @ (y - mean)
     # 1e-200 is far below eps, so nothing but rounding is left of the next order
-    np.testing.assert_allclose(model.coef_, limit, rtol=0, atol=1e-12 * np.abs(limit).max())
+    np.testing.assert_allclose(model.alpha_, limit, rtol=0, atol=1e-12 * np.abs(limit).max())
     constant = {True: mean, "column": 1.5e-200 * y.sum(), False: 0.0}[intercept]
     assert model.intercept_ == pytest.approx(constant, rel=1e-12, abs=0)
 
@@ -251,5 +251,5 @@ def test_huge_c_is_the_unregularised_limit(solver, shape, intercept):
     params = {"fit_intercept": intercept, "solver": own if solver == "own" else solver}
     model = StretchyRegressor(1.5, 1e300, quadrant="identity", **params).fit(P, y)
     # the plain formula has a condition number of about 1e3
-    np.testing.assert_allclose(model.coef_, coef, rtol=0, atol=1e-11 * np.abs(coef).max())
+    np.testing.assert_allclose(model.alpha_, coef, rtol=0, atol=1e-11 * np.abs(coef).max())
     assert model.intercept_ == pytest.approx(constant, rel=1e-10, abs=1e-12)

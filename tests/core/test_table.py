@@ -36,7 +36,7 @@ def by_estimator(k, c):
     P, y = five_points()
     model = StretchyRegressor(k, c, quadrant="identity", fit_intercept="column", solver="auto")
     model.fit(P, y)
-    return np.concatenate([[model.intercept_], model.coef_])
+    return np.concatenate([[model.intercept_], model.alpha_])
 
 
 def by_core(k, c):

@@ -56,7 +56,7 @@ def jacobian(model, P, y, weights=None):
             moved[i] += sign * step
             refit = StretchyRegressor(**model.get_params()).fit(P, moved, sample_weight=weights)
             np.testing.assert_array_equal(refit.support_, model.support_)
-            ends.append(refit.coef_)
+            ends.append(refit.alpha_)
         columns.append((ends[0] - ends[1]) / (2 * step))
     return np.column_stack(columns)
 
@@ -305,10 +305,10 @@ def test_simulation(shape, c, intercept):
     truth = rng.standard_normal(D)
     signal = P @ truth
     noisy = signal[:, None] + sigma * rng.standard_normal((M, n))
-    coef = fitted(P, noisy, c=c, fit_intercept=intercept).coef_
+    coef = fitted(P, noisy, c=c, fit_intercept=intercept).alpha_
     single = fitted(P, signal, c=c, fit_intercept=intercept)
     covariance = single.coef_covariance(sigma**2)
-    expected = expected_coef(P, truth, 1.5, c) if intercept is False else single.coef_
+    expected = expected_coef(P, truth, 1.5, c) if intercept is False else single.alpha_
     std = single.coef_std(sigma**2)
     assert np.all(np.abs(coef.mean(axis=0) - expected) < 5 * std / np.sqrt(n))
     spread = np.sqrt((np.outer(std**2, std**2) + covariance**2) / (n - 1))

@@ -41,7 +41,7 @@ def test_a_walk_loads_every_chunk_once(X, chunks):
     # shares; a single thread may still hold all chunks of the first pass in the second
     assert number <= data.loads <= 2 * (number + -(-300 // chunks[0]))
     plain = StretchyRegressor().fit(X, X[:, 0])
-    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(model.alpha_, plain.alpha_, rtol=1e-10, atol=1e-14)
 
 
 def test_chunks_beyond_the_budget_are_not_held(X):

@@ -52,7 +52,7 @@ def test_a_wide_search_reads_twice_for_all_a_and_k(weighted):
     X = numbers("wide")
     array = CountingArray(X)
     with config_context(working_memory=MANY_BLOCKS):
-        search = StretchyRegressorCV(**GRID, rule="best")
+        search = StretchyRegressorCV(**GRID, combine="best")
         search.fit(array, targets(X), sample_weight=weights(len(X)) if weighted else None)
     assert len(search.cv_results_["param_k"]) > 20
     assert array.reads[:, np.ptp(X, axis=0) > 0].max() == 2 + weighted  # rows without weight
@@ -84,7 +84,7 @@ def test_a_tall_fit_reads_three_times():
     array = CountingArray(X)
     with config_context(working_memory=MANY_BLOCKS):
         fitted = StretchyRegressor(c=1.0).fit(array, targets(X))
-    assert fitted.space_ == "primal"
+    assert fitted._state.space == "primal"
     np.testing.assert_array_equal(array.reads[:, np.ptp(X, axis=0) > 0], 3)
 
 
@@ -173,7 +173,7 @@ def test_the_same_blocks_and_threads_give_the_same_bits(name, shape, threads, mo
     def bits():
         search = StretchyRegressorCV(**GRID).fit(held(X, name), targets(X))
         return np.concatenate(
-            [search.coef_, search.cv_predictions_, search.predict(held(X, name))]
+            [search.alpha_, search.cv_predictions_, search.predict(held(X, name))]
         ).tobytes()
 
     assert len({bits() for _ in range(4)}) == 1

@@ -144,7 +144,7 @@ def test_a_bad_number_in_a_row_of_weight_zero_has_no_effect():
     others = np.arange(8) != 5
     found = StretchyRegressor().fit(CountingArray(X), y, others.astype(float))
     np.testing.assert_allclose(
-        found.coef_, StretchyRegressor().fit(X[others], y[others]).coef_, rtol=1e-9
+        found.alpha_, StretchyRegressor().fit(X[others], y[others]).alpha_, rtol=1e-9
     )
 
 
@@ -273,12 +273,12 @@ def test_a_map_whose_file_was_removed_or_has_grown_is_readable(tmp_path):
     path = tmp_path / "X.npy"
     np.save(path, X)
     mapped = np.load(path, mmap_mode="r")
-    true = StretchyRegressor().fit(X, y).coef_
+    true = StretchyRegressor().fit(X, y).alpha_
     with open(path, "ab") as file:
         file.write(b"more")
-    np.testing.assert_allclose(StretchyRegressor().fit(mapped, y).coef_, true, rtol=1e-9)
+    np.testing.assert_allclose(StretchyRegressor().fit(mapped, y).alpha_, true, rtol=1e-9)
     os.remove(path)
-    np.testing.assert_allclose(StretchyRegressor().fit(mapped, y).coef_, true, rtol=1e-9)
+    np.testing.assert_allclose(StretchyRegressor().fit(mapped, y).alpha_, true, rtol=1e-9)
 
 
 def test_a_map_is_not_written(tmp_path):
@@ -304,8 +304,8 @@ def test_a_view_of_a_map_and_a_map_with_an_offset(tmp_path):
         (mapped[2:, 100:], X[2:, 100:]),
     ):
         np.testing.assert_allclose(
-            StretchyRegressor().fit(view, y[: len(view)]).coef_,
-            StretchyRegressor().fit(true, y[: len(view)]).coef_,
+            StretchyRegressor().fit(view, y[: len(view)]).alpha_,
+            StretchyRegressor().fit(true, y[: len(view)]).alpha_,
             rtol=1e-9,
         )
 
@@ -314,10 +314,10 @@ def test_a_copy_of_a_map_is_an_ordinary_array(tmp_path):
     X = np.random.default_rng(0).random((12, 40))
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    expected = StretchyRegressor().fit(X, X[:, 0]).coef_
+    expected = StretchyRegressor().fit(X, X[:, 0]).alpha_
     for copy in (mapped.copy(), mapped.astype("f8"), pickle.loads(pickle.dumps(mapped))):
         assert isinstance(copy, np.memmap)
-        np.testing.assert_array_equal(StretchyRegressor().fit(copy, X[:, 0]).coef_, expected)
+        np.testing.assert_array_equal(StretchyRegressor().fit(copy, X[:, 0]).alpha_, expected)
 
 
 def test_a_pickled_fit_on_a_map_still_knows_its_rows(tmp_path):

@@ -150,9 +150,11 @@ WORK = {
     "coef_std": lambda X, y: StretchyRegressor().fit(X, y).coef_std(),
     "density": lambda X, y: StretchyRegressor(density=0.1).fit(X, y),
     "search": lambda X, y: StretchyRegressorCV(c_grid=(0.1, 1.0)).fit(X, y),
-    "minimisers": lambda X, y: StretchyRegressorCV((0.0,), (1.5,), (1e-3, 0.01)).fit(X, y),
+    "minimisers": lambda X, y: StretchyRegressorCV(
+        a_grid=(0.0,), k_grid=(1.5,), c_grid=(1e-3, 0.01)
+    ).fit(X, y),
     "compressed search": lambda X, y: StretchyRegressorCV(
-        c_grid=(0.1, 1.0), k_grid=(1.5,), density_grid=(1.0, 0.01), cv=3
+        c_grid=(0.1, 1.0), k_grid=(1.5,), n_features_to_select=[1.0, 0.01], cv=3
     ).fit(X, y),
     "classes": lambda X, y: StretchyClassifier().fit(X, y > 0).predict_proba(X),
     "partial": lambda X, y: StretchyRegressor().partial_fit(X, y) if X.shape[1] < 999 else None,
@@ -291,7 +293,7 @@ def test_odd_matrices_are_the_numbers_that_they_stand_for(odd, fit_intercept):
     params = {"c": 1.0, "fit_intercept": fit_intercept}
     found = StretchyRegressor(**params).fit(held, y)
     true = StretchyRegressor(**params).fit(dense, y)
-    np.testing.assert_allclose(found.coef_, true.coef_, rtol=0, atol=1e-10 * np.ptp(true.coef_))
+    np.testing.assert_allclose(found.alpha_, true.alpha_, rtol=0, atol=1e-10 * np.ptp(true.alpha_))
     np.testing.assert_array_equal(found.support_, true.support_)
     np.testing.assert_allclose(found.predict(held), true.predict(dense), rtol=1e-10)
     for side, other in zip(
@@ -349,7 +351,7 @@ def test_a_matrix_of_zeros(fit_intercept, quadrant, stored):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found, true = (StretchyRegressor(**params).fit(held, y) for held in (X, X.toarray()))
-    np.testing.assert_array_equal(found.coef_, 0.0)
+    np.testing.assert_array_equal(found.alpha_, 0.0)
     np.testing.assert_allclose(found.predict(X), true.predict(X.toarray()))
 
 

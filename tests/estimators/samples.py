@@ -59,7 +59,7 @@ def complaint(model, X, y):
         except np.linalg.LinAlgError as error:
             return str(error)
     assert model.rcond_ < 1e-13
-    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.alpha_).all()
     return " ".join(str(warning.message) for warning in caught)
 
 

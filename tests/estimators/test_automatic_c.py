@@ -41,9 +41,9 @@ def test_equals_the_formula_for_every_solver_and_storage(shape, a, k, solver):
             found = model.fit(stored, y, weights)
             assert found.c_ == pytest.approx(expected, rel=1e-11)
             given = StretchyRegressor(k, found.c_, a=a, fit_intercept=intercept, solver=solver)
-            size = np.abs(found.coef_).max()
-            same = given.fit(stored, y, weights).coef_
-            np.testing.assert_allclose(found.coef_, same, rtol=0, atol=1e-9 * size)
+            size = np.abs(found.alpha_).max()
+            same = given.fit(stored, y, weights).alpha_
+            np.testing.assert_allclose(found.alpha_, same, rtol=0, atol=1e-9 * size)
 
 
 @pytest.mark.parametrize(("shape", "chunks"), [((30, 80), (30, 20)), ((80, 20), (10, 20))])
@@ -55,7 +55,7 @@ def test_dask_and_memory_maps_have_the_same(shape, chunks, tmp_path):
     for stored in (as_dask(X, chunks), mapped):
         model = StretchyClassifier().fit(stored, y)
         assert model.c_ == pytest.approx(expected.c_, rel=1e-11)
-        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-11)
+        np.testing.assert_allclose(model.alpha_, expected.alpha_, rtol=1e-8, atol=1e-11)
 
 
 def test_units_permutations_and_repetitions_change_nothing():
@@ -86,7 +86,7 @@ def test_penalty_factors_have_the_scale_of_penalised_columns():
     factors = np.r_[np.zeros(2), np.full(78, 3.0)]
     model = StretchyClassifier(penalty_factor=factors).fit(X, y)
     given = StretchyClassifier(c=model.c_, penalty_factor=factors).fit(X, y)
-    np.testing.assert_allclose(model.coef_, given.coef_, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(model.alpha_, given.alpha_, rtol=1e-10, atol=1e-12)
     iterated = StretchyClassifier(penalty_factor=factors, solver="krylov").fit(X, y)
     assert iterated.c_ == pytest.approx(model.c_, rel=1e-11)
     left_out = StretchyClassifier(penalty_factor=np.r_[np.full(40, np.inf), np.ones(40)])

@@ -360,7 +360,7 @@ def test_class_weight_fits_with_weights(n_classes, class_weight):
     combined = weights * of_class[codes]
     P = literal.features(X, -0.2, combined)
     coef, _ = literal.fit(P, signed(codes, n_classes), 1.25, 10.0, weights=combined)
-    np.testing.assert_allclose(np.atleast_2d(model.coef_), coef.T.astype(float), rtol=1e-9)
+    np.testing.assert_allclose(np.atleast_2d(model.alpha_), coef.T.astype(float), rtol=1e-9)
 
 
 def rare_positives(seed):

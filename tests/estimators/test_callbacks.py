@@ -124,7 +124,7 @@ assert len(StretchyRegressorCV(**settings).fit(X, y).cv_results_["params"]) == 1
 assert len(StretchyClassifierCV(**settings).fit(X, y > 0).cv_results_["params"]) == 12
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    StretchyRegressorCV(k_grid=(1.25,), c_grid=(1e-9, 1e-8), rule="best").fit(X, y)
+    StretchyRegressorCV(k_grid=(1.25,), c_grid=(1e-9, 1e-8), combine="best").fit(X, y)
 assert [w.category for w in caught] == [GridEdgeWarning], caught
 assert caught[0].filename == "<string>", caught[0].filename
 print("done")

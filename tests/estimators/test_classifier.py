@@ -40,14 +40,14 @@ def test_two_classes_are_one_regression(shape, fit_intercept, density):
     model = classifier(**params).fit(X, codes)
     reference = regressor(**params).fit(X, np.where(codes == 1, 1.0, -1.0))
     T = new_rows(X)
-    assert_close(model.coef_, reference.coef_, rtol=1e-12)
+    assert_close(model.alpha_, reference.alpha_, rtol=1e-12)
     assert_close(model.decision_function(T), reference.predict(T), rtol=1e-12)
     np.testing.assert_array_equal(model.predict(T), (reference.predict(T) > 0).astype(int))
     assert {0, 1} == set(model.predict(T))
     assert model.decision_function(T).shape == (11,)
-    assert model.coef_.shape == model.support_.shape == model.slope_.shape == (X.shape[1],)
+    assert model.coef_.shape == model.support_.shape == model.alpha_.shape == (X.shape[1],)
     assert np.shape(model.intercept_) == ()
-    assert (model.space_, model.solver_) == (reference.space_, reference.solver_)
+    assert (model._state.space, model.solver_) == (reference._state.space, reference.solver_)
     assert model.dof_ == pytest.approx(reference.dof_, rel=1e-12)
 
 
@@ -73,7 +73,7 @@ def test_more_classes_are_one_against_the_rest(shape, fit_intercept, n_classes):
     assert model.intercept_.shape == (n_classes,)
     for code in range(n_classes):
         binary = classifier(fit_intercept=fit_intercept).fit(X, codes == code)
-        assert_close(model.coef_[code], binary.coef_, rtol=1e-12)
+        assert_close(model.alpha_[code], binary.alpha_, rtol=1e-12)
         assert_close(scores[:, code], binary.decision_function(T), rtol=1e-12)
     np.testing.assert_array_equal(model.predict(T), [int(np.argmax(row)) for row in scores])
 
@@ -126,7 +126,7 @@ def test_class_weights_are_sample_weights(shape, n_classes, class_weight):
     assert len(set(by_sample)) > 1
     reference = classifier().fit(X, codes, sample_weight=by_sample)
     assert_close(model.decision_function(X), reference.decision_function(X), rtol=1e-12)
-    assert_close(model.coef_, reference.coef_, rtol=1e-12)
+    assert_close(model.alpha_, reference.alpha_, rtol=1e-12)
 
 
 @shapes
@@ -163,6 +163,6 @@ def test_a_class_of_weight_zero_is_no_class():
 def test_slope_points_to_the_second_class():
     X = np.linspace(-1, 1, 20)[:, None] ** 3
     model = classifier().fit(X, np.where(X[:, 0] > 0, "warm", "cold"))
-    assert model.slope_[0] > 0
-    assert model.coef_[0] < 0
+    assert model.coef_[0] > 0
+    assert model.alpha_[0] < 0
     assert model.predict([[-0.5], [0.5]]).tolist() == ["cold", "warm"]

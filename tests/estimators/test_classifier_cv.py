@@ -58,7 +58,7 @@ def labels_agree(estimator, X, y, sample_weight=None):
 SCORINGS = {
     "default": (
         None,
-        lambda y, d, f, w: balanced_accuracy_score(y, d, sample_weight=w) - 1,
+        lambda y, d, f, w: balanced_accuracy_score(y, d, sample_weight=w),
     ),
     "accuracy": ("accuracy", lambda y, d, f, w: accuracy_score(y, d, sample_weight=w)),
     "balanced": (
@@ -87,7 +87,7 @@ def test_best_score_is_that_of_the_scores(n_classes, name, weighted, cv):
     assert scores.shape == ((len(y),) if n_classes == 2 else (len(y), 3))
     expected = metric(y, decided(scores, model.classes_), scores, weights)
     assert model.best_score_ == pytest.approx(expected, rel=1e-12)
-    assert model.best_score_ < (0 if scoring is None else 1)
+    assert model.best_score_ < 1
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -111,9 +111,9 @@ def test_scorers_of_probabilities_are_refused(scoring):
 @classes
 @pytest.mark.parametrize("grid", CLOSED)
 def test_scores_decide(shape, n_classes, grid):
-    """Balanced error rates of all candidates are those of literal leave one out."""
+    """Balanced accuracies of all candidates are those of literal leave one out."""
     X, codes = labelled(shape, n_classes)
-    model = StretchyClassifierCV(rule="best", class_weight=None, **grid).fit(X, codes)
+    model = StretchyClassifierCV(combine="best", class_weight=None, **grid).fit(X, codes)
     signed = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
     signed = signed[:, 1:] if n_classes == 2 else signed
     results, expected = model.cv_results_, []
@@ -124,7 +124,7 @@ def test_scores_decide(shape, n_classes, grid):
         wrong = decided(scores[:, 0] if n_classes == 2 else scores, model.classes_) != codes
         every = range(n_classes)
         rates = [np.mean([v[codes == label].mean() for label in every]) for v in (wrong, squared)]
-        expected.append((-rates[0], -rates[1]))
+        expected.append((1.0 - rates[0], -rates[1]))
     np.testing.assert_allclose(results["mean_test_score"], [rate for rate, _ in expected])
     assert model.best_index_ == max(range(len(expected)), key=lambda i: expected[i])
 
@@ -137,16 +137,17 @@ def test_scores_decide(shape, n_classes, grid):
 def test_chosen_model_is_the_classifier(shape, n_classes, density, cv, class_weight):
     X, y = labelled(shape, n_classes)
     shared = {"cv": cv, "class_weight": class_weight, "threshold": "balanced"}
-    one = {"density_grid": (density,), "rule": "best"}
+    one = {"n_features_to_select": density, "combine": "best"}
     searched = StretchyClassifierCV(**one, **shared, **FEW).fit(X, y)
     found = {"k": searched.k_, "c": searched.c_, "a": searched.a_}
     kept = np.atleast_2d(searched.support_).any(axis=0)
     assert kept.all() if density == 1.0 else 0 < kept.sum() <= np.ceil(0.5 * kept.size)
     alone = StretchyClassifier(**found, **shared).fit(X[:, kept], y)
-    assert_close(searched.coef_[..., kept], alone.coef_)
+    assert_close(searched.alpha_[..., kept], alone.alpha_)
     # scores of classes are about one
-    np.testing.assert_allclose(searched.intercept_, alone.intercept_, rtol=0, atol=1e-9)
-    assert (searched.space_, searched.solver_) == (alone.space_, alone.solver_)
+    both = [one.intercept_ + one.threshold_ for one in (searched, alone)]
+    np.testing.assert_allclose(*both, rtol=0, atol=1e-9)
+    assert (searched._state.space, searched.solver_) == (alone._state.space, alone.solver_)
     if density == 1.0:  # else every fold has features of its own, and left-out scores with them
         np.testing.assert_allclose(searched.threshold_, alone.threshold_, rtol=0, atol=1e-10)
         np.testing.assert_allclose(searched.predict_proba(X), alone.predict_proba(X), atol=1e-8)
@@ -183,7 +184,7 @@ def test_paired_losses_are_not_weighted_by_class_twice():
     X, codes = labelled((60, 5), seed=4)
     codes[rng.permutation(np.flatnonzero(codes == 1))[8:]] = 0
     weights = rng.uniform(0.5, 2.0, 60)
-    model = StretchyClassifierCV(class_weight="balanced", rule="1se", **CLOSED[0])
+    model = StretchyClassifierCV(class_weight="balanced", combine="1se", **CLOSED[0])
     model.fit(X, codes, sample_weight=weights)
     losses = literal_losses(model, X, codes, weights)
     best = model.cv_results_["rank_test_score"].argmin()
@@ -196,7 +197,9 @@ def test_paired_losses_are_not_weighted_by_class_twice():
 @classes
 def test_results_open_as_a_frame(n_classes):
     X, y = labelled(n_classes=n_classes)
-    model = StretchyClassifierCV(density_grid=(1.0, 0.5), cv=4, rule="best", **FEW).fit(X, y)
+    model = StretchyClassifierCV(n_features_to_select=[1.0, 0.5], cv=4, combine="best", **FEW).fit(
+        X, y
+    )
     frame = pd.DataFrame(model.cv_results_)
     assert len(frame) == 4 * 3 * 2
     row = frame.loc[model.best_index_]
@@ -241,7 +244,7 @@ def test_weight_zero():
 @classes
 def test_default_folds(n_classes):
     X, y = labelled(n_classes=n_classes)
-    one = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (10.0,), "density_grid": (0.5,)}
+    one = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (10.0,), "n_features_to_select": 0.5}
     model = StretchyClassifierCV(**one).fit(X, y)
     cv = StratifiedKFold(10, shuffle=True, random_state=0)
     folded = StretchyClassifierCV(cv=cv, **one).fit(X, y)
@@ -269,7 +272,7 @@ def test_labels_of_any_kind():
         ({"class_weight": "even"}, r"class_weight='even' is not known"),
         ({"class_weight": {0: 1.0, 9: 2.0}}, r"class_weight names 9, which is not a class of y"),
         ({"k_grid": ()}, "k_grid is empty"),
-        ({"rule": "2se"}, "rule='2se' is not known"),
+        ({"combine": "2se"}, "combine='2se' is not known"),
         ({"c_grid": (0.0,)}, "c=0.0 is out of range"),
     ],
 )
@@ -291,7 +294,7 @@ def test_one_class(y):
 def test_few_samples(y, density):
     X, _ = labelled((70, 9))
     X = X[: len(y)]
-    model = StretchyClassifierCV(density_grid=(density,)).fit(X, y)
+    model = StretchyClassifierCV(n_features_to_select=density).fit(X, y)
     assert np.isfinite(model.cv_predictions_).all()
     assert set(model.predict(X).tolist()) <= set(y)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

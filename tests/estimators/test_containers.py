@@ -17,14 +17,14 @@ def test_float32_stays_float32(shape, density):
     X, y = problem(shape)
     small = X.astype(np.float32)
     model = StretchyRegressor(density=density).fit(small, y.astype(np.float32))
-    assert model.coef_.dtype == model.predict(small).dtype == model.slope_.dtype == np.float32
+    assert model.coef_.dtype == model.predict(small).dtype == model.coef_.dtype == np.float32
     assert np.asarray(model.intercept_).dtype == np.float32
     # the same float32 numbers in float64: only the results are rounded
     exact = StretchyRegressor(density=density).fit(
         small.astype(np.float64), y.astype(np.float32).astype(np.float64)
     )
     assert exact.predict(X).dtype == np.float64
-    assert_close(model.coef_, exact.coef_, rtol=1e-7)
+    assert_close(model.alpha_, exact.alpha_, rtol=1e-7)
     assert_close(model.predict(small), exact.predict(small.astype(np.float64)), rtol=3e-6)
 
 
@@ -38,7 +38,7 @@ def test_integers_are_numbers(shape, dtype):
     model = StretchyRegressor().fit(X, y)
     expected = StretchyRegressor().fit(X.astype(np.float64), y)
     assert model.coef_.dtype == np.float64
-    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    np.testing.assert_array_equal(model.alpha_, expected.alpha_)
     np.testing.assert_array_equal(model.predict(X), expected.predict(X.astype(np.float64)))
 
 
@@ -61,7 +61,7 @@ def test_memory_order_and_strides(shape):
     assert np.asfortranarray(X).flags.f_contiguous
     for other in (np.asfortranarray(X), padded[::2, ::3], X[::-1][::-1]):
         model = StretchyRegressor(density=0.5).fit(other, y)
-        assert_close(model.coef_, base.coef_, rtol=1e-13)
+        assert_close(model.alpha_, base.alpha_, rtol=1e-13)
         assert_close(model.predict(other), base.predict(X), rtol=1e-13)
 
 
@@ -74,7 +74,7 @@ def test_frames_bring_names(frame):
     assert model.feature_names_in_.tolist() == names
     base = StretchyRegressor().fit(X, y)
     assert not hasattr(base, "feature_names_in_")
-    assert_close(model.coef_, base.coef_, rtol=1e-13)
+    assert_close(model.alpha_, base.alpha_, rtol=1e-13)
     assert_close(model.predict(data), base.predict(X), rtol=1e-13)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(X)
@@ -119,7 +119,7 @@ def test_read_only_data(shape, dtype, tmp_path):
     locked.flags.writeable = y.flags.writeable = False
     for other in (locked, mapped):
         model = StretchyRegressor().fit(other, y)
-        assert_close(model.coef_, expected.coef_, rtol=1e-13)
+        assert_close(model.alpha_, expected.alpha_, rtol=1e-13)
         assert_close(model.predict(other), expected.predict(X), rtol=1e-13)
 
 

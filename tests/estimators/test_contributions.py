@@ -29,7 +29,7 @@ GRID = {
     "a_grid": (-0.3, 0.0),
     "k_grid": (1.5, 2.0),
     "c_grid": (0.05, 1.0),
-    "density_grid": (1.0,),  # "auto" tries more of what is in memory
+    "n_features_to_select": 1.0,  # "auto" tries more of what is in memory
 }
 MODELS = {
     "exp": StretchyRegressor(1.5, 2.0),
@@ -40,7 +40,7 @@ MODELS = {
     "few features": StretchyRegressor(1.5, 2.0, density=2),
     "mixture": StretchyRegressorCV(**GRID),
     "curved mixture": StretchyRegressorCV(**{**GRID, "a_grid": (-0.3, 0.4)}),
-    "one candidate": StretchyRegressorCV(**GRID, rule="best"),
+    "one candidate": StretchyRegressorCV(**GRID, combine="best"),
     "classifier": StretchyClassifier(1.5, 2.0, threshold="balanced"),
     "mixed classes": StretchyClassifierCV(**GRID, threshold="balanced"),
 }
@@ -118,7 +118,7 @@ def test_features_as_they_are(shape, intercept):
     how = {"quadrant": "identity", "fit_intercept": intercept}
     model = StretchyRegressor(1.5, 2.0, **how).fit(X, targets(X))
     found = model.contributions(X)
-    assert_close(found, model.coef_ * (X - X.mean(axis=0)), 1e-12)
+    assert_close(found, model.alpha_ * (X - X.mean(axis=0)), 1e-12)
     assert_close(model.contributions_base_ + found.sum(axis=1), model.predict(X), 1e-12)
 
 
@@ -149,7 +149,9 @@ def test_a_background_takes_the_place_of_the_training_data(name):
     assert_close(shift[0], model.contributions(other).mean(axis=0), 1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name, one in MODELS.items() if not hasattr(one, "rule")])
+@pytest.mark.parametrize(
+    "name", [name for name, one in MODELS.items() if not hasattr(one, "combine")]
+)
 def test_repetitions_are_weights(name):
     """Of given candidates: leaving one of several repetitions out is another search."""
     X, y = problem((20, 6))
@@ -312,7 +314,7 @@ def test_shap_has_the_same_values(name, several):
         assert_close(model_values.values, additive.values, 1e-9)
     if name == "exp" and not several:
         features = np.exp(-0.2 * (X - X.mean(axis=0)) / X.std(axis=0))
-        line = (model.coef_, model.intercept_)
+        line = (model.alpha_, model.intercept_)
         masker = shap.maskers.Independent(features, max_samples=len(X))
         linear = shap.LinearExplainer(line, masker)(features[:6])
         assert_close(found.values, linear.values, 1e-9)

@@ -44,8 +44,8 @@ def case(request):
 def same(here, there, X, blocks):
     """Coefficients, predictions (to 1e-10) and lazy predictions are those of the fit in memory."""
     size = np.abs(here.coef_).max()
-    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10 * size)
-    assert (there.space_, there.solver_) == (here.space_, here.solver_)
+    np.testing.assert_allclose(there.alpha_, here.alpha_, rtol=0, atol=1e-10 * size)
+    assert (there._state.space, there.solver_) == (here._state.space, here.solver_)
     np.testing.assert_allclose(there.dof_, here.dof_, rtol=1e-9)
     outputs = "predict" if hasattr(here, "predict_interval") else "decision_function"
     expected = getattr(here, outputs)(X)
@@ -96,8 +96,8 @@ def test_targets_may_be_dask_and_several(case):
 @pytest.mark.parametrize("cv", [None, KFold(3)])
 def test_search(case, cv):
     X, blocks, y, weights = case
-    here = StretchyRegressorCV(**GRID, cv=cv, rule="best").fit(X, y, sample_weight=weights)
-    there = StretchyRegressorCV(**GRID, cv=cv, rule="best").fit(blocks, y, sample_weight=weights)
+    here = StretchyRegressorCV(**GRID, cv=cv, combine="best").fit(X, y, sample_weight=weights)
+    there = StretchyRegressorCV(**GRID, cv=cv, combine="best").fit(blocks, y, sample_weight=weights)
     assert (here.a_, here.k_, here.c_) == (there.a_, there.k_, there.c_)
     exact = here.cv_results_["loo"] == "exact"
     np.testing.assert_array_equal(there.cv_results_["loo"] == "exact", exact)
@@ -131,7 +131,7 @@ def test_how_often_a_tall_search_reads_the_data(cv, densities, memory, n_passes,
     X = rng.standard_normal((2000, 20))
     y = X[:, :3].sum(axis=1) + rng.standard_normal(2000)
     grid = {"a_grid": (-0.2,), "k_grid": (1.5, 2.0), "c_grid": (0.1, 1.0, 10.0)}
-    search = StretchyRegressorCV(**grid, density_grid=densities, cv=cv, rule="best")
+    search = StretchyRegressorCV(**grid, n_features_to_select=densities, cv=cv, combine="best")
     here = search.fit(X, y)
     scores, support = here.cv_results_["mean_test_score"], here.support_.copy()
     assert not read
@@ -154,7 +154,7 @@ def test_densities_of_repeated_and_left_out_rows(intercept, targets):
     weights = rng.integers(0, 3, 600).astype(float)
     grid = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (0.1, 10.0)}
     search = StretchyRegressorCV(
-        **grid, density_grid=(0.25, 0.5), cv=splits, rule="best", fit_intercept=intercept
+        **grid, n_features_to_select=[0.25, 0.5], cv=splits, combine="best", fit_intercept=intercept
     )
     scores = search.fit(X, Y, sample_weight=weights).cv_results_["mean_test_score"]
     with sklearn.config_context(working_memory=0.5):
@@ -170,8 +170,8 @@ def test_search_over_densities(shape, memory):
     parameters = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (0.1, 1.0), "cv": 3}
     densities = (0.05, 0.5, 1.0) if shape == "wide" else (0.3, 1.0)
     with sklearn.config_context(working_memory=memory):
-        here = StretchyRegressorCV(density_grid=densities, **parameters).fit(X, y)
-        there = StretchyRegressorCV(density_grid=densities, **parameters).fit(blocks, y)
+        here = StretchyRegressorCV(n_features_to_select=densities, **parameters).fit(X, y)
+        there = StretchyRegressorCV(n_features_to_select=densities, **parameters).fit(blocks, y)
     np.testing.assert_allclose(
         there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"], rtol=1e-9
     )
@@ -182,7 +182,10 @@ def test_search_over_densities(shape, memory):
 def test_classifiers(case):
     X, blocks, y, _ = case
     labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.6]))]
-    for make in (StretchyClassifier, lambda: StretchyClassifierCV(density_grid=(1.0,), **GRID)):
+    for make in (
+        StretchyClassifier,
+        lambda: StretchyClassifierCV(n_features_to_select=1.0, **GRID),
+    ):
         for target in (labels, labels == "low"):
             here, there = make().fit(X, target), make().fit(blocks, target)
             same(here, there, X, blocks)
@@ -223,7 +226,7 @@ def test_float32_stays_float32(case):
     model = StretchyRegressor().fit(as_dask(X, chunks), y)
     assert model.coef_.dtype == np.float32
     assert model.predict(as_dask(X, chunks)).dtype == np.float32
-    np.testing.assert_allclose(model.coef_, StretchyRegressor().fit(X, y).coef_, atol=1e-5)
+    np.testing.assert_allclose(model.alpha_, StretchyRegressor().fit(X, y).alpha_, atol=1e-5)
     model = StretchyClassifier().fit(X, y > 0)
     lazy = model.predict_proba(as_dask(X, chunks))
     assert lazy.dtype == lazy.compute().dtype == model.predict_proba(X).dtype
@@ -261,8 +264,8 @@ def test_coefficients_as_a_dask_array(parameters):
     model = StretchyRegressor(c=1.0, **parameters).fit(blocks, y)
     lazy = model.lazy_coef()
     assert lazy.chunks == (blocks.chunks[1],)
-    size = np.abs(model.coef_).max()
-    np.testing.assert_allclose(lazy.compute(), model.coef_, rtol=0, atol=1e-13 * size)
+    size = np.abs(model.alpha_).max()
+    np.testing.assert_allclose(lazy.compute(), model.alpha_, rtol=0, atol=1e-13 * size)
     model = StretchyRegressor().fit(*data("dense", "tall")[1:3])
     with pytest.raises(ValueError, match="from_array"):
         model.lazy_coef()
@@ -274,7 +277,7 @@ def test_repeated_fits_are_bitwise_equal_whichever_scheduler(case, scheduler):
     first = StretchyRegressor().fit(blocks, y)
     with dask.config.set(scheduler=scheduler):
         second = StretchyRegressor().fit(blocks, y)
-    assert np.array_equal(first.coef_, second.coef_)
+    assert np.array_equal(first.alpha_, second.alpha_)
     assert np.array_equal(first.intercept_, second.intercept_)
 
 
@@ -292,7 +295,7 @@ def test_data_read_from_files(tmp_path):
     ]
     for lazy in lazies:
         model = StretchyRegressor().fit(lazy, y)
-        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(model.alpha_, expected.alpha_, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
@@ -436,7 +439,7 @@ def test_chunks_without_a_column_that_varies(kind, width):
     y = np.random.default_rng(1).standard_normal(20)
     whole = sparse.csr_array(X) if kind == "sparse" else X
     blocks = as_dask(whole, (-1, width))
-    for make in (StretchyRegressor, lambda: StretchyRegressorCV(density_grid=(1.0,), **GRID)):
+    for make in (StretchyRegressor, lambda: StretchyRegressorCV(n_features_to_select=1.0, **GRID)):
         same(make().fit(whole, y), make().fit(blocks, y), whole, blocks)
 
 

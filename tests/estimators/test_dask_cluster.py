@@ -119,7 +119,7 @@ def test_a_current_client_gives_the_same_bits(client, here, y):
     X = make()
     for lazy in (X, X.persist()):
         model = StretchyRegressor().fit(lazy, y)
-        assert np.array_equal(model.coef_, here.coef_)
+        assert np.array_equal(model.alpha_, here.alpha_)
     assert isinstance(model.predict(X), da.Array)
     np.testing.assert_allclose(model.predict(X).compute(), model.predict(X.compute()), atol=1e-12)
 
@@ -131,7 +131,7 @@ def test_a_client_that_is_passed_is_used(cluster, here, y):
             model = StretchyRegressor().fit(make(), y)
         after = other.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
     assert after > before
-    assert np.array_equal(model.coef_, here.coef_)
+    assert np.array_equal(model.alpha_, here.alpha_)
 
 
 def test_search_tall_data_and_krylov(client):
@@ -170,7 +170,7 @@ def test_blocks_that_are_gone_with_their_client_are_said(cluster, here, y):
     ):
         model = StretchyRegressor().fit(make().persist(), y)
         model.predict_interval(np.zeros((1, SHAPE[1])))
-        assert np.array_equal(model.lazy_coef().compute(), here.coef_)
+        assert np.array_equal(model.lazy_coef().compute(), here.alpha_)
     X = np.random.default_rng(0).standard_normal((2, SHAPE[1]))
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_allclose(again.predict(X), here.predict(X), rtol=0, atol=1e-12)
@@ -209,7 +209,7 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(cluster, client, here, y):
     model = StretchyRegressor().fit(make(pause=0.15), y)
     timer.join()
     assert not alive(pid)
-    assert np.array_equal(model.coef_, here.coef_)
+    assert np.array_equal(model.alpha_, here.alpha_)
     assert np.array_equal(model.dual_coef_, here.dual_coef_)
     revive(client)
 
@@ -219,13 +219,13 @@ def test_the_exact_minimiser_has_the_same_bits_after_a_worker_was_killed(cluster
     model = StretchyRegressor(a=0, k=1.25, c=0.1)
     with dask.config.set(scheduler="threads"):
         true = clone(model).fit(make(), y)
-    assert np.array_equal(clone(model).fit(make(), y).coef_, true.coef_)
+    assert np.array_equal(clone(model).fit(make(), y).alpha_, true.alpha_)
     pid = next(iter(cluster.workers.values())).pid
     timer = after(1.2, lambda: os.kill(pid, signal.SIGKILL))
     model.fit(make(pause=0.1), y)
     timer.join()
     assert not alive(pid)
-    assert np.array_equal(model.coef_, true.coef_)
+    assert np.array_equal(model.alpha_, true.alpha_)
     assert model.dual_gap_ <= 1e-10
     revive(client)
 

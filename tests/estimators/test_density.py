@@ -33,20 +33,23 @@ def test_two_passes_by_hand(shape, fit_intercept, density):
     X, y = problem(shape)
     params = {"k": 1.4, "c": 10.0, "fit_intercept": fit_intercept}
     first = StretchyRegressor(**params).fit(X, y)
-    kept = kept_by_hand(first.coef_, density)
+    kept = kept_by_hand(first.alpha_, density)
     second = StretchyRegressor(**params).fit(X[:, kept], y)
     model = StretchyRegressor(density=density, **params).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == kept
     assert model.support_.dtype == bool
     assert model.support_.shape == model.coef_.shape == (X.shape[1],)
-    assert_close(model.coef_[kept], second.coef_, rtol=1e-13)
+    assert_close(model.alpha_[kept], second.alpha_, rtol=1e-13)
+    np.testing.assert_array_equal(model.alpha_[~model.support_], 0.0)
     np.testing.assert_array_equal(model.coef_[~model.support_], 0.0)
-    np.testing.assert_array_equal(model.slope_[~model.support_], 0.0)
     T = new_rows(X)
     assert_close(model.predict(T), second.predict(T[:, kept]), rtol=1e-13)
     assert_close(model.coef_std(0.1)[kept], second.coef_std(0.1), rtol=1e-13)
     np.testing.assert_array_equal(model.coef_std(0.1)[~model.support_], 0.0)
-    assert (model.space_, model.dof_) == (second.space_, pytest.approx(second.dof_, rel=1e-12))
+    assert (model._state.space, model.dof_) == (
+        second._state.space,
+        pytest.approx(second.dof_, rel=1e-12),
+    )
 
 
 @shapes
@@ -56,7 +59,7 @@ def test_two_passes_by_the_formula(shape):
     P = quadrant_features(X)
     kept = kept_by_hand(plain_fit(P, y, 1.4, 10.0)[0], 0.25)
     coef, intercept = plain_fit(P[:, kept], y, 1.4, 10.0)
-    assert_close(model.coef_[kept], coef)
+    assert_close(model.alpha_[kept], coef)
     assert_close(model.predict(X), P[:, kept] @ coef + intercept)
 
 
@@ -81,7 +84,7 @@ def test_all_features_are_one_pass(shape):
     base = StretchyRegressor().fit(X, y)
     for density in (1.0, X.shape[1]):
         model = StretchyRegressor(density=density).fit(X, y)
-        np.testing.assert_array_equal(model.coef_, base.coef_)
+        np.testing.assert_array_equal(model.alpha_, base.alpha_)
     assert base.support_.all()
 
 
@@ -99,7 +102,7 @@ def test_every_target_keeps_its_own(shape):
     for t in range(4):
         alone = StretchyRegressor(density=0.2).fit(X, Y[:, t])
         np.testing.assert_array_equal(model.support_[t], alone.support_)
-        assert_close(model.coef_[t], alone.coef_, rtol=1e-12)
+        assert_close(model.alpha_[t], alone.alpha_, rtol=1e-12)
         assert_close(model.predict(X)[:, t], alone.predict(X), rtol=1e-12)
         assert_close(model.coef_std(0.1)[t], alone.coef_std(0.1), rtol=1e-12)
 
@@ -111,13 +114,13 @@ def test_threads_change_nothing(shape, n_jobs):
     serial = StretchyRegressor(density=0.3).fit(X, Y)
     threaded = StretchyRegressor(density=0.3, n_jobs=n_jobs).fit(X, Y)
     np.testing.assert_array_equal(threaded.support_, serial.support_)
-    np.testing.assert_array_equal(threaded.coef_, serial.coef_)
+    np.testing.assert_array_equal(threaded.alpha_, serial.alpha_)
 
 
 def test_the_second_pass_may_change_the_space():
     X, y = problem("wide")
-    assert StretchyRegressor().fit(X, y).space_ == "dual"
-    assert StretchyRegressor(density=5).fit(X, y).space_ == "primal"
+    assert StretchyRegressor().fit(X, y)._state.space == "dual"
+    assert StretchyRegressor(density=5).fit(X, y)._state.space == "primal"
 
 
 def test_constant_columns_are_never_kept():

@@ -51,7 +51,7 @@ def test_pipeline(shape):
     expected = StretchyRegressor(k=1.4, a=-0.3).fit(X, y)
     T = new_rows(X)
     assert_close(pipe.fit(X, y).predict(T), expected.predict(T))
-    assert_close(pipe[-1].coef_, expected.coef_)
+    assert_close(pipe[-1].alpha_, expected.alpha_)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,13 @@ def test_pickle(shape, Model, density, solver):
     buffer.seek(0)
     for copy in (pickle.loads(pickle.dumps(model)), joblib.load(buffer)):
         np.testing.assert_array_equal(copy.predict(T), model.predict(T))
-        np.testing.assert_array_equal(copy.slope_, model.slope_)
+        np.testing.assert_array_equal(copy.coef_, model.coef_)
         np.testing.assert_array_equal(copy.dual_coef_, model.dual_coef_)
-        assert (copy.space_, copy.rcond_, copy.dof_) == (model.space_, model.rcond_, model.dof_)
+        assert (copy._state.space, copy.rcond_, copy.dof_) == (
+            model._state.space,
+            model.rcond_,
+            model.dof_,
+        )
         if Model is StretchyRegressor:
             assert_close(copy.coef_std(), model.coef_std(), rtol=1e-13)
             assert_close(copy.coef_covariance(2.0), model.coef_covariance(2.0), rtol=1e-13)
@@ -155,7 +159,7 @@ def test_select_from_model_ranks_several_classes():
         StretchyClassifier(threshold="zero"), max_features=2, threshold=-np.inf
     )
     selector.fit(X, codes)
-    strength = np.abs(selector.estimator_.coef_).sum(axis=0)
+    strength = np.abs(selector.estimator_.alpha_).sum(axis=0)
     assert np.flatnonzero(selector.get_support()).tolist() == sorted(np.argsort(-strength)[:2])
 
 
@@ -218,7 +222,7 @@ def test_routing_of_weights():
             cv=KFold(2),
         )
         search.fit(X, y, sample_weight=weights)
-        np.testing.assert_array_equal(search.best_estimator_.coef_, expected.coef_)
+        np.testing.assert_array_equal(search.best_estimator_.alpha_, expected.alpha_)
 
 
 def test_meta_estimators():

@@ -209,7 +209,7 @@ def test_continuous_labels():
 
 
 @BOTH
-@pytest.mark.parametrize("method", ["predict", "slope_", "dual_coef_"])
+@pytest.mark.parametrize("method", ["predict", "coef_", "effect_", "alpha_", "dual_coef_"])
 def test_not_fitted(Model, method):
     X, _ = data(Model)
     with pytest.raises(NotFittedError, match="Call 'fit'"):
@@ -255,7 +255,7 @@ def test_a_singular_system_is_refused_or_reported(solver):
 def test_predictions_beyond_float64():
     X, y = problem("tall")
     fitted = StretchyRegressor(quadrant="identity").fit(np.abs(X), 1e6 * y)
-    assert np.abs(fitted.coef_).max() > 1e3
+    assert np.abs(fitted.alpha_).max() > 1e3
     message = refusal(ValueError, fitted.predict, np.full((2, 7), 1.7e308))
     assert "row 0" in message
     assert "look at that row" in message
@@ -312,6 +312,6 @@ def test_categories_that_are_numbers_are_numbers():
     y = np.array([1.0, 4.0, 2.0, 3.0, 5.0])
     model = StretchyRegressor().fit(FRAME.assign(n=pd.Categorical(counts)), y)
     other = StretchyRegressor().fit(FRAME.assign(n=counts), y)
-    np.testing.assert_array_equal(model.coef_, other.coef_)
+    np.testing.assert_array_equal(model.alpha_, other.alpha_)
     found = model.predict(FRAME.assign(n=pd.Categorical(counts)))
     np.testing.assert_array_equal(found, other.predict(FRAME.assign(n=counts)))

@@ -38,7 +38,7 @@ def objective(Z, y, k, c, alpha, m, w=1.0):
 
 def alpha_of(model, X, w=None):
     scale = np.sqrt(np.cov(X.T, ddof=0, fweights=w).diagonal())
-    return model.slope_ * scale
+    return model.coef_ * scale
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -52,16 +52,16 @@ def test_sixty_digits(shape, fit_intercept, k):
         model = exact(k=k, c=c, fit_intercept=fit_intercept).fit(X, y)
         e = model.dual_coef_ * k / (4 * c)
         alpha, m, predicted = minimiser_in_60_digits(Z, y, u, k, c, KINDS[fit_intercept], e)
-        assert np.abs(model.slope_ * X.std(axis=0) - alpha).max() <= 1e-8 * np.abs(alpha).max()
+        assert np.abs(model.coef_ * X.std(axis=0) - alpha).max() <= 1e-8 * np.abs(alpha).max()
         assert np.abs(model.predict(X) - predicted).max() <= 1e-10 * np.abs(predicted).max()
         assert abs(model.intercept_ - m) <= 1e-9 * np.abs(y).max()
         assert model.solver_ == "newton"
         assert model.dual_gap_ <= 1e-10
-        assert model.space_ == ("dual" if shape == "wide" else "primal")
+        assert model._state.space == ("dual" if shape == "wide" else "primal")
         assert isinstance(model.n_iter_, int)
         assert 0 < model.rcond_ <= 1
         assert 0 <= model.dof_ < len(y)
-        np.testing.assert_array_equal(np.sign(model.coef_), np.sign(alpha))
+        np.testing.assert_array_equal(np.sign(model.alpha_), np.sign(alpha))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -100,7 +100,7 @@ def test_the_limit_k_two_is_continuous():
     near, ridge = exact(k=2 - 1e-9).fit(X, y), exact(k=2.0).fit(X, y)
     assert (near.solver_, ridge.solver_) == ("newton", "dual")
     assert ridge.dual_gap_ is None
-    np.testing.assert_allclose(near.coef_, ridge.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(near.alpha_, ridge.alpha_, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(near.dual_coef_, ridge.dual_coef_, rtol=1e-6)
     np.testing.assert_allclose(near.dof_, ridge.dof_, rtol=1e-6)
     np.testing.assert_allclose(near.coef_std(), ridge.coef_std(), rtol=1e-6)
@@ -116,7 +116,9 @@ def test_dual_coefficients_make_the_coefficients(shape):
     model = exact(k=1.3).fit(X, y)
     omega = StandardScaler().fit_transform(X).T @ model.dual_coef_
     np.testing.assert_allclose(
-        model.coef_, np.sign(omega) * np.abs(omega) ** (1 / 0.3), atol=1e-9 * abs(model.coef_).max()
+        model.alpha_,
+        np.sign(omega) * np.abs(omega) ** (1 / 0.3),
+        atol=1e-9 * abs(model.alpha_).max(),
     )
 
 
@@ -125,18 +127,18 @@ def test_invariances(shape):
     X, y = problem(shape, seed=4)
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
-    model, top = exact().fit(X, y), abs(exact().fit(X, y).coef_).max()
+    model, top = exact().fit(X, y), abs(exact().fit(X, y).alpha_).max()
     mixed = exact().fit(X[np.ix_(rows, columns)], y[rows])
-    np.testing.assert_allclose(mixed.coef_, model.coef_[columns], atol=1e-9 * top)
+    np.testing.assert_allclose(mixed.alpha_, model.alpha_[columns], atol=1e-9 * top)
     units = rng.uniform(0.01, 100, X.shape[1])
     scaled = exact().fit(-X * units + 7.0, y)
-    np.testing.assert_allclose(scaled.coef_, -model.coef_, atol=1e-9 * top)
-    np.testing.assert_allclose(scaled.slope_ * -units, model.slope_, atol=1e-8 * top)
+    np.testing.assert_allclose(scaled.alpha_, -model.alpha_, atol=1e-9 * top)
+    np.testing.assert_allclose(scaled.coef_ * -units, model.coef_, atol=1e-8 * top)
     # y -> s y with c -> c s^(k-2) gives alpha -> s alpha
     larger = exact(c=0.1 * 50.0 ** (1.25 - 2)).fit(X, 50.0 * y)
-    np.testing.assert_allclose(larger.coef_, 50.0 * model.coef_, atol=1e-8 * 50 * top)
+    np.testing.assert_allclose(larger.alpha_, 50.0 * model.alpha_, atol=1e-8 * 50 * top)
     twice = exact().fit(np.hstack([X, X[:, :1]]), y)
-    assert abs(twice.coef_[0] - twice.coef_[-1]) <= 1e-10 * top
+    assert abs(twice.alpha_[0] - twice.alpha_[-1]) <= 1e-10 * top
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -147,7 +149,7 @@ def test_weights_are_repetitions(shape, fit_intercept):
     once = exact(fit_intercept=fit_intercept).fit(X, y, sample_weight=times)
     again = np.repeat(np.arange(len(y)), times)
     many = exact(fit_intercept=fit_intercept).fit(X[again], y[again])
-    np.testing.assert_allclose(once.coef_, many.coef_, atol=1e-8 * abs(many.coef_).max())
+    np.testing.assert_allclose(once.alpha_, many.alpha_, atol=1e-8 * abs(many.alpha_).max())
     np.testing.assert_allclose(once.predict(X), many.predict(X), atol=1e-8 * abs(y).max())
     np.testing.assert_allclose(once.dof_, many.dof_, rtol=1e-6)
     np.testing.assert_allclose(once.coef_std(), many.coef_std(), rtol=1e-5, atol=1e-10)
@@ -160,7 +162,7 @@ def test_several_targets_are_solved_as_each_alone():
     assert together.solver_ == "newton"
     for i in range(3):
         alone = exact().fit(X, Y[:, i])
-        np.testing.assert_allclose(together.coef_[i], alone.coef_, atol=1e-9)
+        np.testing.assert_allclose(together.alpha_[i], alone.alpha_, atol=1e-9)
         np.testing.assert_allclose(np.broadcast_to(together.dof_, 3)[i], alone.dof_, rtol=1e-6)
         np.testing.assert_allclose(together.coef_std()[i], alone.coef_std(), rtol=1e-6, atol=1e-12)
     lower, upper = together.predict_interval(X)
@@ -171,7 +173,7 @@ def test_single_precision_stays_single():
     X, y = problem("wide")
     model = exact().fit(X.astype(np.float32), y)
     assert model.coef_.dtype == model.predict(X.astype(np.float32)).dtype == np.float32
-    np.testing.assert_allclose(model.coef_, exact().fit(X, y).coef_, atol=1e-5)
+    np.testing.assert_allclose(model.alpha_, exact().fit(X, y).alpha_, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -179,17 +181,17 @@ def test_sparse_is_dense(shape):
     X, y = problem(shape)
     X[X < 2.5] = 0.0
     dense, thin = exact().fit(X, y), exact().fit(sparse.csr_array(X), y)
-    np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-9 * abs(dense.coef_).max())
+    np.testing.assert_allclose(thin.alpha_, dense.alpha_, atol=1e-9 * abs(dense.alpha_).max())
 
 
 def test_density_solves_the_exact_problem_again():
     X, y = problem("wide", seed=6)
     whole, few = exact().fit(X, y), exact(density=5).fit(X, y)
-    kept = np.sort(np.argsort(-abs(whole.coef_))[:5])
+    kept = np.sort(np.argsort(-abs(whole.alpha_))[:5])
     np.testing.assert_array_equal(np.flatnonzero(few.support_), kept)
     alone = exact().fit(X[:, kept], y)
-    np.testing.assert_allclose(few.coef_[kept], alone.coef_, atol=1e-9)
-    assert (few.coef_[~few.support_] == 0).all()
+    np.testing.assert_allclose(few.alpha_[kept], alone.alpha_, atol=1e-9)
+    assert (few.alpha_[~few.support_] == 0).all()
     assert few.solver_ == "newton"
 
 
@@ -341,7 +343,7 @@ def test_uneven_problems_in_sixty_digits(seed, factors):
     e = model.dual_coef_ * model.k / (4 * model.c) / np.sqrt(weights)
     gamma, _, predicted = minimiser_in_60_digits(Z, y, weights, model.k, model.c, "free", e)
     alpha = gamma / unit[varies]
-    assert np.abs((model.slope_ * scale)[varies] - alpha).max() <= 1e-7 * np.abs(alpha).max()
+    assert np.abs((model.coef_ * scale)[varies] - alpha).max() <= 1e-7 * np.abs(alpha).max()
     assert np.abs(model.predict(X) - predicted).max() <= 1e-9 * np.abs(y).max()
 
 
@@ -352,9 +354,9 @@ def test_weights_times_a_constant_change_nothing_but_c(shape, k):
     X, y = problem(shape)
     weights = np.random.default_rng(3).uniform(0.5, 2.0, len(y))
     for c in (1e-4, 0.1, 1e3):
-        want = exact(k=k, c=c).fit(X, y, sample_weight=weights).coef_
+        want = exact(k=k, c=c).fit(X, y, sample_weight=weights).alpha_
         for times in 10.0 ** np.arange(-12, 13, 3):
-            found = exact(k=k, c=c / times).fit(X, y, sample_weight=times * weights).coef_
+            found = exact(k=k, c=c / times).fit(X, y, sample_weight=times * weights).alpha_
             assert np.abs(found - want).max() <= 1e-9 * np.abs(want).max(), (c, times)
 
 

@@ -28,7 +28,7 @@ def test_one_sample_has_no_varying_feature(fit_intercept, solver, a):
     params = {"k": k, "a": a, "fit_intercept": fit_intercept, "solver": solver}
     model = StretchyRegressor(c=4.0, **params).fit(X, y)
     expected = mean_fit(y, k, 4.0, fit_intercept)
-    np.testing.assert_array_equal(model.coef_, 0.0)
+    np.testing.assert_array_equal(model.alpha_, 0.0)
     np.testing.assert_allclose(model.predict(new_rows(X) * 9), expected, rtol=1e-14)
     free = StretchyRegressor(c=np.inf, **params).fit(X, y)
     assert free.predict(X)[0] == pytest.approx(0.0 if fit_intercept is False else y[0], rel=1e-14)
@@ -39,7 +39,7 @@ def test_one_sample_of_raw_data_without_intercept(c):
     """``alpha = q y / (p'q + lam)`` with ``q = p**2`` at k = 1.5."""
     p, y = np.array([[0.5, 2.0, 0.0, 1.0]]), np.array([3.0])
     model = StretchyRegressor(k=1.5, c=c, quadrant="identity", fit_intercept=False).fit(p, y)
-    assert_close(model.coef_, 3.0 * p[0] ** 2 / (np.sum(p**3) + 1 / (1.5 * c)), rtol=1e-14)
+    assert_close(model.alpha_, 3.0 * p[0] ** 2 / (np.sum(p**3) + 1 / (1.5 * c)), rtol=1e-14)
 
 
 def test_one_sample_is_no_classification():
@@ -54,7 +54,7 @@ def test_one_feature(fit_intercept, k, M):
     X, y = problem((M, 1))
     model = StretchyRegressor(k=k, c=10.0, fit_intercept=fit_intercept).fit(X, y)
     coef, intercept = plain_fit(quadrant_features(X), y, k, 10.0, fit_intercept)
-    assert_close(model.coef_, coef)
+    assert_close(model.alpha_, coef)
     assert_close(model.predict(X), quadrant_features(X) @ coef + intercept)
 
 
@@ -67,7 +67,7 @@ def test_about_as_many_samples_as_features(fit_intercept, k, c, M):
     model = StretchyRegressor(k=k, c=c, fit_intercept=fit_intercept).fit(X, y)
     P = quadrant_features(X)
     exact = exact_solution(P, y, k, c, fit_intercept)
-    assert_close(np.append(model.coef_, model.intercept_), exact.vector)
+    assert_close(np.append(model.alpha_, model.intercept_), exact.vector)
     assert_close(model.predict(X), exact.predict(P))
 
 
@@ -77,9 +77,9 @@ def test_constant_target(shape, params):
     X, _ = problem(shape)
     model = StretchyRegressor(**params).fit(X, np.full(len(X), 7.3))
     assert_close(model.predict(new_rows(X) * 3), np.full(11, 7.3), rtol=1e-13)
-    assert np.abs(model.coef_).max() < 1e-12
+    assert np.abs(model.alpha_).max() < 1e-12
     zero = StretchyRegressor(**params).fit(X, np.zeros(len(X)))
-    np.testing.assert_array_equal(zero.coef_, 0.0)
+    np.testing.assert_array_equal(zero.alpha_, 0.0)
     np.testing.assert_array_equal(zero.predict(X), 0.0)
 
 
@@ -92,9 +92,9 @@ def test_constant_columns_have_no_influence(shape, fit_intercept, constant):
     wider = np.insert(X, [0, 4, X.shape[1]], constant, axis=1)
     model = StretchyRegressor(k=1.3, fit_intercept=fit_intercept).fit(wider, y)
     added = [0, 5, wider.shape[1] - 1]
-    for values in (model.coef_, model.slope_, model.support_, model.coef_std()):
+    for values in (model.alpha_, model.coef_, model.support_, model.coef_std()):
         np.testing.assert_array_equal(values[added], 0.0)
-    assert_close(np.delete(model.coef_, added), base.coef_, rtol=1e-13)
+    assert_close(np.delete(model.alpha_, added), base.alpha_, rtol=1e-13)
     # nor later, when the column is no longer constant
     T = np.insert(X, [0, 4, X.shape[1]], 12345.0, axis=1)
     assert_close(model.predict(T), base.predict(X), rtol=1e-13)
@@ -118,7 +118,7 @@ def test_only_constant_columns(fit_intercept, a):
     model = StretchyRegressor(k=k, c=0.1, a=a, fit_intercept=fit_intercept).fit(X, y)
     expected = mean_fit(y, k, 0.1, fit_intercept)
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-14)
-    np.testing.assert_array_equal(model.coef_, 0.0)
+    np.testing.assert_array_equal(model.alpha_, 0.0)
     np.testing.assert_array_equal(model.coef_std(1.0), 0.0)
     assert model.dof_ == pytest.approx(expected / np.mean(y), rel=1e-14)
     assert not model.support_.any()
@@ -147,7 +147,7 @@ def test_rare_binary_columns(shape, a, k, fit_intercept):
     model = StretchyRegressor(k=k, a=a, fit_intercept=fit_intercept).fit(X, y)
     exact = exact_solution(P, y, k, 100.0, fit_intercept, digits=1000)
     assert_close(model.predict(X), exact.predict(P), rtol=1e-9)
-    assert_close(model.coef_, exact.vector[:-1], rtol=1e-9)
+    assert_close(model.alpha_, exact.vector[:-1], rtol=1e-9)
 
 
 def test_equal_rows_of_rare_columns_are_reported():
@@ -173,7 +173,7 @@ def test_many_rare_binary_columns(shape, a, k, solver):
     assert fitted.min() > y.min() - 1e-6
     assert fitted.max() < y.max() + 1e-6
     assert model.rcond_ > 1e-13
-    assert np.isfinite(model.slope_).all()
+    assert np.isfinite(model.coef_).all()
 
 
 @pytest.mark.parametrize("k", [1.5, 1.8, 2.0, 3.0])
@@ -192,4 +192,4 @@ def test_columns_of_very_different_size(k, solver):
     P, Q = P - P.mean(axis=0), Q - Q.mean(axis=0)
     scaled = np.linalg.solve(Q.T @ P + np.diag(lam * size ** -(1 + r)), Q.T @ (y - y.mean()))
     model = StretchyRegressor(k=k, a=30.0, solver=solver).fit(X, y)
-    assert_close(model.coef_ * size, scaled)
+    assert_close(model.alpha_ * size, scaled)

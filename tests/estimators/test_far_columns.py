@@ -57,7 +57,7 @@ def test_no_intercept(storage, offset, tmp_path):
     found = StretchyRegressor(**PARAMS).fit(held, y)
     assert found.rcond_ > 0.01
     # y is 1e4 times what z explains of it: four digits go with the sums
-    np.testing.assert_allclose(found.coef_, true, rtol=0, atol=1e-11 * np.abs(true).max())
+    np.testing.assert_allclose(found.alpha_, true, rtol=0, atol=1e-11 * np.abs(true).max())
 
 
 @pytest.mark.parametrize("solver", ["primal", "qr", "krylov"])
@@ -66,7 +66,7 @@ def test_every_solver(solver):
     true = ridge_on_z(X, y, 10.0)
     found = StretchyRegressor(solver=solver, **PARAMS).fit(X, y)
     tolerance = 1e-5 if solver == "krylov" else 1e-11  # a residual of 1e-10 beside y
-    np.testing.assert_allclose(found.coef_, true, rtol=0, atol=tolerance * np.abs(true).max())
+    np.testing.assert_allclose(found.alpha_, true, rtol=0, atol=tolerance * np.abs(true).max())
 
 
 def test_batches_and_files_keep_the_rest_of_the_mean(tmp_path):

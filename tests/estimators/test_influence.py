@@ -54,13 +54,13 @@ def checked(model, X, Y, fit, weights, tolerance=1e-9):
 
 @shapes
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("rule", ["mix", "best"])
-def test_closed_forms_are_literal_refits(shape, intercept, rule):
+@pytest.mark.parametrize("combine", ["average", "best"])
+def test_closed_forms_are_literal_refits(shape, intercept, combine):
     X, y = problem(SHAPES[shape])
     Y, weights = y[:, None], np.arange(len(y)) % 3 + 0.5
-    model = StretchyRegressorCV(**CLOSED, rule=rule, fit_intercept=intercept)
+    model = StretchyRegressorCV(**CLOSED, combine=combine, fit_intercept=intercept)
     model.fit(X, y, sample_weight=weights)
-    assert len(candidates_of(model)) > 1 or rule == "best"
+    assert len(candidates_of(model)) > 1 or combine == "best"
 
     def fit(rows):
         return refitted(model, X, Y, rows, weights, intercept)
@@ -135,7 +135,9 @@ def test_exact_minimisers_are_refitted(shape, intercept):
 def test_without_regularisation_it_is_cooks_distance():
     """The textbook's ``e^2 h / (p s^2 (1 - h)^2)``, but for the variance."""
     X, y = problem("tall")
-    model = StretchyRegressorCV((0.0,), (2.0,), (np.inf,), (1.0,)).fit(X, y)
+    model = StretchyRegressorCV(
+        a_grid=(0.0,), k_grid=(2.0,), c_grid=(np.inf,), n_features_to_select=1.0
+    ).fit(X, y)
     A = np.column_stack([np.ones(len(y)), X])
     h = np.einsum("ij,ji->i", A, np.linalg.pinv(A))
     e, p = y - LinearRegression().fit(X, y).predict(X), A.shape[1]
@@ -167,7 +169,7 @@ def test_new_samples_owe_their_prediction_to_training_samples():
 def test_what_changes_nothing(cv):
     """Order and units; samples of weight zero; folds of the search, for the same candidates."""
     X, y = problem((14, 20))
-    grid = {**CLOSED, "c_grid": (1.0,), "rule": "best", "cv": cv}
+    grid = {**CLOSED, "c_grid": (1.0,), "combine": "best", "cv": cv}
     true = StretchyRegressorCV(**grid).fit(X, y).influence()
     order = np.random.default_rng(0).permutation(len(y))
     moved = (
@@ -206,7 +208,9 @@ def test_an_outlier_and_a_wrong_label_are_found_first():
 
 def test_kept_features_are_held_fixed():
     X, y = problem((20, 30))
-    model = StretchyRegressorCV((0.0,), (2.0,), (1.0,), (5,)).fit(X, y)
+    model = StretchyRegressorCV(
+        a_grid=(0.0,), k_grid=(2.0,), c_grid=(1.0,), n_features_to_select=5
+    ).fit(X, y)
     found, kept, Z = model.influence(), np.flatnonzero(model.support_), zscores(X)
     for i in range(3):
         rest = np.delete(np.arange(20), i)

@@ -16,7 +16,7 @@ from tests.estimators.test_intervals import new_features, plus_bounds
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 ONE = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (1.0,)}
-SMALL = {**ONE, "a_grid": (-0.2, 0.0), "c_grid": (0.1, 1.0), "density_grid": (1.0,)}
+SMALL = {**ONE, "a_grid": (-0.2, 0.0), "c_grid": (0.1, 1.0), "n_features_to_select": 1.0}
 
 
 def grouped(shape=(24, 8), seed=0):
@@ -67,7 +67,7 @@ def test_groups_by_literal_refits(coverage, shape, weighted):
     assert np.isinf(found).all() == (coverage > 8 / 9)
 
 
-@pytest.mark.parametrize("params", [ONE, SMALL, {"rule": "best", **SMALL}])
+@pytest.mark.parametrize("params", [ONE, SMALL, {"combine": "best", **SMALL}])
 def test_groups_of_one_make_the_jackknife(params):
     X, y, _, _ = grouped((24, 40))
     new, plain = new_rows(X, 9), StretchyRegressorCV(**params).fit(X, y)
@@ -225,7 +225,7 @@ def covered(n_batches, size, seed, params, *, together):
 
 def test_new_batches_are_covered():
     """Asked for 90 %: 80 % are promised, and leaving single samples out gives fewer."""
-    params = {"a_grid": (0.0,), "k_grid": (2.0,), "density_grid": (1.0,)}
+    params = {"a_grid": (0.0,), "k_grid": (2.0,), "n_features_to_select": 1.0}
     shares = [covered(20, 5, seed, params, together=True) for seed in range(8)]
     alone = [covered(20, 5, seed, params, together=False) for seed in range(8)]
     assert 0.85 < np.mean(shares) < 0.97

@@ -128,7 +128,7 @@ def test_several_targets(shape):
 def test_after_a_search(shape):
     X, y = problem(SHAPES[shape])
     grid = {"a_grid": (-0.2, 0.1), "k_grid": (1.25, 2.0), "c_grid": (1.0, 10.0)}
-    model = StretchyRegressorCV(**grid, rule="best").fit(X, y)
+    model = StretchyRegressorCV(**grid, combine="best").fit(X, y)
     new = new_rows(X)
     settings = {"a": model.a_, "k": model.k_, "c": model.c_}
     lower, upper = literal_bounds(X, y[:, None], new, **settings)
@@ -139,7 +139,7 @@ def test_after_a_search(shape):
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 def test_after_a_search_that_chose_an_exact_minimiser(shape):
     X, y = problem(SHAPES[shape])
-    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.25, 1.5), rule="best").fit(X, y)
+    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.25, 1.5), combine="best").fit(X, y)
     assert model.solver_ == "newton"
     alone = StretchyRegressor(model.k_, model.c_, a=0.0).fit(X, y)
     new = new_rows(X)

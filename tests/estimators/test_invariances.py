@@ -26,7 +26,7 @@ def test_the_fit_is_the_formula(shape, k, fit_intercept):
     model = StretchyRegressor(k=k, c=10.0, fit_intercept=fit_intercept).fit(X, y)
     P = quadrant_features(X)
     coef, intercept = plain_fit(P, y, k, 10.0, fit_intercept)
-    assert_close(model.coef_, coef)
+    assert_close(model.alpha_, coef)
     assert_close(model.predict(X), P @ coef + intercept)
     T = new_rows(X)
     assert_close(model.predict(T), quadrant_features(T, train=X) @ coef + intercept)
@@ -38,7 +38,7 @@ def test_slope_and_shift_of_the_transform(shape):
     b = np.random.default_rng(8).normal(0, 0.3, X.shape[1])
     model = StretchyRegressor(k=1.5, c=10.0, a=0.35, b=b).fit(X, y)
     coef, intercept = plain_fit(quadrant_features(X, 0.35, b), y, 1.5, 10.0)
-    assert_close(model.coef_, coef)
+    assert_close(model.alpha_, coef)
     T = new_rows(X)
     assert_close(model.predict(T), quadrant_features(T, 0.35, b, train=X) @ coef + intercept)
 
@@ -56,7 +56,7 @@ def test_primal_equals_dual_equals_qr(shape, k, fit_intercept):
     first, *others = models
     T = new_rows(X)
     for other in others:
-        assert_close(other.coef_, first.coef_)
+        assert_close(other.alpha_, first.alpha_)
         assert_close(other.predict(T), first.predict(T))
         assert_close(other.dual_coef_, first.dual_coef_, rtol=1e-8)
         assert_close(other.coef_std(), first.coef_std(), rtol=1e-8)
@@ -70,7 +70,7 @@ def test_a_constant_added_to_y_is_added_to_every_prediction(shape, k):
     T = new_rows(X)
     base = StretchyRegressor(k=k, c=10.0).fit(X, y)
     shifted = StretchyRegressor(k=k, c=10.0).fit(X, y + 1000.0)
-    assert_close(shifted.coef_, base.coef_)
+    assert_close(shifted.alpha_, base.alpha_)
     assert_close(shifted.predict(T), base.predict(T) + 1000.0, rtol=1e-13)
 
 
@@ -82,7 +82,7 @@ def test_a_factor_of_y_is_a_factor_of_every_prediction(shape, k, fit_intercept):
     T = new_rows(X)
     base = StretchyRegressor(k=k, c=10.0, fit_intercept=fit_intercept).fit(X, y)
     scaled = StretchyRegressor(k=k, c=10.0, fit_intercept=fit_intercept).fit(X, -7e5 * y)
-    assert_close(scaled.coef_, -7e5 * base.coef_, rtol=1e-12)
+    assert_close(scaled.alpha_, -7e5 * base.alpha_, rtol=1e-12)
     assert_close(scaled.predict(T), -7e5 * base.predict(T), rtol=1e-12)
 
 
@@ -93,7 +93,7 @@ def test_the_order_of_the_samples(shape, fit_intercept):
     order = np.random.default_rng(4).permutation(len(y))
     base = StretchyRegressor(k=1.3, fit_intercept=fit_intercept).fit(X, y)
     permuted = StretchyRegressor(k=1.3, fit_intercept=fit_intercept).fit(X[order], y[order])
-    assert_close(permuted.coef_, base.coef_)
+    assert_close(permuted.alpha_, base.alpha_)
     assert_close(permuted.predict(X), base.predict(X))
     assert_close(permuted.dual_coef_, base.dual_coef_[order], rtol=1e-9)
     assert_close(permuted.coef_std(), base.coef_std(), rtol=1e-9)
@@ -108,8 +108,8 @@ def test_the_order_of_the_features(shape, fit_intercept, density):
     params = {"k": 1.3, "fit_intercept": fit_intercept, "density": density}
     base = StretchyRegressor(**params).fit(X, y)
     permuted = StretchyRegressor(**params).fit(X[:, order], y)
+    assert_close(permuted.alpha_, base.alpha_[order])
     assert_close(permuted.coef_, base.coef_[order])
-    assert_close(permuted.slope_, base.slope_[order])
     np.testing.assert_array_equal(permuted.support_, base.support_[order])
     assert_close(permuted.predict(X[:, order]), base.predict(X))
     assert_close(permuted.coef_std(), base.coef_std()[order], rtol=1e-9)
@@ -125,9 +125,9 @@ def test_duplicated_columns_share_their_weight(shape, k):
     b[3] = np.log(2) / (1 + r)
     single = StretchyRegressor(k=k, c=10.0, b=b).fit(X, y)
     double = StretchyRegressor(k=k, c=10.0).fit(np.column_stack([X, X[:, 3]]), y)
-    assert double.coef_[-1] == pytest.approx(double.coef_[3], rel=1e-12)
-    assert_close(2 * double.coef_[3], np.exp(b[3]) * single.coef_[3])
-    assert_close(np.delete(double.coef_[:-1], 3), np.delete(single.coef_, 3))
+    assert double.alpha_[-1] == pytest.approx(double.alpha_[3], rel=1e-12)
+    assert_close(2 * double.alpha_[3], np.exp(b[3]) * single.alpha_[3])
+    assert_close(np.delete(double.alpha_[:-1], 3), np.delete(single.alpha_, 3))
     T = new_rows(X)
     assert_close(double.predict(np.column_stack([T, T[:, 3]])), single.predict(T))
 
@@ -145,8 +145,8 @@ def test_units_of_the_features(shape, k, far):
     base = StretchyRegressor(k=k).fit(X, y)
     other = StretchyRegressor(k=k).fit((X + shift) * unit, y)
     assert_close(other.predict((T + shift) * unit), base.predict(T))
-    assert_close(other.coef_, base.coef_)
-    assert_close(other.slope_ * unit, base.slope_)
+    assert_close(other.alpha_, base.alpha_)
+    assert_close(other.coef_ * unit, base.coef_)
 
 
 @shapes
@@ -154,9 +154,9 @@ def test_mirrored_features_mirror_the_slope(shape):
     X, y = problem(shape)
     base = StretchyRegressor(a=-0.2).fit(X, y)
     mirrored = StretchyRegressor(a=0.2).fit(-X, y)
-    assert_close(mirrored.coef_, base.coef_, rtol=1e-12)
+    assert_close(mirrored.alpha_, base.alpha_, rtol=1e-12)
     assert_close(mirrored.predict(-X), base.predict(X), rtol=1e-12)
-    assert_close(mirrored.slope_, -base.slope_, rtol=1e-12)
+    assert_close(mirrored.coef_, -base.coef_, rtol=1e-12)
 
 
 @shapes
@@ -169,7 +169,7 @@ def test_several_targets_are_single_fits(shape, fit_intercept):
     assert together.dual_coef_.shape == (3, X.shape[0])
     for t in range(3):
         alone = StretchyRegressor(k=1.4, fit_intercept=fit_intercept).fit(X, Y[:, t])
-        assert_close(together.coef_[t], alone.coef_, rtol=1e-12)
+        assert_close(together.alpha_[t], alone.alpha_, rtol=1e-12)
         assert_close(together.predict(X)[:, t], alone.predict(X), rtol=1e-12)
         # the noise is a sum of squared residuals: their rounding, that of the solution, counts
         # against residuals a thousand times smaller than y, and twice for the square
@@ -187,7 +187,7 @@ def test_one_column_of_targets_keeps_its_axis():
     flat = StretchyRegressor().fit(X, y)
     column = StretchyRegressor().fit(X, y[:, None])
     assert flat.predict(X).shape == (14,)
-    assert flat.coef_.shape == flat.slope_.shape == flat.support_.shape == (30,)
+    assert flat.coef_.shape == flat.coef_.shape == flat.support_.shape == (30,)
     assert column.predict(X).shape == (14, 1)
-    assert column.coef_.shape == column.slope_.shape == column.support_.shape == (1, 30)
+    assert column.coef_.shape == column.coef_.shape == column.support_.shape == (1, 30)
     np.testing.assert_array_equal(column.predict(X)[:, 0], flat.predict(X))

@@ -59,7 +59,7 @@ def test_hidden_values_of_a_dask_array():
         fitted.predict(blocks).compute()
     filled = da.ma.filled(blocks, 0.0)
     expected = StretchyRegressor().fit(np.where(HIDDEN, 0.0, X), y)
-    np.testing.assert_allclose(StretchyRegressor().fit(filled, y).coef_, expected.coef_)
+    np.testing.assert_allclose(StretchyRegressor().fit(filled, y).alpha_, expected.alpha_)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_targets_and_weights():
 
 def test_a_mask_that_hides_nothing_is_no_reason():
     found = StretchyRegressor().fit(np.ma.MaskedArray(X), np.ma.MaskedArray(y))
-    np.testing.assert_array_equal(found.coef_, StretchyRegressor().fit(X, y).coef_)
+    np.testing.assert_array_equal(found.alpha_, StretchyRegressor().fit(X, y).alpha_)

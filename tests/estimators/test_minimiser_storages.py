@@ -54,7 +54,7 @@ def test_regressor_of_every_storage(storage, shape, memory, tmp_path):
     with sklearn.config_context(working_memory=memory):
         found = model.fit(stored(X, storage, tmp_path), Y, weights)
     assert np.max(found.dual_gap_) <= 1e-10
-    coef, expected = np.asarray(found.coef_), true.coef_
+    coef, expected = np.asarray(found.alpha_), true.alpha_
     # coefficients of float32 data are rounded to float32
     close = 2e-7 if storage == "float32" else 1e-9
     assert coef.dtype == (np.float32 if storage == "float32" else np.float64)
@@ -74,9 +74,9 @@ def test_other_intercepts(storage, shape, fit_intercept, tmp_path):
     true = sklearn.clone(model).fit(X, Y[:, 0])
     with sklearn.config_context(working_memory=0.01):
         found = model.fit(stored(X, storage, tmp_path), Y[:, 0])
-    expected = true.coef_
+    expected = true.alpha_
     np.testing.assert_allclose(
-        np.asarray(found.coef_), expected, rtol=0, atol=1e-9 * np.abs(expected).max()
+        np.asarray(found.alpha_), expected, rtol=0, atol=1e-9 * np.abs(expected).max()
     )
 
 
@@ -89,7 +89,7 @@ def test_classifier(storage, tmp_path):
     with sklearn.config_context(working_memory=0.01):
         found = model.fit(stored(X, storage, tmp_path), y)
     np.testing.assert_allclose(
-        np.asarray(found.coef_), true.coef_, rtol=0, atol=1e-9 * np.abs(true.coef_).max()
+        np.asarray(found.alpha_), true.alpha_, rtol=0, atol=1e-9 * np.abs(true.alpha_).max()
     )
 
 

@@ -41,7 +41,7 @@ def in_batches(model, X, y, batches, weights=None, **keywords):
 
 
 def assert_same_model(found, expected, X, rtol=1e-10):
-    for name in ("coef_", "intercept_", "slope_", "dof_"):
+    for name in ("alpha_", "intercept_", "coef_", "dof_"):
         assert_close(getattr(found, name), getattr(expected, name), rtol)
     np.testing.assert_array_equal(found.support_, expected.support_)
     # far outside the range of the training data too: the bounds are the same
@@ -60,10 +60,10 @@ def test_batches_equal_one_fit(split, intercept, k, a):
     X, y = data()
     params = {"k": k, "a": a, "c": 10.0, "fit_intercept": intercept}
     expected = StretchyRegressor(**params).fit(X, y)
-    assert expected.space_ == "primal"
+    assert expected._state.space == "primal"
     found = in_batches(StretchyRegressor(**params), X, y, SPLITS[split], moments=moments_of(X))
     assert_same_model(found, expected, X)
-    assert (found.space_, found.solver_, found.n_samples_seen_) == ("primal", "primal", M)
+    assert (found._state.space, found.solver_, found.n_samples_seen_) == ("primal", "primal", M)
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -214,7 +214,7 @@ def test_fewer_rows_than_features_are_solved_with_a_penalty():
     X, y = data()
     model = StretchyRegressor(k=1.5, c=2.0).partial_fit(X[:4], y[:4], moments=moments_of(X[:4]))
     expected = StretchyRegressor(k=1.5, c=2.0).fit(X[:4], y[:4])
-    assert expected.space_ == "dual"
+    assert expected._state.space == "dual"
     assert_close(model.predict(X), expected.predict(X))
 
 
@@ -306,7 +306,7 @@ def test_a_bad_batch_leaves_the_model_as_it_was(spoil, words):
     np.testing.assert_array_equal(model.predict(X), before)
     model.partial_fit(X[:30], y[:30])
     again = StretchyRegressor(a=-1.0).partial_fit(X, y).partial_fit(X[:30], y[:30])
-    np.testing.assert_array_equal(model.coef_, again.coef_)
+    np.testing.assert_array_equal(model.alpha_, again.alpha_)
 
 
 def test_an_interrupt_in_the_middle_of_a_batch_changes_nothing(monkeypatch):
@@ -332,7 +332,7 @@ def test_constant_columns_take_no_part_for_good():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.partial_fit(X[60:], y[60:])  # told once
-    assert model.coef_[4] == 0
+    assert model.alpha_[4] == 0
     assert not model.support_[4]
     others = np.delete(np.arange(D), 4)
     expected = in_batches(StretchyRegressor(), X[:, others], y, np.split(np.arange(M), [30, 60]))
@@ -399,7 +399,7 @@ def test_fit_begins_anew():
     model = StretchyRegressor().partial_fit(X[:40], y[:40])
     model.fit(X[40:], y[40:])
     assert not hasattr(model, "n_samples_seen_")
-    np.testing.assert_array_equal(model.coef_, StretchyRegressor().fit(X[40:], y[40:]).coef_)
+    np.testing.assert_array_equal(model.alpha_, StretchyRegressor().fit(X[40:], y[40:]).alpha_)
     assert model.predict_interval(X)[0].shape == (M,)
 
 
@@ -420,7 +420,7 @@ def test_pickles_go_on_and_clones_begin_anew():
     model = StretchyRegressor().partial_fit(X[:40], y[:40])
     again = pickle.loads(pickle.dumps(model)).partial_fit(X[40:], y[40:])
     model.partial_fit(X[40:], y[40:])
-    np.testing.assert_array_equal(again.coef_, model.coef_)
+    np.testing.assert_array_equal(again.alpha_, model.alpha_)
     assert not hasattr(clone(model), "n_samples_seen_")
 
 

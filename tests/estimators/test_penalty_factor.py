@@ -70,10 +70,10 @@ def test_literal_reference(shape, name, kind, weighted):
     for c in (1e-2, 3.0, 1e3):
         model = of(name, p, c).fit(X, y, sample_weight=w)
         coef, constant = fitted(features(X, a, w), y, a, k, c, p, w)
-        assert_close(model.coef_, coef)
+        assert_close(model.alpha_, coef)
         assert abs(model.intercept_ - constant) <= 1e-9 * np.abs(y).max()
-        assert (model.coef_[np.isinf(p)] == 0).all()
-        assert (model.coef_[p == 0] != 0).all()
+        assert (model.alpha_[np.isinf(p)] == 0).all()
+        assert (model.alpha_[p == 0] != 0).all()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -87,17 +87,17 @@ def test_zero_is_regressing_the_column_out(shape, name):
     model, P = of(name, p, c).fit(X, y), features(X, a)
     F = np.column_stack([one, P[:, free]])
     if name == "bridge":
-        rest = y - P[:, penalised] @ model.coef_[penalised]
+        rest = y - P[:, penalised] @ model.alpha_[penalised]
     else:
         A = P[:, penalised]
         Q = A ** (1 / (k - 1))
         Pr, Qr = A - F @ least_squares(F, A, one), Q - F @ least_squares(F, Q, one)
         left = y - F @ least_squares(F, y[:, None], one)[:, 0]
         beta = np.linalg.solve(Pr @ Qr.T + np.eye(len(y)) / (c * k), left)
-        assert_close(model.coef_[penalised], Qr.T @ beta)
-        rest = y - A @ model.coef_[penalised]
+        assert_close(model.alpha_[penalised], Qr.T @ beta)
+        rest = y - A @ model.alpha_[penalised]
     gamma = least_squares(F, rest[:, None], one)[:, 0]
-    assert_close(np.append(model.intercept_, model.coef_[free]), gamma)
+    assert_close(np.append(model.intercept_, model.alpha_[free]), gamma)
     # nothing of what is left is explained by U
     residuals = y - model.predict(X)
     assert np.abs(F.T @ residuals).max() <= 1e-9 * np.abs(F).T.sum(axis=1).max() * np.abs(y).max()
@@ -124,7 +124,7 @@ def test_stated_objective(shape, k):
         slope = k * relative * np.sign(alpha) * size ** (k - 1) - 4 * c * Z[:, penalised].T @ e
         return value, np.concatenate([slope, -4 * c * Z[:, free].T @ e, [-4 * c * e.sum()]])
 
-    x = np.concatenate([model.coef_[penalised], model.coef_[free], [model.intercept_]])
+    x = np.concatenate([model.alpha_[penalised], model.alpha_[free], [model.intercept_]])
     value, slope = objective(x)
     assert np.abs(slope).max() <= 1e-7 * 4 * c * np.abs(Z).sum(axis=0).max()
     less = minimize(objective, x * 0.9, jac=True, method="L-BFGS-B", options={"maxiter": 5000})
@@ -139,7 +139,7 @@ def test_generalised_ridge(shape):
     model = of("ridge", p).fit(X, y)
     scale = np.sqrt(p / p.mean())
     ridge = Ridge(alpha=1 / 6.0, solver="svd").fit(Z / scale, y)
-    assert_close(model.coef_, ridge.coef_ / scale)
+    assert_close(model.alpha_, ridge.coef_ / scale)
     p = factors("mixed", X.shape[1])
     penalised, free, relative = shares(p)
     A = np.column_stack([Z[:, penalised | free], np.ones(len(y))])
@@ -147,7 +147,7 @@ def test_generalised_ridge(shape):
     penalty[:-1][penalised] = relative.astype(float) / 6.0
     kept = np.append(penalised | free, True)
     coef = np.linalg.solve(A.T @ A + np.diag(penalty[kept]), A.T @ y)
-    assert_close(of("ridge", p).fit(X, y).coef_[penalised | free], coef[:-1])
+    assert_close(of("ridge", p).fit(X, y).alpha_[penalised | free], coef[:-1])
 
 
 @pytest.mark.parametrize("estimator", [StretchyRegressor, StretchyClassifier])
@@ -158,7 +158,7 @@ def test_equal_factors_change_nothing(estimator, a):
     plain = estimator(a=a).fit(X, y)
     for value in (1, 0.3, 7.0, 1e300):
         model = estimator(a=a, penalty_factor=np.full(X.shape[1], value)).fit(X, y)
-        np.testing.assert_array_equal(model.coef_, plain.coef_)
+        np.testing.assert_array_equal(model.alpha_, plain.alpha_)
         np.testing.assert_array_equal(model.intercept_, plain.intercept_)
 
 
@@ -168,7 +168,7 @@ def test_only_ratios_count(shape, name):
     X, y = problem(shape)
     p = factors("mixed", X.shape[1])
     model = of(name, p).fit(X, y)
-    assert_close(of(name, 17.0 * p).fit(X, y).coef_, model.coef_, 1e-10)
+    assert_close(of(name, 17.0 * p).fit(X, y).alpha_, model.alpha_, 1e-10)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -178,7 +178,7 @@ def test_inf_is_leaving_the_column_out(shape, name):
     p = factors("mixed", X.shape[1])
     kept = np.isfinite(p)
     model, less = of(name, p).fit(X, y), of(name, p[kept]).fit(X[:, kept], y)
-    assert_close(model.coef_[kept], less.coef_, 1e-11)
+    assert_close(model.alpha_[kept], less.alpha_, 1e-11)
     assert not model.support_[~kept].any()
     assert_close(model.predict(X + 1.0), less.predict(X[:, kept] + 1.0), 1e-11)
 
@@ -193,21 +193,21 @@ class TestInvariances:
         rows = np.random.default_rng(4).permutation(len(y))
         model = of(name, p).fit(X, y)
         moved = of(name, p[columns]).fit(X[rows][:, columns], y[rows])
-        assert_close(moved.coef_, model.coef_[columns])
+        assert_close(moved.alpha_, model.alpha_[columns])
 
     def test_units(self, shape, name):
         X, y = problem(shape)
         p, units = factors("mixed", X.shape[1]), np.logspace(-6, 6, X.shape[1])
         model, other = of(name, p).fit(X, y), of(name, p).fit(X * units + 5 * units, y)
-        assert_close(other.coef_, model.coef_, 1e-8)
-        assert_close(other.slope_ * units, model.slope_, 1e-8)
+        assert_close(other.alpha_, model.alpha_, 1e-8)
+        assert_close(other.coef_ * units, model.coef_, 1e-8)
 
     def test_repetition_is_weight(self, shape, name):
         X, y = problem(shape)
         p, w = factors("mixed", X.shape[1]), np.random.default_rng(5).integers(0, 4, len(y))
         weighed = of(name, p).fit(X, y, sample_weight=w)
         repeated = of(name, p).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
-        assert_close(weighed.coef_, repeated.coef_)
+        assert_close(weighed.alpha_, repeated.alpha_)
         assert abs(weighed.dof_ - repeated.dof_) <= 1e-7
 
     def test_solvers(self, shape, name):
@@ -216,7 +216,7 @@ class TestInvariances:
             pytest.skip("the exact minimiser has one solver; a closed form would lift this")
         p = factors("mixed", X.shape[1])
         dual, primal = (of(name, p, solver=s).fit(X, y) for s in ("dual", "primal"))
-        assert_close(dual.coef_, primal.coef_)
+        assert_close(dual.coef_, primal.alpha_)
         assert_close(dual.dual_coef_, primal.dual_coef_, 1e-8)
         assert abs(dual.dof_ - primal.dof_) <= 1e-9
         assert_close(dual.coef_std(1.0), primal.coef_std(1.0), 1e-8)
@@ -232,7 +232,7 @@ class TestInvariances:
         others = [sparse.csr_array(X), sparse.csc_matrix(X), np.load(tmp_path / "X.npy", "r")]
         for other in [*others, frame, np.asfortranarray(X)]:
             found = of(name, p).fit(other, y)
-            assert_close(found.coef_, model.coef_, 1e-10)
+            assert_close(found.alpha_, model.alpha_, 1e-10)
             told = pd.DataFrame(new, columns=frame.columns) if other is frame else new
             assert_close(found.predict(told), model.predict(new), 1e-10)
 
@@ -246,7 +246,7 @@ class TestInvariances:
             up, down = y.copy(), y.copy()
             up[i] += step
             down[i] -= step
-            both = [of(name, p, c=0.3).fit(X, v).coef_ for v in (up, down)]
+            both = [of(name, p, c=0.3).fit(X, v).alpha_ for v in (up, down)]
             A[:, i] = (both[0] - both[1]) / (2 * step)
         assert_close(model.coef_std(4.0), 2 * np.sqrt((A**2).sum(axis=1)), 1e-5)
         assert_close(model.coef_covariance(4.0), 4 * A @ A.T, 1e-5)
@@ -268,7 +268,7 @@ def test_rows_in_scales_of_their_own(shape, kind):
             model = StretchyRegressor(k=k, c=c, a=a, penalty_factor=p).fit(X, y)
         coef, constant = fitted(P, y, a, k, c, p)
         assert_close(model.predict(X), (P @ coef + constant).astype(float), 1e-11)
-        assert_close(model.coef_, coef, 1e-10)
+        assert_close(model.alpha_, coef, 1e-10)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -288,8 +288,10 @@ def test_strong_and_weak_penalties():
     # the mean is 1e8 / 12, so that all but column 1 are hardly penalised
     model = StretchyRegressor(k=2.0, c=1.0, a=0.0, penalty_factor=p).fit(X, y)
     least = StretchyRegressor(k=2.0, c=1.0, a=0.0, penalty_factor=np.where(p > 1, np.inf, 0.0))
-    assert abs(model.coef_[0] - least.fit(X, y).coef_[0]) < 0.3
-    assert np.abs(model.coef_[1]) < np.abs(least.set_params(penalty_factor=None).fit(X, y).coef_[1])
+    assert abs(model.alpha_[0] - least.fit(X, y).alpha_[0]) < 0.3
+    assert np.abs(model.alpha_[1]) < np.abs(
+        least.set_params(penalty_factor=None).fit(X, y).alpha_[1]
+    )
 
 
 def test_several_targets():
@@ -299,7 +301,7 @@ def test_several_targets():
     for name in MODELS:
         model = of(name, p).fit(X, Y)
         for t in range(3):
-            assert_close(model.coef_[t], of(name, p).fit(X, Y[:, t]).coef_, 1e-8)
+            assert_close(model.alpha_[t], of(name, p).fit(X, Y[:, t]).alpha_, 1e-8)
 
 
 def test_density_keeps_what_is_never_penalised():
@@ -309,7 +311,7 @@ def test_density_keeps_what_is_never_penalised():
         whole = of(name, p).fit(X, y)
         model = of(name, p, density=6).fit(X, y)
         penalised, free, _ = shares(p)
-        strong = np.argsort(-np.abs(np.where(penalised, whole.coef_, 0.0)))[:6]
+        strong = np.argsort(-np.abs(np.where(penalised, whole.alpha_, 0.0)))[:6]
         np.testing.assert_array_equal(np.flatnonzero(model.support_), np.union1d(
             strong, np.flatnonzero(free)))  # fmt: skip
         kept, relative = model.support_, np.full(X.shape[1], np.inf)
@@ -320,7 +322,7 @@ def test_density_keeps_what_is_never_penalised():
         # sum p |alpha|^k + c e^2 with p smaller by a factor f is c larger by 1/f
         factor = (own / mean) ** (1 / (k - 1)) if name != "bridge" else own / mean
         again = of(name, relative, 3.0 / factor).fit(X, y)
-        assert_close(model.coef_, again.coef_, 1e-8)
+        assert_close(model.alpha_, again.alpha_, 1e-8)
 
 
 @pytest.mark.parametrize(("a", "k"), [(-0.2, 1.25), (0.0, 1.25), (0.0, 2.0)])
@@ -331,7 +333,7 @@ def test_classifier(a, k):
     model = StretchyClassifier(k=k, a=a, c=1.0, penalty_factor=p).fit(X, labels)
     signs = np.where(labels == model.classes_[1], 1.0, -1.0)
     coef, _ = fitted(features(X, a), signs, a, k, 1.0, p)
-    assert_close(model.coef_, coef)
+    assert_close(model.alpha_, coef)
     assert model.predict_proba(X).shape == (50, 2)
 
 
@@ -345,7 +347,7 @@ def test_save_and_load(name, intervals, tmp_path):
         skstretch.save(model, tmp_path / "model.stretchy", intervals=intervals)
         again = skstretch.load(tmp_path / "model.stretchy")
         np.testing.assert_array_equal(again.penalty_factor, p)
-        np.testing.assert_array_equal(again.coef_, model.coef_)
+        np.testing.assert_array_equal(again.alpha_, model.alpha_)
         np.testing.assert_array_equal(again.predict(X + 0.1), model.predict(X + 0.1))
         method = "plus" if intervals else "residual"
         for found, told in zip(*(m.predict_interval(X[:4], method=method) for m in (again, model)),
@@ -374,7 +376,7 @@ def test_effect_path(name):
         _, effects = model.effect_path(along=along, values=values)
         for value, effect in zip(values, effects, strict=True):
             one = of(name, p).set_params(**{along: value}).fit(X, y)
-            assert_close(effect, one.slope_ * X.std(axis=0), 1e-8)
+            assert_close(effect, one.coef_ * X.std(axis=0), 1e-8)
 
 
 def test_clone_and_pickle():
@@ -382,7 +384,7 @@ def test_clone_and_pickle():
     model = of("stretched", factors("mixed", X.shape[1])).fit(X, y)
     again = pickle.load(io.BytesIO(pickle.dumps(model)))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert_close(clone(model).fit(X, y).coef_, model.coef_, 1e-15)
+    assert_close(clone(model).fit(X, y).alpha_, model.alpha_, 1e-15)
 
 
 BAD = [
@@ -432,7 +434,7 @@ def test_finite_factors_with_other_intercepts(shape, fit_intercept):
         shared = {"k": k, "c": 2.0, "fit_intercept": fit_intercept}
         model = StretchyRegressor(penalty_factor=p, **shared).fit(X, y)
         scaled = StretchyRegressor(b=b, **shared).fit(X, y)
-        assert_close(model.coef_, scaled.coef_ * np.exp(b), 1e-8)
+        assert_close(model.alpha_, scaled.alpha_ * np.exp(b), 1e-8)
         assert_close(model.predict(X), scaled.predict(X))
 
 
@@ -443,5 +445,5 @@ def test_identity(shape):
     X, p = np.abs(X), factors("zeros", X.shape[1])
     model = StretchyRegressor(k=1.5, c=2.0, quadrant="identity", penalty_factor=p).fit(X, y)
     coef, constant = fitted(X, y, 1.0, 1.5, 2.0, p)
-    assert_close(model.coef_, coef, 1e-8)
+    assert_close(model.alpha_, coef, 1e-8)
     assert_close(model.predict(X), X @ coef + constant, 1e-8)

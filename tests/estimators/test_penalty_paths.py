@@ -48,11 +48,11 @@ class TestSolvers:
         coef, constant = fitted(features(X, a, w), y, a, k, 3.0, p, w)
         rtol = 1e-9 if solver == "qr" else 1e-7  # iteration stops at a residual of 1e-10
         assert model.solver_ == solver
-        assert_close(model.coef_, coef, rtol)
+        assert_close(model.alpha_, coef, rtol)
         assert abs(model.intercept_ - constant) <= rtol * np.abs(y).max()
-        assert (model.coef_[np.isinf(p)] == 0).all()
+        assert (model.alpha_[np.isinf(p)] == 0).all()
         sparse_too = of(name, p, solver=solver).fit(sparse.csr_array(X), y, sample_weight=w)
-        assert_close(sparse_too.coef_, coef, rtol)
+        assert_close(sparse_too.alpha_, coef, rtol)
 
     def test_direct(self, shape, name, solver, kind):
         """Predictions, dual coefficients, several targets; and of QR what only a factor tells."""
@@ -74,8 +74,8 @@ class TestSolvers:
         rtol = 1e-8 if solver == "qr" else 1e-6
         weighed = of(name, p, solver=solver).fit(X * units + 5 * units, y, sample_weight=w)
         repeated = of(name, p).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
-        assert_close(weighed.coef_, repeated.coef_, rtol)
-        assert_close(weighed.slope_ * units, repeated.slope_, rtol)
+        assert_close(weighed.alpha_, repeated.alpha_, rtol)
+        assert_close(weighed.coef_ * units, repeated.coef_, rtol)
 
 
 @pytest.mark.parametrize("solver", ["qr", "krylov"])
@@ -86,7 +86,7 @@ def test_solvers_without_a_free_intercept(shape, solver):
     for fit_intercept in (False, "column"):
         shared = {"k": 1.5, "c": 2.0, "fit_intercept": fit_intercept, "penalty_factor": p}
         model, direct = (StretchyRegressor(solver=s, **shared).fit(X, y) for s in (solver, "auto"))
-        assert_close(model.coef_, direct.coef_, 1e-6)
+        assert_close(model.alpha_, direct.alpha_, 1e-6)
         assert_close(model.predict(X), direct.predict(X), 1e-7)
 
 
@@ -108,12 +108,12 @@ def test_qr_keeps_digits(kind):
     for solver in ("qr", "auto"):
         model = StretchyRegressor(solver=solver, **shared).fit(X, y)
         assert model.solver_ == "qr"
-        assert_close(model.coef_, coef, 1e-10)
+        assert_close(model.alpha_, coef, 1e-10)
     if kind != "zeros":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IllConditionedWarning)
             plain = StretchyRegressor(solver="dual", **shared).fit(X, y)
-        assert np.abs(plain.coef_ - coef).max() > 1e-8 * np.abs(coef).max()
+        assert np.abs(plain.alpha_ - coef).max() > 1e-8 * np.abs(coef).max()
 
 
 @pytest.mark.parametrize("kind", FACTORS)
@@ -126,7 +126,7 @@ class TestDask:
         w[3] = 0.0
         model = of(name, p).fit(X, y, sample_weight=w)
         blocks = of(name, p).fit(cut(X, shape), y, sample_weight=w)
-        assert_close(blocks.coef_, model.coef_)
+        assert_close(blocks.alpha_, model.alpha_)
         assert abs(blocks.intercept_ - model.intercept_) <= 1e-9 * np.abs(y).max()
         assert_close(blocks.predict(X[:5] + 0.1), model.predict(X[:5] + 0.1))
         assert_close(blocks.coef_std(1.0), model.coef_std(1.0), 1e-8)
@@ -140,7 +140,7 @@ class TestDask:
         model = of(name, p, density=5).fit(X, y)
         blocks = of(name, p, density=5).fit(cut(X, shape), y)
         np.testing.assert_array_equal(blocks.support_, model.support_)
-        assert_close(blocks.coef_, model.coef_, 1e-8)
+        assert_close(blocks.alpha_, model.alpha_, 1e-8)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -148,7 +148,7 @@ def test_dask_search(shape):
     X, y = problem(shape)
     p = factors_of("mixed", X.shape[1])
     grids = {"a_grid": (-0.2, 0.0), "k_grid": (1.3, 2.0), "c_grid": (0.1, 3.0)}
-    for more in ({"density_grid": (1.0,)}, {"cv": 5, "density_grid": (0.3, 1.0)}):
+    for more in ({"n_features_to_select": 1.0}, {"cv": 5, "n_features_to_select": [0.3, 1.0]}):
         model, blocks = (
             StretchyRegressorCV(**grids, penalty_factor=p, **more).fit(data, y)
             for data in (X, cut(X, shape))
@@ -162,7 +162,7 @@ def test_dask_search(shape):
         assert_close(blocks.predict(X), model.predict(X), 1e-7)
     labels = y > np.median(y)
     model, blocks = (
-        StretchyClassifierCV(**grids, density_grid=(1.0,), penalty_factor=p).fit(data, labels)
+        StretchyClassifierCV(**grids, n_features_to_select=1.0, penalty_factor=p).fit(data, labels)
         for data in (X, cut(X, shape))
     )
     assert_close(blocks.predict_proba(X), model.predict_proba(X), 1e-6)
@@ -178,7 +178,7 @@ def test_dask_solvers(shape, solver):
             of("stretched", p, solver=solver).fit(cut(X, shape), y)
         return
     model, blocks = (of("stretched", p, solver=solver).fit(d, y) for d in (X, cut(X, shape)))
-    assert_close(blocks.coef_, model.coef_, 1e-6 if solver == "krylov" else 1e-9)
+    assert_close(blocks.alpha_, model.alpha_, 1e-6 if solver == "krylov" else 1e-9)
 
 
 def batches(model, X, y, w=None, sizes=(16, 3, 20)):
@@ -201,7 +201,7 @@ class TestBatches:
         whole = of(name, p).fit(X, y)
         for data in (X, sparse.csr_array(X)):
             model = batches(of(name, p), data_with_moments(data, X), y)
-            assert_close(model.coef_, whole.coef_, 1e-8)
+            assert_close(model.alpha_, whole.alpha_, 1e-8)
             assert abs(model.intercept_ - whole.intercept_) <= 1e-8 * np.abs(y).max()
             assert abs(model.dof_ - whole.dof_) <= 1e-7
 
@@ -212,7 +212,7 @@ class TestBatches:
         where = np.repeat(np.arange(len(y)), w)
         given = X.mean(axis=0), X.std(axis=0)
         repeated = of(name, p).partial_fit(X[where], y[where], moments=given)
-        assert_close(weighed.coef_, repeated.coef_, 1e-8)
+        assert_close(weighed.alpha_, repeated.alpha_, 1e-8)
 
     def test_go_on_after_fit(self, shape, name, kind):
         X, y = problem(shape)
@@ -221,7 +221,7 @@ class TestBatches:
         model = of(name, p).fit(X[:half], y[:half]).partial_fit(X[half:], y[half:])
         mean, scale = X[:half].mean(axis=0), X[:half].std(axis=0)
         again = of(name, p).partial_fit(X, y, moments=(mean, scale))
-        assert_close(model.coef_, again.coef_, 1e-8)
+        assert_close(model.alpha_, again.alpha_, 1e-8)
 
 
 def data_with_moments(data, X):
@@ -259,7 +259,7 @@ def test_batches_wait_until_free_columns_are_known():
         model.partial_fit(X[:10], y[:10], moments=(X.mean(axis=0), X.std(axis=0)))
     assert not hasattr(model, "coef_")
     model.partial_fit(X[10:], y[10:])
-    assert_close(model.coef_, of("ridge", p).fit(X, y).coef_, 1e-8)
+    assert_close(model.alpha_, of("ridge", p).fit(X, y).alpha_, 1e-8)
 
 
 def test_batches_keep_their_factors():
@@ -272,7 +272,7 @@ def test_batches_keep_their_factors():
                 begun.set_params(penalty_factor=p[::-1]).partial_fit(X, y)
             begun.set_params(penalty_factor=3.0 * p).partial_fit(X, y)
     plain = of("ridge", None).partial_fit(X, y).set_params(penalty_factor=np.full(12, 4.0))
-    assert_close(plain.partial_fit(X, y).coef_, of("ridge", None, 6.0).fit(X, y).coef_)
+    assert_close(plain.partial_fit(X, y).alpha_, of("ridge", None, 6.0).fit(X, y).alpha_)
 
 
 def test_batches_of_classes(tmp_path):
@@ -281,7 +281,7 @@ def test_batches_of_classes(tmp_path):
     model = StretchyClassifier(k=1.5, penalty_factor=p)
     model.partial_fit(X, labels, classes=["ill", "well"])
     whole = StretchyClassifier(k=1.5, penalty_factor=p).fit(X, labels)
-    assert_close(model.coef_, whole.coef_, 1e-8)
+    assert_close(model.alpha_, whole.alpha_, 1e-8)
     skstretch.save(model, tmp_path / "m.stretchy")
     again = skstretch.load(tmp_path / "m.stretchy")
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
@@ -312,11 +312,11 @@ class TestIdentity:
         storages = [X, sparse.csr_array(X), np.load(tmp_path / "X.npy", "r"), cut(X, shape)]
         for data in storages:
             model = self.fit(p, data, y)
-            assert_close(model.coef_, coef, 1e-8)
+            assert_close(model.alpha_, coef, 1e-8)
             assert_close(model.predict(X), X @ coef + constant, 1e-8)
         for solver in ("dual", "primal", "qr", "krylov"):
             rtol = 1e-6 if solver == "krylov" else 1e-8
-            assert_close(self.fit(p, X, y, solver=solver).coef_, coef, rtol)
+            assert_close(self.fit(p, X, y, solver=solver).alpha_, coef, rtol)
 
     def test_files_and_intervals(self, shape, kind, tmp_path):
         X, y = self.data(shape)
@@ -332,7 +332,13 @@ class TestIdentity:
         X, y = self.data(shape)
         p = factors_of(kind, X.shape[1])
         model = StretchyRegressorCV(
-            [1.0], [1.5], [2.0], (1.0,), quadrant="identity", penalty_factor=p, rule="best"
+            a_grid=[1.0],
+            k_grid=[1.5],
+            c_grid=[2.0],
+            n_features_to_select=1.0,
+            quadrant="identity",
+            penalty_factor=p,
+            combine="best",
         ).fit(X, y)
         for i in (0, 7):
             rest = np.delete(np.arange(len(y)), i)
@@ -350,10 +356,10 @@ def test_identity_without_a_free_intercept(fit_intercept):
     model = StretchyRegressor(penalty_factor=p, **shared).fit(X, y)
     s = relative.astype(float) ** (-1 / 1.5)
     scaled = StretchyRegressor(**shared).fit(X[:, kept] * s, y)
-    assert_close(model.coef_[kept], scaled.coef_ * s, 1e-8)
-    assert model.coef_[5] == 0
+    assert_close(model.alpha_[kept], scaled.alpha_ * s, 1e-8)
+    assert model.alpha_[5] == 0
     equal = StretchyRegressor(penalty_factor=np.full(12, 5.0), **shared).fit(X, y)
-    np.testing.assert_array_equal(equal.coef_, StretchyRegressor(**shared).fit(X, y).coef_)
+    np.testing.assert_array_equal(equal.alpha_, StretchyRegressor(**shared).fit(X, y).alpha_)
 
 
 def test_equal_factors_change_nothing_on_any_way():
@@ -361,8 +367,8 @@ def test_equal_factors_change_nothing_on_any_way():
     seven = np.full(X.shape[1], 7.0)
     for solver in ("qr", "krylov"):
         plain, equal = (of("stretched", p, solver=solver).fit(X, y) for p in (None, seven))
-        np.testing.assert_array_equal(plain.coef_, equal.coef_)
+        np.testing.assert_array_equal(plain.alpha_, equal.alpha_)
     plain, equal = (of("stretched", p).fit(cut(X, "wide"), y) for p in (None, seven))
-    np.testing.assert_array_equal(plain.coef_, equal.coef_)
+    np.testing.assert_array_equal(plain.alpha_, equal.alpha_)
     plain, equal = (clone(of("ridge", p)).partial_fit(X, y) for p in (None, seven))
-    np.testing.assert_array_equal(plain.coef_, equal.coef_)
+    np.testing.assert_array_equal(plain.alpha_, equal.alpha_)

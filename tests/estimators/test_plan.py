@@ -23,7 +23,7 @@ rng = np.random.default_rng(0)
 SHAPES = {"wide": (24, 70), "tall": (70, 9), "square": (30, 30), "one more": (31, 30)}
 DATA = {name: rng.standard_normal(shape) for name, shape in SHAPES.items()}
 # closed forms: Newton's method has no part in what the plan of a search says
-GRID = {"rule": "best", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
+GRID = {"combine": "best", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
 LINE = re.compile(
     r"skstretch: (?P<shape>[\d,]+ samples x [\d,]+ features)"
     r"(?: \((?P<used>\d+) of positive weight\))?"
@@ -69,8 +69,8 @@ def assert_true(model, line):
     """What was printed is `plan_`, and the choices in it are those of the fitted model."""
     design, plan = model._state.model.design, model.plan_
     assert line[0].startswith("skstretch: ")
-    assert line["space"] == plan.space == model.space_
-    assert int(line["side"]) == plan.side == design.shape[0 if model.space_ == "dual" else 1]
+    assert line["space"] == plan.space == model._state.space
+    assert int(line["side"]) == plan.side == design.shape[0 if model._state.space == "dual" else 1]
     assert line["solver"] == plan.method
     assert model.solver_ in NAMES[plan.method]
     assert (line["need"] is None) == plan.matrix_free == (model.solver_ == "krylov")
@@ -100,7 +100,9 @@ def test_a_second_pass_is_not_foretold(shape, capfd):
     _, plan = fitted(StretchyRegressor(c=1.0, density=0.3), DATA[shape], capfd)
     assert plan["first"]
     assert plan[0].replace(", then again on selected features", "") == whole[0]
-    _, plan = fitted(StretchyRegressorCV(cv=3, density_grid=(0.3, 1.0), **GRID), DATA[shape], capfd)
+    _, plan = fitted(
+        StretchyRegressorCV(cv=3, n_features_to_select=[0.3, 1.0], **GRID), DATA[shape], capfd
+    )
     assert plan["first"]
 
 
@@ -155,7 +157,7 @@ def test_memory_of_the_system(capfd):
 def test_a_search_says_what_it_tries(capfd):
     """Every a and k of the table of results stands in the line, and the features kept."""
     X = DATA["wide"]
-    grid = {"a_grid": (0.0, -0.2), "k_grid": (1.25, 2.0), "density_grid": (1.0, 7)}
+    grid = {"a_grid": (0.0, -0.2), "k_grid": (1.25, 2.0), "n_features_to_select": [1.0, 7]}
     search = StretchyRegressorCV(verbose=1, **grid).fit(X, X[:, 0])
     line = capfd.readouterr().err.split("\n")[0]
     assert search.plan_.searched == (

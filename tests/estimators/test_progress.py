@@ -168,7 +168,7 @@ def test_factorisations_are_counted(search, case, capfd):
     shape, grid, expected = COUNTED[case]
     X, y = problem(shape)
     y = y > np.median(y) if search is StretchyClassifierCV else y
-    search(a_grid=(-0.2,), k_grid=(1.5, 2.0), rule="best", verbose=1, **grid).fit(X, y)
+    search(a_grid=(-0.2,), k_grid=(1.5, 2.0), combine="best", verbose=1, **grid).fit(X, y)
     done = capfd.readouterr().err.rstrip("\n").split("\n")[-1]
     assert sorted(done.removeprefix("skstretch: ").split(", ")) == sorted(expected.split(", "))
 
@@ -176,7 +176,7 @@ def test_factorisations_are_counted(search, case, capfd):
 def test_newton_steps_are_counted(capfd):
     """Every penalty of every power takes some, and more penalties take more."""
     X, y = problem((20, 30))
-    grid, steps = {"a_grid": (0.0,), "k_grid": (1.25, 1.5), "rule": "best"}, []
+    grid, steps = {"a_grid": (0.0,), "k_grid": (1.25, 1.5), "combine": "best"}, []
     for cs in ((0.1,), (0.1, 1.0)):
         StretchyRegressorCV(verbose=1, c_grid=cs, **grid).fit(X, y)
         done = capfd.readouterr().err.split("\n")[-2]

@@ -31,7 +31,7 @@ def test_far_away_features_are_bounded(shape, a):
     T = mean + 1e3 * scale * np.random.default_rng(2).choice([-1, 1], (9, X.shape[1]))
     bounded = np.clip(T, low - (high - low), high + (high - low))
     P = quadrant_features(bounded, a, train=X)
-    assert_close(model.predict(T), P @ model.coef_ + model.intercept_, rtol=1e-9)
+    assert_close(model.predict(T), P @ model.alpha_ + model.intercept_, rtol=1e-9)
     assert np.isfinite(model.predict(T * 1e300)).all()
 
 
@@ -48,7 +48,7 @@ def test_tiny_slope_is_near_its_linear_limit(shape, k, a):
     ridge = Ridge(alpha=mu, solver="svd").fit(Z, y)
     expected = ridge.predict((T - X.mean(axis=0)) / scale)
     assert_close(model.predict(T), expected, rtol=50 * abs(a))
-    assert_close(model.slope_, ridge.coef_ / scale, rtol=50 * abs(a))
+    assert_close(model.coef_, ridge.coef_ / scale, rtol=50 * abs(a))
 
 
 @shapes
@@ -59,7 +59,7 @@ def test_tiny_and_huge_units(shape, exponent):
     T, unit = new_rows(X), 2.0**exponent
     base = StretchyRegressor(density=0.6).fit(X, y)
     model = StretchyRegressor(density=0.6).fit(X * unit, y)
-    np.testing.assert_array_equal(model.coef_, base.coef_)
+    np.testing.assert_array_equal(model.alpha_, base.alpha_)
     np.testing.assert_array_equal(model.predict(T * unit), base.predict(T))
 
 
@@ -70,7 +70,7 @@ def test_units_differ_between_columns(shape, unit):
     units = np.where(np.arange(X.shape[1]) % 2, unit, 1.0)
     base = StretchyRegressor(k=1.2).fit(X, y)
     model = StretchyRegressor(k=1.2).fit(X * units, y)
-    assert_close(model.coef_, base.coef_)
+    assert_close(model.alpha_, base.alpha_)
     assert_close(model.predict(X * units), base.predict(X))
 
 
@@ -96,7 +96,7 @@ def test_huge_raw_data(shape, fit_intercept, unit):
     model = StretchyRegressor(k=1.5, quadrant="identity", fit_intercept=fit_intercept).fit(X, y)
     exact = exact_solution(X, y, 1.5, 100.0, fit_intercept, digits=1500)
     assert_close(model.predict(X), exact.predict(X))
-    assert_close(model.coef_, exact.vector[:-1])
+    assert_close(model.alpha_, exact.vector[:-1])
 
 
 @shapes
@@ -112,7 +112,7 @@ def test_power_near_one_and_far_above_two(shape, fit_intercept, k, c):
         model.fit(X, y)
     P = quadrant_features(X)
     exact = exact_solution(P, y, k, c, fit_intercept, digits=900)
-    assert_close(np.append(model.coef_, model.intercept_), exact.vector, rtol=1e-8)
+    assert_close(np.append(model.alpha_, model.intercept_), exact.vector, rtol=1e-8)
     assert_close(model.predict(X), exact.predict(P), rtol=1e-8)
 
 
@@ -125,10 +125,10 @@ def test_penalty_beyond_measure(shape, fit_intercept, k):
     crushed = StretchyRegressor(c=1e-249, **params).fit(X, y)
     expected = y.mean() if fit_intercept is True else 0.0
     np.testing.assert_allclose(crushed.predict(X), expected, rtol=1e-13, atol=1e-13)
-    assert np.abs(crushed.coef_).max() < 1e-15
+    assert np.abs(crushed.alpha_).max() < 1e-15
     free = StretchyRegressor(c=1e300, **params).fit(X, y)
     none = StretchyRegressor(c=np.inf, **params).fit(X, y)
-    assert_close(free.coef_, none.coef_, rtol=1e-13)
+    assert_close(free.alpha_, none.alpha_, rtol=1e-13)
     assert_close(free.predict(X), none.predict(X), rtol=1e-13)
 
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWa
 rng = np.random.default_rng(0)
 DATA = {"wide": rng.standard_normal((24, 70)), "tall": rng.standard_normal((70, 9))}
 # four pairs of a and k, all closed forms
-GRID = {"rule": "best", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
-EXACT = {"rule": "best", "a_grid": (0.0,), "c_grid": (0.1, 1.0), "k_grid": (1.25, 1.5)}
+GRID = {"combine": "best", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
+EXACT = {"combine": "best", "a_grid": (0.0,), "c_grid": (0.1, 1.0), "k_grid": (1.25, 1.5)}
 SMALL = 0.002  # MiB of working memory: the tall data does not fit a quarter of it
 
 
@@ -139,7 +139,7 @@ def test_a_second_pass_takes_two_more_at_most(shape, store):
 @pytest.mark.parametrize(("shape", "most"), [("wide", 2 + 8 * (4 + 2 * 4) + 2), ("tall", 9 + 2)])
 def test_densities_of_dask(shape, most):
     """At most 4 + 2 a fold more for every candidate; 2 more in all where X fits."""
-    model = StretchyRegressorCV(cv=4, density_grid=(1.0, 0.3), **GRID)
+    model = StretchyRegressorCV(cv=4, n_features_to_select=[1.0, 0.3], **GRID)
     reads = reads_of(model, DATA[shape], "dask")
     assert reads.max() <= most
 
@@ -164,7 +164,7 @@ def test_exact_minimisers_of_a_file_that_fits(cv):
 def test_automatic_powers_at_a_0_are_those_that_cost_no_walk_a_step(
     search, store, memory, products
 ):
-    model = search(rule="best")
+    model = search(combine="best")
     assert reads_of(model, DATA["wide"], store, memory).max() <= products
     linear = model.cv_results_["param_a"] == 0
     least = 1.02 if products == 3 else 2.0

@@ -22,8 +22,8 @@ from skstretch import (
 )
 from skstretch.estimators.recipes import spectral_recipes
 
-GRID = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1e-3, 1e-1), "density_grid": (1.0,)}
-RIDGE = StretchyRegressorCV(**GRID, rule="best")
+GRID = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1e-3, 1e-1), "n_features_to_select": 1.0}
+RIDGE = StretchyRegressorCV(**GRID, combine="best")
 FILTERS = {
     "raw": SpectralFilter(),
     "snv": SpectralFilter(snv=True),
@@ -112,12 +112,12 @@ def test_left_out_predictions_are_those_of_literal_refits():
 
 
 def test_the_best():
-    model = fitted(rule="best")
+    model = fitted(combine="best")
     assert model.weights_ == {name: float(name == model.best_recipe_) for name in FILTERS}
     X, y = data()
     alone = model.pipelines_[model.best_recipe_]
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))
-    twice = RecipeRegressorCV(RIDGE, {"one": FILTERS["raw"], "two": FILTERS["raw"]}, rule="best")
+    twice = RecipeRegressorCV(RIDGE, {"one": FILTERS["raw"], "two": FILTERS["raw"]}, combine="best")
     assert twice.fit(X, y).weights_ == {"one": 1.0, "two": 0.0}
 
 
@@ -179,8 +179,8 @@ def test_usual_recipes():
 
 def test_refused():
     X, y = data()
-    with pytest.raises(ValueError, match="rule='most' is not known: use one of mix, best"):
-        RecipeRegressorCV(RIDGE, FILTERS, rule="most").fit(X, y)
+    with pytest.raises(ValueError, match="combine='most' is not known: use one of average, best"):
+        RecipeRegressorCV(RIDGE, FILTERS, combine="most").fit(X, y)
     with pytest.raises(ValueError, match=re.escape('recipes=[] must be "spectra" or a dict')):
         RecipeRegressorCV(RIDGE, []).fit(X, y)
     with pytest.raises(TypeError, match="is no StretchyRegressorCV, which every recipe"):
@@ -192,23 +192,25 @@ def test_refused():
         RecipeRegressorCV(clone(RIDGE).set_params(cv=folds), FILTERS).fit(X, y)
 
 
-MIXING = StretchyRegressorCV((-0.2, 0.0), (1.5, 2.0), (0.01, 1.0), (1.0, 5), cv=5)
+MIXING = StretchyRegressorCV(
+    a_grid=(-0.2, 0.0), k_grid=(1.5, 2.0), c_grid=(0.01, 1.0), n_features_to_select=[1.0, 5], cv=5
+)
 SEARCHES = {
     "ridge": RIDGE,
     "mixture": MIXING,
-    "best": clone(MIXING).set_params(rule="best", cv=None, density_grid=(1.0,)),
+    "best": clone(MIXING).set_params(combine="best", cv=None, n_features_to_select=1.0),
 }
 
 
-@pytest.mark.parametrize("rule", ["mix", "best"])
+@pytest.mark.parametrize("combine", ["average", "best"])
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("targets", [1, 2])
-def test_one_model_of_all_recipes(name, rule, targets, tmp_path):
+def test_one_model_of_all_recipes(name, combine, targets, tmp_path):
     """The pipeline on all recipes side by side is the weighted mean of the recipes."""
     X, y = data()
     Y = y if targets == 1 else np.column_stack([y, X[:, 5]])
     new = data(12, seed=3)[0]
-    model = RecipeRegressorCV(SEARCHES[name], FILTERS, rule=rule).fit(X, Y)
+    model = RecipeRegressorCV(SEARCHES[name], FILTERS, combine=combine).fit(X, Y)
     parts = [w * model.pipelines_[n].predict(new) for n, w in model.weights_.items()]
     np.testing.assert_allclose(model.predict(new), sum(parts), rtol=1e-11, atol=1e-11)
     own = model.pipeline_[-1]
@@ -268,7 +270,9 @@ def test_classes(count, tmp_path):
     X, y = data(45)
     labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))]
     labels = np.where(labels == "mid", "low", labels) if count == 2 else labels
-    own = StretchyClassifierCV((-0.2, 0.0), (2.0,), (0.01, 1.0), (1.0,))
+    own = StretchyClassifierCV(
+        a_grid=(-0.2, 0.0), k_grid=(2.0,), c_grid=(0.01, 1.0), n_features_to_select=1.0
+    )
     model = RecipeClassifierCV(own, FILTERS).fit(X, labels)
     losses = np.array(list(model.errors_.values()))
     shares = np.exp(-0.3 * len(y) * (losses - losses.min()))
@@ -348,7 +352,7 @@ def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(Model, fault, monkeyp
     with pytest.raises(NotFittedError):
         model.predict(X)
     monkeypatch.undo()
-    model.set_params(rule="other")
-    with pytest.raises(ValueError, match="rule='other'"):
+    model.set_params(combine="other")
+    with pytest.raises(ValueError, match="combine='other'"):
         model.fit(X, y)
     assert not hasattr(model, "n_features_in_")

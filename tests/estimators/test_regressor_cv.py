@@ -39,7 +39,9 @@ COLUMNS = {
 @shapes
 def test_results_open_as_a_frame(shape):
     X, y = problem(shape)
-    model = StretchyRegressorCV(density_grid=(1.0, 0.5), cv=4, rule="best", **FEW).fit(X, y)
+    model = StretchyRegressorCV(n_features_to_select=[1.0, 0.5], cv=4, combine="best", **FEW).fit(
+        X, y
+    )
     frame = pd.DataFrame(model.cv_results_)
     assert set(frame.columns) >= COLUMNS
     assert len(frame) == 4 * 3 * 2  # (a, k), c, density
@@ -107,7 +109,7 @@ def test_scores_decide(shape, grid):
     X, y = problem(shape)
     for name in ("default", "name"):
         scoring, metric = SCORINGS[name]
-        model = StretchyRegressorCV(scoring=scoring, rule="best", **grid).fit(X, y)
+        model = StretchyRegressorCV(scoring=scoring, combine="best", **grid).fit(X, y)
         results, expected = model.cv_results_, []
         for a, k, c in zip(*(results[f"param_{p}"] for p in "akc"), strict=True):
             P = literal.features(X, a)
@@ -132,7 +134,7 @@ def test_several_targets_are_averaged():
 def test_scores_are_pooled_over_repeats():
     X, y = problem("tall")
     cv = RepeatedKFold(n_splits=4, n_repeats=3, random_state=0)
-    model = StretchyRegressorCV((-0.2,), (1.5,), (10.0,), cv=cv).fit(X, y)
+    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=(1.5,), c_grid=(10.0,), cv=cv).fit(X, y)
     splits = list(cv.split(X))
     P = literal.features(X, -0.2)
     predictions = literal.out_of_fold(P, y[:, None], splits, 1.5, 10.0)[:, 0]
@@ -170,7 +172,12 @@ def test_chosen_model_is_the_regressor(shape, fit_intercept, density, a, k):
     X, y = problem(shape)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     searched = StretchyRegressorCV(
-        (a,), (k,), (0.1, 10.0), (density,), fit_intercept=fit_intercept, cv=4
+        a_grid=(a,),
+        k_grid=(k,),
+        c_grid=(0.1, 10.0),
+        n_features_to_select=density,
+        fit_intercept=fit_intercept,
+        cv=4,
     ).fit(X, y, sample_weight=weights)
     kept = np.arange(X.shape[1])
     if density != 1.0:
@@ -182,12 +189,12 @@ def test_chosen_model_is_the_regressor(shape, fit_intercept, density, a, k):
     ).fit(X[:, kept], y, sample_weight=weights)
     assert searched.k_ == k
     assert np.flatnonzero(searched.support_).tolist() == kept.tolist()
+    assert_close(searched.alpha_[kept], alone.alpha_)
     assert_close(searched.coef_[kept], alone.coef_)
-    assert_close(searched.slope_[kept], alone.slope_)
     assert_close(searched.intercept_, alone.intercept_, rtol=1e-9)
     assert_close(searched.dual_coef_, alone.dual_coef_, rtol=1e-9)
     assert_close(searched.predict(new_rows(X)), alone.predict(new_rows(X)[:, kept]))
-    assert (searched.space_, searched.solver_) == (alone.space_, alone.solver_)
+    assert (searched._state.space, searched.solver_) == (alone._state.space, alone.solver_)
     assert searched.dof_ == pytest.approx(alone.dof_, rel=1e-9)
 
 
@@ -195,12 +202,12 @@ def test_chosen_model_is_the_regressor(shape, fit_intercept, density, a, k):
 def test_identity(shape):
     X, y = problem(shape)
     X = np.abs(X) / np.abs(X).mean(axis=0)
-    model = StretchyRegressorCV(quadrant="identity", a_grid="not used", rule="best", **FEW).fit(
+    model = StretchyRegressorCV(quadrant="identity", a_grid="not used", combine="best", **FEW).fit(
         X, y
     )
     assert len(model.cv_results_["param_k"]) == 6
     alone = StretchyRegressor(model.k_, model.c_, quadrant="identity").fit(X, y)
-    assert_close(model.coef_, alone.coef_)
+    assert_close(model.alpha_, alone.alpha_)
     P = literal.features(X, 1.0, quadrant="identity")
     splits = literal.leave_one_out(len(y))
     expected = literal.out_of_fold(P, y[:, None], splits, model.k_, model.c_)[:, 0]
@@ -240,8 +247,8 @@ def test_weight_zero(shape, cv):
         assert model.best_score_ == pytest.approx(without.best_score_, rel=1e-12)
 
 
-@pytest.mark.parametrize("rule", ["best", "1se"])
-def test_integer_weights_repeat(rule):
+@pytest.mark.parametrize("combine", ["best", "1se"])
+def test_integer_weights_repeat(combine):
     """Where a row leaves with all its weight, weights are repetitions: scores and rule alike."""
     X, y = problem("tall")
     weights = np.random.default_rng(0).integers(1, 4, len(y))
@@ -249,8 +256,8 @@ def test_integer_weights_repeat(rule):
     groups = rows
     splits = [(np.delete(np.arange(len(y)), i), [i]) for i in range(len(y))]
     repeated = [(np.flatnonzero(groups != i), np.flatnonzero(groups == i)) for i in range(len(y))]
-    one = StretchyRegressorCV(cv=splits, rule=rule, **FEW).fit(X, y, sample_weight=weights)
-    two = StretchyRegressorCV(cv=repeated, rule=rule, **FEW).fit(X[rows], y[rows])
+    one = StretchyRegressorCV(cv=splits, combine=combine, **FEW).fit(X, y, sample_weight=weights)
+    two = StretchyRegressorCV(cv=repeated, combine=combine, **FEW).fit(X[rows], y[rows])
     np.testing.assert_allclose(
         one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"], rtol=1e-9
     )
@@ -260,9 +267,9 @@ def test_integer_weights_repeat(rule):
 
 def test_ten_folds_where_features_are_selected():
     X, y = problem("tall")
-    model = StretchyRegressorCV(density_grid=(0.5, 1.0), **FEW).fit(X, y)
+    model = StretchyRegressorCV(n_features_to_select=[0.5, 1.0], **FEW).fit(X, y)
     cv = KFold(10, shuffle=True, random_state=0)
-    folded = StretchyRegressorCV(density_grid=(0.5, 1.0), cv=cv, **FEW).fit(X, y)
+    folded = StretchyRegressorCV(n_features_to_select=[0.5, 1.0], cv=cv, **FEW).fit(X, y)
     np.testing.assert_array_equal(model.cv_predictions_, folded.cv_predictions_)
     alone = StretchyRegressorCV(**CLOSED[1]).fit(X, y)
     splits = literal.leave_one_out(len(y))
@@ -274,7 +281,9 @@ def test_ten_folds_where_features_are_selected():
 
 def test_a_count_and_a_share_of_one():
     X, y = problem("tall")
-    model = StretchyRegressorCV((-0.2,), (1.5,), (10.0,), (1.0, 1, 1.0), cv=4).fit(X, y)
+    model = StretchyRegressorCV(
+        a_grid=(-0.2,), k_grid=(1.5,), c_grid=(10.0,), n_features_to_select=[1.0, 1, 1.0], cv=4
+    ).fit(X, y)
     assert model.cv_results_["n_features"].tolist() == [7, 1]
     assert [type(p["density"]) for p in model.cv_results_["params"]] == [float, int]
 
@@ -285,7 +294,7 @@ def test_a_count_and_a_share_of_one():
         ({"a_grid": ()}, ValueError, "a_grid is empty: pass at least one"),
         ({"k_grid": []}, ValueError, "k_grid is empty"),
         ({"c_grid": np.array([])}, ValueError, "c_grid is empty"),
-        ({"density_grid": ()}, ValueError, "density_grid is empty"),
+        ({"n_features_to_select": ()}, ValueError, "n_features_to_select is empty"),
         ({"a_grid": -0.2}, TypeError, r"a_grid=-0.2 is not a grid: pass a list"),
         ({"k_grid": "Auto"}, TypeError, r"k_grid='Auto' is not a grid.*or \"auto\""),
         ({"c_grid": "Auto"}, TypeError, r"c_grid='Auto' is not a grid.*or \"auto\""),
@@ -300,10 +309,14 @@ def test_a_count_and_a_share_of_one():
         ({"k_grid": (np.inf,)}, ValueError, "k=inf is out of range"),
         ({"c_grid": (1.0, 0.0)}, ValueError, r"c=0.0 is out of range: it must be positive"),
         ({"c_grid": (-1.0,)}, ValueError, "c=-1.0 is out of range"),
-        ({"density_grid": (0.0,)}, ValueError, r"density=0.0 is out of range.*float in \(0, 1\]"),
-        ({"density_grid": (1.5,)}, ValueError, "density=1.5 is out of range"),
-        ({"density_grid": (8,)}, ValueError, r"density=8 is a count .* 1..7"),
-        ({"rule": "2se"}, ValueError, r"rule='2se' is not known: use one of"),
+        (
+            {"n_features_to_select": 0.0},
+            ValueError,
+            r"n_features_to_select=0.0 is out of range.*float in \(0, 1\]",
+        ),
+        ({"n_features_to_select": 1.5}, ValueError, "n_features_to_select=1.5 is out of range"),
+        ({"n_features_to_select": 8}, ValueError, r"n_features_to_select=8 is a count .* 1..7"),
+        ({"combine": "2se"}, ValueError, r"combine='2se' is not known: use one of"),
         ({"scoring": "mse"}, ValueError, "'mse' is not a valid scoring value"),
         ({"cv": []}, ValueError, "cv gives no split"),
         ({"cv": [([0, 1, 2], [2, 3])]}, ValueError, "sample 2 is in the training and the test"),
@@ -347,8 +360,8 @@ def test_one_sample():
 def test_few_samples(n_samples, densities, fit_intercept):
     X, y = problem("wide")
     X, y = X[:n_samples], y[:n_samples]
-    settings = {"density_grid": densities, "fit_intercept": fit_intercept}
-    model = StretchyRegressorCV((-0.2,), rule="best", **settings).fit(X, y)
+    settings = {"n_features_to_select": densities, "fit_intercept": fit_intercept}
+    model = StretchyRegressorCV(a_grid=(-0.2,), combine="best", **settings).fit(X, y)
     P = literal.features(X, model.a_)
     count = literal.count_of(model.density_, X.shape[1])
     splits = literal.leave_one_out(n_samples)
@@ -383,7 +396,7 @@ def test_inputs_are_left_alone():
 
 def test_clone_and_pickle():
     X, y = problem("wide")
-    model = StretchyRegressorCV(density_grid=(1.0, 0.5), cv=4, **FEW).fit(X, y)
+    model = StretchyRegressorCV(n_features_to_select=[1.0, 0.5], cv=4, **FEW).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.predict(X), model.predict(X))
     assert pd.DataFrame(copy.cv_results_).equals(pd.DataFrame(model.cv_results_))
@@ -439,22 +452,14 @@ def test_interrupt_in_a_search(fitted_before):
     np.testing.assert_array_equal(model.coef_, StretchyRegressorCV(**FEW).fit(X, y).coef_)
 
 
-@pytest.mark.parametrize("params", [{"k_grid": (1.0,)}, {"rule": "x"}, {"cv": []}])
+@pytest.mark.parametrize("params", [{"k_grid": (1.0,)}, {"combine": "x"}, {"cv": []}])
 def test_refused_after_a_fit(params):
     X, y = problem("tall")
     model = StretchyRegressorCV(**FEW).fit(X, y)
-    with pytest.raises(ValueError, match=r"k=1.0|rule='x'|no split"):
+    with pytest.raises(ValueError, match=r"k=1.0|combine='x'|no split"):
         model.set_params(**params).fit(X, y)
     with pytest.raises(NotFittedError):
         model.predict(X)
-
-
-@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
-def test_the_rule_says_by_which_loss_it_compares():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 30)), rng.standard_normal(20)
-    model = StretchyRegressorCV(scoring="r2", rule="1se", k_grid=(1.5,)).fit(X, y)
-    assert model.rule_loss_ == "squared error"
 
 
 def test_no_edge_warning_where_all_candidates_are_alike():

@@ -22,7 +22,7 @@ def test_power_two_is_ridge_on_the_features(shape, fit_intercept, n_targets):
     X, y = problem(shape, n_targets)
     model = StretchyRegressor(k=2.0, c=C, fit_intercept=fit_intercept).fit(X, y)
     reference = ridge(fit_intercept=fit_intercept).fit(quadrant_features(X), y)
-    assert_close(model.coef_, reference.coef_)
+    assert_close(model.alpha_, reference.coef_)
     assert_close(np.asarray(model.intercept_), np.zeros(n_targets or ()) + reference.intercept_)
     T = new_rows(X)
     assert_close(model.predict(T), reference.predict(quadrant_features(T, train=X)))
@@ -35,7 +35,7 @@ def test_power_two_with_weights_is_ridge_with_weights(shape):
     model = StretchyRegressor(k=2.0, c=C).fit(X, y, sample_weight=weights)
     P = quadrant_features(X, weights=weights)
     reference = ridge().fit(P, y, sample_weight=weights)
-    assert_close(model.coef_, reference.coef_)
+    assert_close(model.alpha_, reference.coef_)
     assert_close(model.predict(X), reference.predict(P))
 
 
@@ -47,7 +47,7 @@ def test_identity_is_ridge_on_the_raw_data(shape, fit_intercept):
     model = StretchyRegressor(k=2.0, c=C, quadrant="identity", fit_intercept=fit_intercept)
     model.fit(X, y)
     reference = ridge(fit_intercept=fit_intercept).fit(X, y)
-    assert_close(model.coef_, reference.coef_)
+    assert_close(model.alpha_, reference.coef_)
     # a linear model has no bound and no sign to look at
     T = -50 * new_rows(X)
     assert_close(model.predict(T), reference.predict(T))
@@ -62,7 +62,7 @@ def test_column_is_ridge_on_the_features_and_a_column_of_ones(shape, quadrant):
     P = quadrant_features(X) if quadrant == "exp" else X
     P = np.column_stack([P, np.ones(len(y))])
     reference = ridge(fit_intercept=False).fit(P, y)
-    assert_close(np.append(model.coef_, model.intercept_), reference.coef_)
+    assert_close(np.append(model.alpha_, model.intercept_), reference.coef_)
     assert_close(model.predict(X), reference.predict(P))
 
 
@@ -82,9 +82,9 @@ def test_slope_zero_is_ridge_on_the_standardised_data(shape, fit_intercept):
     if fit_intercept == "column":
         Z, ZT = (np.column_stack([A, np.ones(len(A))]) for A in (Z, ZT))
     reference = ridge(fit_intercept=fit_intercept is True).fit(Z, y)
-    assert_close(model.coef_, reference.coef_[: X.shape[1]])
+    assert_close(model.alpha_, reference.coef_[: X.shape[1]])
     assert_close(model.predict(T), reference.predict(ZT))
-    assert_close(model.slope_, model.coef_ / X.std(axis=0))
+    assert_close(model.coef_, model.alpha_ / X.std(axis=0))
 
 
 def test_no_penalty_is_least_squares_of_any_power():
@@ -92,9 +92,9 @@ def test_no_penalty_is_least_squares_of_any_power():
     P = np.column_stack([quadrant_features(X), np.ones(len(y))])
     solution = np.linalg.lstsq(P, y, rcond=None)[0]
     ols = StretchyRegressor(k=2.0, c=np.inf).fit(X, y)
-    assert_close(np.append(ols.coef_, ols.intercept_), solution)
+    assert_close(np.append(ols.alpha_, ols.intercept_), solution)
     # other powers weigh the samples differently: unbiased too, but another estimator
     other = StretchyRegressor(k=1.5, c=np.inf).fit(X, y)
-    assert np.abs(other.coef_ - ols.coef_).max() > 0.01
+    assert np.abs(other.alpha_ - ols.alpha_).max() > 0.01
     exact = StretchyRegressor(k=1.5, c=np.inf).fit(X, P @ np.arange(8.0))
-    assert_close(np.append(exact.coef_, exact.intercept_), np.arange(8.0))
+    assert_close(np.append(exact.alpha_, exact.intercept_), np.arange(8.0))

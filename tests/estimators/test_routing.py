@@ -11,7 +11,7 @@ from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from tests.estimators.samples import problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
-FEW = {"k_grid": (1.25,), "c_grid": (0.1, 10.0, 1e3), "rule": "best"}
+FEW = {"k_grid": (1.25,), "c_grid": (0.1, 10.0, 1e3), "combine": "best"}
 searches = pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
 
 
@@ -39,7 +39,7 @@ def test_groups_without_routing(search):
     model = search(cv=GroupKFold(3), **FEW).fit(X, y, groups=groups)
     expected = by_list(search, X, y, groups)
     np.testing.assert_array_equal(model.cv_predictions_, expected.cv_predictions_)
-    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    np.testing.assert_array_equal(model.alpha_, expected.alpha_)
 
 
 @searches
@@ -68,7 +68,7 @@ def test_weights_and_groups(search, enabled):
 def test_groups_are_the_units_of_the_standard_error(search):
     """With the same splits, groups change which candidates are within one standard error."""
     X, y, groups = grouped(search)
-    params = {"rule": "1se", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 1.5, 2.0), "c_grid": "auto"}
+    params = {"combine": "1se", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 1.5, 2.0), "c_grid": "auto"}
     known = search(cv=LeaveOneGroupOut(), **params).fit(X, y, groups=groups)
     splits = list(LeaveOneGroupOut().split(X, y, groups))
     unknown = search(cv=splits, **params).fit(X, y)
@@ -190,9 +190,9 @@ def test_groups_where_features_are_selected(search):
     X, y, groups = grouped(search)
     weights = (np.arange(len(y)) % 5 > 0).astype(float)
     used = np.flatnonzero(weights)
-    model = search(density_grid=(0.5,), **FEW).fit(X, y, sample_weight=weights, groups=groups)
+    model = search(n_features_to_select=0.5, **FEW).fit(X, y, sample_weight=weights, groups=groups)
     n_groups = np.unique(groups[used]).size
     parts = GroupKFold(n_groups).split(used, groups=groups[used])
     splits = [(used[train], used[test]) for train, test in parts]
-    expected = search(density_grid=(0.5,), cv=splits, **FEW).fit(X, y, sample_weight=weights)
+    expected = search(n_features_to_select=0.5, cv=splits, **FEW).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(model.cv_predictions_, expected.cv_predictions_)

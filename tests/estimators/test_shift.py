@@ -53,8 +53,8 @@ def agree(found, true, b, r, X, tolerance=1e-11):
     pairs = [
         (np.asarray(found.predict(X)), np.asarray(true.predict(X))),
         (found.intercept_, true.intercept_),
-        (found.slope_, true.slope_),
-        (found.coef_ * np.exp(b), true.coef_),
+        (found.coef_, true.coef_),
+        (found.alpha_ * np.exp(b), true.alpha_),
         (found.dof_, true.dof_),
     ]
     if not hasattr(true, "n_samples_seen_"):
@@ -62,7 +62,7 @@ def agree(found, true, b, r, X, tolerance=1e-11):
     for one, other in pairs:
         size = np.abs(other).max()
         np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * size)
-    assert found.space_ == true.space_
+    assert found._state.space == true._state.space
     assert found.solver_ == true.solver_
     np.testing.assert_allclose(found.rcond_, true.rcond_, rtol=1e-6)
 
@@ -101,7 +101,7 @@ def test_every_solver(shape, solver, fit_intercept, b):
     found = StretchyRegressor(c=c * np.exp(-(1.0 + r) * b), b=b, **params).fit(X, y)
     if solver == "krylov":
         np.testing.assert_allclose(found.predict(X), true.predict(X), rtol=1e-9)
-        np.testing.assert_allclose(found.slope_, true.slope_, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.coef_, true.coef_, rtol=0, atol=1e-9)
     else:
         agree(found, true, b, r, X, 1e-9)
 
@@ -142,7 +142,7 @@ def test_a_search_finds_the_same_model(b, classes):
     X, y = X[:120], y[:120]
     Search = StretchyClassifierCV if classes else StretchyRegressorCV
     y = y > np.median(y) if classes else y
-    grids = {"a_grid": (-0.2, 0.3), "k_grid": (1.1, 1.5, 2.0), "density_grid": (1.0, 0.5)}
+    grids = {"a_grid": (-0.2, 0.3), "k_grid": (1.1, 1.5, 2.0), "n_features_to_select": [1.0, 0.5]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", skstretch.exceptions.GridEdgeWarning)
         true = Search(cv=5, **grids).fit(X, y)
@@ -190,7 +190,7 @@ def test_every_coefficient_against_sixty_digits(storage, b, a, tmp_path):
     # alpha_j = exp(r b_j) Q0_j' beta, with Q0 of order one
     size = np.exp(4.0 * b)
     largest = np.abs(coef / size).max()
-    np.testing.assert_allclose(found.coef_ / size, coef / size, rtol=0, atol=1e-12 * largest)
+    np.testing.assert_allclose(found.alpha_ / size, coef / size, rtol=0, atol=1e-12 * largest)
     np.testing.assert_allclose(found.predict(held), fitted, rtol=1e-12)
 
 
@@ -208,7 +208,7 @@ def test_the_column_of_ones_stands_beside_shifted_features(solver, b):
             X, y
         )
     np.testing.assert_allclose(found.predict(X), fitted, rtol=1e-9)
-    np.testing.assert_allclose(found.coef_, coef, rtol=0, atol=1e-8 * np.abs(coef).max())
+    np.testing.assert_allclose(found.alpha_, coef, rtol=0, atol=1e-8 * np.abs(coef).max())
 
 
 def precise_fit(X, y, k, c, a, b, column=False):
@@ -247,10 +247,10 @@ def test_files_and_classes(b, intervals, tmp_path):
     model = StretchyRegressor(k=1.25, c=3.0 * np.exp(-5.0 * b), b=b).fit(X, y)
     skstretch.save(model, tmp_path / "model.stretchy", intervals=intervals)
     loaded = skstretch.load(tmp_path / "model.stretchy")
-    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    np.testing.assert_array_equal(loaded.alpha_, model.alpha_)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_allclose(loaded.dual_coef_, model.dual_coef_, rtol=1e-14)
-    np.testing.assert_allclose(loaded.slope_, model.slope_, rtol=1e-14)
+    np.testing.assert_allclose(loaded.coef_, model.coef_, rtol=1e-14)
     if intervals:
         for one, other in zip(loaded.predict_interval(X), model.predict_interval(X), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
@@ -275,7 +275,7 @@ def test_a_path_and_lazy_coefficients_are_the_users():
     true = StretchyRegressor(k=k, c=3.0).fit(X, y)
     blocks = da.from_array(X, chunks=(-1, 9))
     found = StretchyRegressor(k=k, c=3.0 * np.exp(-5.0 * b), b=b, solver="dual").fit(blocks, y)
-    np.testing.assert_allclose(found.lazy_coef().compute(), found.coef_, rtol=1e-13)
+    np.testing.assert_allclose(found.lazy_coef().compute(), found.alpha_, rtol=1e-13)
     cs = np.array([0.1, 1.0, 10.0])
     _, expected = true.effect_path(values=cs)
     _, effects = found.effect_path(values=cs * np.exp(-5.0 * b))

@@ -47,11 +47,11 @@ def instance(cls):
         return cls(k_grid=(1.25, 2.0))
     if cls not in (skstretch.RecipeRegressorCV, skstretch.RecipeClassifierCV):
         return cls()
-    grid = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1,), "density_grid": (1.0,)}
-    ridge = cls.own(**grid, rule="best")
+    grid = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1,), "n_features_to_select": 1.0}
+    ridge = cls.own(**grid, combine="best")
     same = skstretch.SpectralFilter(derivative=0, window=1, polyorder=0)
     filters = {"raw": skstretch.SpectralFilter(), "smooth": same}
-    return cls(ridge, filters, rule="best")
+    return cls(ridge, filters, combine="best")
 
 
 # the exact minimiser in place of the closed form
@@ -82,7 +82,7 @@ def test_scikit_learn_check(estimator, check):
     if isinstance(estimator, skstretch.StretchyRegressorCV) and "weight_equivalence" in name:
         # a mixture has candidates that nearly interpolate, known to 1e-8 of y: the check asks for
         # 1e-9
-        estimator.set_params(rule="best")
+        estimator.set_params(combine="best")
     check(estimator)
 
 

@@ -25,7 +25,7 @@ from skstretch.estimators.summary import beside_ridge, family_name, fewer_featur
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.style import number, share
 
-GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 0.1, 1.0), "rule": "best"}
+GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 0.1, 1.0), "combine": "best"}
 
 
 def fitted(model, X, y, **keywords):
@@ -71,12 +71,12 @@ def test_ridge_was_chosen_and_why(diabetes):
     assert f"always answering the mean (±{number(nothing)})" in error
     spread = f"{number(-model.best_score_)} ± {number(model.best_score_se_)}"
     assert error.endswith(f"Cross-validated mean squared error: {spread}.")
-    effect = model.slope_ * X.std(ddof=0).to_numpy()
+    effect = model.coef_ * X.std(ddof=0).to_numpy()
     strongest = int(np.argmax(np.abs(effect)))
     line = effects.split("\n")[1].split()
     assert line[0] == X.columns[strongest]
     assert line[1] == ("+" if effect[strongest] > 0 else "") + number(effect[strongest])
-    assert f"{number(abs(model.slope_[strongest]))} per unit" in effects
+    assert f"{number(abs(model.coef_[strongest]))} per unit" in effects
 
 
 def test_another_form_was_chosen_and_why():
@@ -85,15 +85,15 @@ def test_another_form_was_chosen_and_why():
     words = model.summary().choice
     assert words.startswith(f"Stretching was chosen (a = −0.5, k = {model.k_:g}, c = ")
     assert "it is the best of 6 candidates; closest: " in words
-    model.rule = "guarded"  # as files of older versions say
-    assert 'rule="guarded" chose it out of 6 candidates; closest: ' in model.summary().choice
+    model.combine = "guarded"  # as files of older versions say
+    assert 'combine="guarded" chose it out of 6 candidates; closest: ' in model.summary().choice
 
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"rule": "1se"}, "it is the simplest of "),
-        ({"rule": "best"}, "it is the best of 12 candidates; closest: "),
+        ({"combine": "1se"}, "it is the simplest of "),
+        ({"combine": "best"}, "it is the best of 12 candidates; closest: "),
         (
             {"a_grid": (0.0,), "k_grid": (2.0,)},
             "it is the best of 3 candidates; closest: ridge, c = ",
@@ -113,7 +113,7 @@ def test_other_rules(diabetes, parameters, words):
 
 def test_kept_features_are_counted(diabetes):
     _, X, y = diabetes
-    model = fitted(StretchyRegressorCV(**GRID, density_grid=(3,)), X, y)
+    model = fitted(StretchyRegressorCV(**GRID, n_features_to_select=3), X, y)
     assert "3 of 10 features" in model.summary().choice
     frame = model.summary().frame
     assert frame["kept"].sum() == 3
@@ -125,7 +125,7 @@ def test_plain_models_have_leave_one_out_errors(diabetes):
     model = StretchyRegressor(k=1.5, c=0.1).fit(X, y)
     words = str(model.summary())
     assert "Stretching was asked for (a = −0.2, k = 1.5, c = 0.100); nothing was searched." in words
-    one = fitted(StretchyRegressorCV((-0.2,), (1.5,), (0.1,)), X, y)
+    one = fitted(StretchyRegressorCV(a_grid=(-0.2,), k_grid=(1.5,), c_grid=(0.1,)), X, y)
     root = np.sqrt(np.mean((y - one.cv_predictions_) ** 2))
     assert f"typical error of ±{number(root)}" in words
 
@@ -155,7 +155,7 @@ def test_frame_has_all_effects(diabetes):
     assert list(frame) == ["feature", "effect", "slope", "sd", "mean", "kept"]
     assert (np.diff(np.abs(frame["effect"])) <= 0).all()
     at = [list(X.columns).index(name) for name in frame["feature"]]
-    np.testing.assert_allclose(frame["slope"], model.slope_[at])
+    np.testing.assert_allclose(frame["slope"], model.coef_[at])
     np.testing.assert_allclose(frame["sd"], X.std(ddof=0).to_numpy()[at])
     np.testing.assert_allclose(frame["effect"], frame["slope"] * frame["sd"])
 
@@ -264,7 +264,11 @@ def test_a_mixture_beside_ridge(mixture):
     ridge = (results["param_a"] == 0) & (results["param_k"] == 2) & whole
     row = int(np.argmin(np.where(ridge, results["loss_above_chosen"], np.inf)))
     literal = fitted(
-        StretchyRegressorCV((0.0,), (2.0,), (results["param_c"][row],), rule="best"), X, y
+        StretchyRegressorCV(
+            a_grid=(0.0,), k_grid=(2.0,), c_grid=(results["param_c"][row],), combine="best"
+        ),
+        X,
+        y,
     )
     differences = (y - literal.cv_predictions_) ** 2 - (y - model.cv_predictions_) ** 2
     margin = differences.mean() / (differences.std() / np.sqrt(len(y)))
@@ -282,7 +286,7 @@ def test_a_mixture_that_ridge_equals(diabetes):
     margin = beside_ridge(model)
     assert "ridge alone " in margin
     assert "may be chance" in margin or "does as well" in margin
-    alone = fitted(StretchyRegressorCV((-0.2,), c_grid=(0.01, 0.1, 1.0)), X, y)
+    alone = fitted(StretchyRegressorCV(a_grid=(-0.2,), c_grid=(0.01, 0.1, 1.0)), X, y)
     assert "ridge alone was not tried; fewer features were not tried." in alone.summary().choice
 
 
@@ -298,7 +302,7 @@ def test_whether_fewer_features_would_do(mixture, diabetes):
         f"fewer features would not do as well (30: worse by {margin:.1f} standard errors)"
     )
     X, y = sparse_truth(60, 8)
-    easy = fitted(StretchyRegressorCV(density_grid=(1.0, 2, 3, 4)), X, y)
+    easy = fitted(StretchyRegressorCV(n_features_to_select=[1.0, 2, 3, 4]), X, y)
     assert fewer_features(easy) == "3 of 8 features would do as well (within one standard error)"
 
 
@@ -321,7 +325,7 @@ def test_names_of_families(candidate, words):
 @pytest.mark.parametrize("search", [True, False])
 def test_one_exact_minimiser_has_its_name_and_certificate(search):
     X, y = sparse_truth()
-    grid = {"a_grid": (0.0,), "k_grid": (1.25,), "c_grid": (0.1, 1.0), "rule": "best"}
+    grid = {"a_grid": (0.0,), "k_grid": (1.25,), "c_grid": (0.1, 1.0), "combine": "best"}
     model = fitted(StretchyRegressorCV(**grid), X, y)
     if not search:
         model = StretchyRegressor(a=0.0, k=1.25, c=model.c_).fit(X, y)
@@ -367,8 +371,6 @@ def test_nested_score_and_shuffles_where_there_are_some(mixture):
     error = model.summary().error
     assert "; searched again without parts of the samples: 0.568 ± 0.123. " in error
     assert error.endswith("do as well with p = 0.001 (1\u202f000 orders).")
-    model.nested_of_ = "samples"  # as files of older versions say
-    assert "; searched again without single samples: 0.568" in model.summary().error
     model.nested_score_ = np.nan
     assert "searched again" not in model.summary().error
 

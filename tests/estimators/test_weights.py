@@ -35,10 +35,10 @@ def test_weights_are_repetitions(shape, fit_intercept, k, density):
         shape, k=k, c=10.0, fit_intercept=fit_intercept, density=density
     )
     np.testing.assert_array_equal(weighted.support_, repeated.support_)
-    assert_close(weighted.coef_, repeated.coef_)
+    assert_close(weighted.alpha_, repeated.alpha_)
     assert_close(np.append(weighted.intercept_, 1.0), np.append(repeated.intercept_, 1.0))
     assert_close(weighted.predict(T), repeated.predict(T))
-    assert_close(weighted.slope_, repeated.slope_)
+    assert_close(weighted.coef_, repeated.coef_)
     assert weighted.dof_ == pytest.approx(repeated.dof_, rel=1e-9)
     assert_close(weighted.coef_std(), repeated.coef_std(), rtol=1e-9)
     assert_close(weighted.coef_std(0.25), repeated.coef_std(0.25))
@@ -50,7 +50,7 @@ def test_weights_are_repetitions(shape, fit_intercept, k, density):
 def test_every_solver_knows_weights(shape, solver):
     weighted, repeated, T, _ = weighted_and_repeated(shape, k=1.4, c=10.0, solver=solver)
     assert weighted.solver_ == solver
-    assert_close(weighted.coef_, repeated.coef_)
+    assert_close(weighted.alpha_, repeated.alpha_)
     assert_close(weighted.predict(T), repeated.predict(T))
     assert weighted.dof_ == pytest.approx(repeated.dof_, rel=1e-9)
     assert_close(weighted.coef_std(), repeated.coef_std(), rtol=1e-9)
@@ -67,7 +67,7 @@ def test_dual_coefficients_of_repetitions_add_up():
 @pytest.mark.parametrize("shape", ["wide", "tall"])
 def test_several_targets(shape):
     weighted, repeated, T, _ = weighted_and_repeated(shape, n_targets=2, c=10.0, density=0.4)
-    assert_close(weighted.coef_, repeated.coef_)
+    assert_close(weighted.alpha_, repeated.alpha_)
     assert_close(weighted.predict(T), repeated.predict(T))
     assert_close(weighted.coef_std(), repeated.coef_std(), rtol=1e-9)
 
@@ -81,7 +81,7 @@ def test_real_weights_equal_the_formula(shape, fit_intercept):
     model.fit(X, y, sample_weight=weights)
     P = quadrant_features(X, weights=weights)
     coef, intercept = plain_fit(P, y, 1.6, 10.0, fit_intercept, weights)
-    assert_close(model.coef_, coef)
+    assert_close(model.alpha_, coef)
     assert_close(model.predict(X), P @ coef + intercept)
 
 
@@ -90,7 +90,7 @@ def test_unit_weights_change_nothing(sample_weight):
     X, y = problem("wide")
     plain = StretchyRegressor().fit(X, y)
     model = StretchyRegressor().fit(X, y, sample_weight=sample_weight)
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.alpha_, plain.alpha_)
 
 
 def test_a_sample_of_weight_zero_may_hold_anything():
@@ -116,4 +116,4 @@ def test_classifier_weights_are_repetitions(shape, n_classes):
     weighted.fit(X, labels, sample_weight=weights)
     repeated.fit(*literal_repeat(X, labels, weights))
     assert_close(weighted.decision_function(X), repeated.decision_function(X))
-    assert_close(weighted.coef_, repeated.coef_)
+    assert_close(weighted.alpha_, repeated.alpha_)

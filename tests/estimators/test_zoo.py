@@ -78,8 +78,8 @@ def answers(fitted, new):
         "predict": fitted.predict(new),
         "lower": lower,
         "upper": upper,
-        "coef": fitted.coef_,
-        "slope": fitted.slope_,
+        "coef": fitted.alpha_,
+        "slope": fitted.coef_,
         "dual": fitted.dual_coef_,
         "coef_std": fitted.coef_std(1.0),
     }
@@ -149,7 +149,7 @@ def expected_search(shape, dtype, density, weighted):
 
 
 def searched(X, held, density, weighted):
-    search = StretchyRegressorCV(**GRID, density_grid=density, rule="best")
+    search = StretchyRegressorCV(**GRID, n_features_to_select=density, combine="best")
     search.fit(held, targets(X), sample_weight=sample_weight(X, weighted))
     chosen = np.array([search.a_, search.k_, search.c_, search.density_])
     table = {
@@ -207,7 +207,7 @@ def test_classifier(container, shape, n_classes, Classifier, tmp_path):
     y = targets(X)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     # data that is read in blocks has no automatic selection of features
-    search = GRID | {"density_grid": (1.0,)}
+    search = GRID | {"n_features_to_select": 1.0}
     params = search if Classifier is StretchyClassifierCV else {"c": 1.0}
 
     def scores(held, held_new):
@@ -255,7 +255,7 @@ def test_equal_rows_are_cut_alike_in_every_storage(seed):
 def test_folds_may_be_in_any_order(container, shape, density, tmp_path):
     X = numbers(shape)
     y = targets(X)
-    grid = {**GRID, "density_grid": density, "rule": "best"}
+    grid = {**GRID, "n_features_to_select": density, "combine": "best"}
     for cv in (ShuffleSplit(4, test_size=0.3, random_state=0), [([5, 0, 9, 7, 3], [8, 2, 6, 1])]):
         here = StretchyRegressorCV(cv=cv, **grid).fit(X, y)
         there = StretchyRegressorCV(cv=cv, **grid).fit(contained(container, X, tmp_path), y)

@@ -103,7 +103,7 @@ def test_an_exact_minimiser_is_a_linear_graph(search):
     ridge = skstretch.StretchyRegressor(a=0.0, k=2.0).fit(data, y)
     model = skstretch.StretchyRegressor(a=0.0, k=1.25)
     if search:
-        model = skstretch.StretchyRegressorCV((0.0,), (1.25,))
+        model = skstretch.StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.25,))
     graph = skstretch.to_onnx(model.fit(data, y))
     assert model.solver_ == "newton"
     operations = [node.op_type for node in graph.graph.node]
@@ -123,7 +123,7 @@ def test_far_from_the_data():
 def test_small_logs_keep_their_digits():
     """With tiny |a| the features are 1 + 1e-9 and the coefficients huge."""
     model = skstretch.StretchyRegressor(a=1e-9, c=1e20).fit(X, Y[:, 0])
-    assert abs(model.coef_).max() > 1e8
+    assert abs(model.alpha_).max() > 1e8
     got = run(skstretch.to_onnx(model), NEW)["prediction"]
     np.testing.assert_allclose(got, model.predict(NEW), rtol=1e-10)
 

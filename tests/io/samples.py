@@ -43,7 +43,7 @@ REGRESSORS = {
     "search": ("StretchyRegressorCV", GRID, X, Y[:, 0], None, NEW),
     "search two": (
         "StretchyRegressorCV",
-        {**GRID, "density_grid": (1.0, 3), "cv": 4, "rule": "best"},
+        {**GRID, "n_features_to_select": [1.0, 3], "cv": 4, "combine": "best"},
         X,
         Y,
         WEIGHTS,
@@ -82,16 +82,16 @@ MIXTURES = {
     "folds": ("StretchyRegressorCV", {**CURVES, "cv": 4}, X, BENT, None, NEW),
     "wide": (
         "StretchyRegressorCV",
-        {**CURVES, "density_grid": (1.0,)},
+        {**CURVES, "n_features_to_select": 1.0},
         WIDE,
         BENT,
         None,
         WIDE_NEW,
     ),
-    "selected": ("StretchyRegressorCV", {**CURVES, "density_grid": (3,)}, X, BENT, None, NEW),
+    "selected": ("StretchyRegressorCV", {**CURVES, "n_features_to_select": 3}, X, BENT, None, NEW),
     "some selected": (
         "StretchyRegressorCV",
-        {**GRID, "a_grid": (-0.5, 0.5), "density_grid": (1.0, 3)},
+        {**GRID, "a_grid": (-0.5, 0.5), "n_features_to_select": [1.0, 3]},
         X,
         BENT,
         WEIGHTS,

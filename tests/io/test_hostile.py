@@ -178,7 +178,6 @@ def classifier_cases():
     yield "search", lambda g: with_header(g, chosen={}), "which candidate was chosen"
     yield "search", lambda g: with_header(g, best_score_se="1"), "field 'best_score_se'"
     yield "search", lambda g: with_header(g, best_score_se=-1.0), "field 'best_score_se'"
-    yield "search", lambda g: with_header(g, rule_loss=[1]), "field 'rule_loss'"
     candidates = [[f"param_{name}", "array"] for name in ("a", "k", "c", "density")]
     yield (
         "search",

@@ -15,7 +15,6 @@ from tests.io.samples import (
     CLASSIFIERS,
     CURVES,
     MIXTURES,
-    REGRESSORS,
     WIDE,
     X,
     fitted,
@@ -68,7 +67,7 @@ def test_regressor(name, tmp_path):
     check_attributes(model, again)
     check_results(model, again)
     check_weights(model, again)
-    assert again.solver_ == "mix"
+    assert again.solver_ == "average"
     assert again.dual_gap_ == model.dual_gap_
     same(again.predict(new), model.predict(new))
     for coverage in (0.5, 0.95):
@@ -126,14 +125,7 @@ def test_saved_twice(name, intervals, tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_one_candidate_is_written_as_before(tmp_path):
-    """A search whose rule is one candidate, or that finds but one, needs no new reader."""
-    for name in ("search", "tall"):
-        parameters = {"rule": "best"} if name == "search" else {}
-        kind, given, *rest = REGRESSORS[name]
-        model, _ = fitted((kind, {**given, **parameters}, *rest))
-        data = saved_bytes(model, tmp_path, outcomes=False)
-        assert json.loads(members(data)["header.json"])["schema"] == 1
+def test_a_search_that_finds_one_candidate_is_no_mixture(tmp_path):
     alone = skstretch.StretchyRegressorCV(a_grid=(0,), k_grid=(2,), c_grid=(1.0,)).fit(X, BENT)
     again = reloaded(alone, tmp_path)
     check_weights(alone, again)

@@ -1,7 +1,6 @@
 """A file holds what its search found out: with the data of the fit the model is whole again."""
 
 import functools
-import json
 import os
 import re
 import warnings
@@ -21,7 +20,7 @@ from skstretch.exceptions import GridEdgeWarning
 from skstretch.io import ModelFileError, outcomes
 from skstretch.report import write_report
 from skstretch.report.subject import checked_subject
-from tests.io.samples import CODES, WEIGHTS, WIDE, X, Y, members, with_array, with_header
+from tests.io.samples import CODES, WEIGHTS, WIDE, X, Y, with_array, with_header
 from tests.report.samples import mixed_classes, mixture, spectra, without_origin
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
@@ -34,7 +33,7 @@ FACTORS[5], FACTORS[7] = 2.0, np.inf
 @functools.cache
 def case(name):
     """Model, X, y and weights, fitted; each brings another kind of unknowns or of data."""
-    one, folds = {"rule": "best", **SMALL}, {"cv": 4, "density_grid": (1.0, 5)}
+    one, folds = {"combine": "best", **SMALL}, {"cv": 4, "n_features_to_select": [1.0, 5]}
     weights = None
     if name == "mixture":
         return *mixture(), None
@@ -92,9 +91,6 @@ def test_page_from_a_file_is_that_from_memory(name, tmp_path):
     assert memory == ["kept by the search"]
     assert file == ["from the model file; the data passed are those of the fit, value by value"]
     assert first == second
-    assert json.loads(members((tmp_path / "model.stretchy").read_bytes())["header.json"])[
-        "schema"
-    ] == 5  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -246,7 +242,7 @@ def test_data_read_in_blocks_are_not_read_for_a_digest(tmp_path):
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
     path = tmp_path_factory.mktemp("good") / "model.stretchy"
-    grids = {**SMALL, "cv": 4, "density_grid": (1.0, 5)}
+    grids = {**SMALL, "cv": 4, "n_features_to_select": [1.0, 5]}
     skstretch.save(StretchyRegressorCV(**grids).fit(WIDE, Y), path)
     return path.read_bytes()
 

@@ -23,7 +23,7 @@ def good(tmp_path_factory):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((24, 7)).cumsum(axis=1)
     y = np.diff(X, axis=1)[:, 2] + 0.2 * X[:, 3] + 0.1 * rng.standard_normal(24)
-    own = StretchyRegressorCV(**GRID, density_grid=(1.0,))
+    own = StretchyRegressorCV(**GRID, n_features_to_select=1.0)
     model = RecipeRegressorCV(own, FILTERS).fit(X, y)
     assert set(model.pipeline_[-1].weights_["recipe"]) == {"raw", "slope"}
     return saved_bytes(model, tmp_path_factory.mktemp("good"))

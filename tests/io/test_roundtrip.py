@@ -19,9 +19,9 @@ import skstretch
 from tests.io.samples import CLASSIFIERS, GRID, NEW, REGRESSORS, WIDE, WORDS, X, Y, fitted, members
 
 ATTRIBUTES = (
-    "coef_", "slope_", "support_", "intercept_", "dof_", "rcond_", "space_", "solver_",
+    "coef_", "effect_", "is_linear_", "support_", "intercept_", "dof_", "rcond_", "solver_",
     "n_features_in_", "a_", "k_", "c_", "density_", "best_score_", "best_index_",
-    "best_score_se_", "rule_loss_", "cv_predictions_", "classes_", "threshold_",
+    "best_score_se_", "cv_predictions_", "classes_", "threshold_",
 )  # fmt: skip
 
 
@@ -76,7 +76,9 @@ def test_exact_minimisers(kind, tmp_path):
     """A model, and a search that chose one: which candidates have exact residuals is kept too."""
     target = Y[:, 0] if kind == "Regressor" else Y[:, 0] > np.median(Y[:, 0])
     alone = getattr(skstretch, f"Stretchy{kind}")(a=0.0, k=1.25)
-    search = getattr(skstretch, f"Stretchy{kind}CV")(a_grid=(0.0,), k_grid=(1.25, 1.5), rule="best")
+    search = getattr(skstretch, f"Stretchy{kind}CV")(
+        a_grid=(0.0,), k_grid=(1.25, 1.5), combine="best"
+    )
     for model in (alone, search):
         again = reloaded(model.fit(X, target), tmp_path, intervals=kind == "Regressor")
         assert again.solver_ == "newton"
@@ -136,7 +138,7 @@ def test_classifier(name, tmp_path):
 @pytest.mark.parametrize("name", ["wide", "sparse"])
 def test_dual_coefficients(name, tmp_path):
     model, _ = regressor(name)
-    again = reloaded(model, tmp_path, intervals=model.space_ == "primal")
+    again = reloaded(model, tmp_path, intervals=model._state.space == "primal")
     same(model.dual_coef_, again.dual_coef_)
 
 
@@ -177,7 +179,7 @@ def test_loaded_models_are_ordinary(copied, tmp_path):
         again.predict_interval(new, method="residual")[0],
         model.predict_interval(new, method="residual")[0],
     )
-    same(clone(again).fit(X, Y[:, 0]).coef_, model.coef_)
+    same(clone(again).fit(X, Y[:, 0]).alpha_, model.alpha_)
 
 
 NAMES = {
@@ -238,10 +240,10 @@ def test_header_can_be_read_by_people(tmp_path):
     model, _ = regressor("two")
     skstretch.save(model, tmp_path / "model.stretchy")
     header = json.loads(members((tmp_path / "model.stretchy").read_bytes())["header.json"])
-    assert header["schema"] == 1
+    assert header["schema"] == 7
     assert header["task"] == "regression"
     assert header["versions"].keys() == {"skstretch", "numpy", "scikit-learn"}
-    assert (header["a"], header["k"], header["c"]) == (model.a, model.k, model.c)
+    assert (header["a"], header["k"], header["c"]) == (model.a, model.k, model.c_)
     assert header["arrays"]["coef"]["shape"] == [2, 9]
 
 
@@ -291,7 +293,7 @@ def test_ill_conditioned_models_are_saved(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 def test_without_residuals_the_header_says_so(tmp_path):
-    model = skstretch.StretchyRegressor(k=1.02, a=-2.0).fit(WIDE, Y[:, 0])
+    model = skstretch.StretchyRegressor(k=1.02, c=100.0, a=-2.0).fit(WIDE, Y[:, 0])
     again = reloaded(model, tmp_path)
     same(again.predict(WIDE), model.predict(WIDE))
     header = json.loads(members((tmp_path / "model.stretchy").read_bytes())["header.json"])
@@ -328,4 +330,4 @@ def test_iterations_are_kept(tmp_path):
     skstretch.save(model, tmp_path / "m.stretchy")
     loaded = skstretch.load(tmp_path / "m.stretchy")
     assert loaded.n_iter_ == model.n_iter_ > 0
-    assert loaded.residual_ == model.residual_
+    assert loaded._state.residual == model.plan_.residual

@@ -1,6 +1,5 @@
 """Files of older versions keep loading; those of newer ones say what to install."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import skstretch
 from skstretch.io import ModelFileError, about
-from tests.io.samples import X, Y, members, packed, saved_bytes, with_array, with_header
+from tests.io.samples import X, Y, saved_bytes, with_array, with_header
 
 FIXTURES = Path(__file__).parent / "fixtures"
 # what the models in the fixtures predicted when they were written, for this row and its double
@@ -31,7 +30,7 @@ def test_version_1_regressor():
     lower, _ = model.predict_interval(new, 0.8)
     np.testing.assert_allclose(lower, LOWER_PLUS, rtol=1e-12)
     assert model.cv_results_["param_k"].tolist() == [1.5, 2.0]
-    assert model.rule == "1se"  # was a rule that is gone
+    assert model.combine == "1se"  # was a rule that is gone
     assert model.weights_["weight"].tolist() == [1.0]
     assert model.weights_["k"].tolist() == [model.k_]
     assert np.isnan(model.best_score_se_)
@@ -44,20 +43,6 @@ def test_version_1_is_saved_again(tmp_path):
     again = skstretch.load(tmp_path / "again.stretchy")
     new = as_frame(ROW)
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
-
-
-def test_the_first_readers_of_version_1_read_what_is_written_now(tmp_path):
-    """They count the fields of `chosen`, and look past fields of the header that came later."""
-    model = skstretch.StretchyRegressorCV(rule="best").fit(X, Y[:, 0])
-    data = saved_bytes(model, tmp_path, about={"target": "y"}, outcomes=False)
-    header = json.loads(members(data)["header.json"])
-    assert header["schema"] == 1
-    assert set(header["chosen"]) == {"a_", "k_", "c_", "density_", "best_score_", "best_index_"}
-    for name in ("about", "best_score_se", "rule_loss"):
-        del header[name]
-    path = tmp_path / "first.stretchy"
-    path.write_bytes(packed({**members(data), "header.json": json.dumps(header).encode()}))
-    np.testing.assert_array_equal(skstretch.load(path).predict(X), model.predict(X))
 
 
 def test_version_1_classifier():
@@ -112,6 +97,32 @@ def test_version_3_mixture(tmp_path):
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
 
 
+def test_version_1_has_names_of_the_past():
+    """A single model had the parameter verbose."""
+    model = skstretch.load(FIXTURES / "version1-single.stretchy")
+    assert (model.k, model.c) == (1.5, 2.0)
+    new = np.random.default_rng(11).standard_normal((30, 6))[:2]
+    predicted = [-1.0494763948832246, 0.5355170068123111]
+    np.testing.assert_allclose(model.predict(new), predicted, rtol=1e-13)
+
+
+def test_version_5_classes(tmp_path):
+    """density_grid, rule="mix", and scores that were minus the balanced error rate."""
+    model = skstretch.load(FIXTURES / "version5-classes.stretchy")
+    assert model.n_features_to_select == (2, 1.0)
+    assert model.combine == "average"
+    assert model.weights_["row"].tolist() == [14, 12, 4, 7, 8, 10, 0, 3]
+    assert model.best_score_ == model.nested_score_ == 1.0 - 0.05555555555555556
+    assert model.cv_results_["mean_test_score"][0] == 1.0 - 0.11111111111111112
+    new = np.random.default_rng(11).standard_normal((30, 6))[:2]
+    shares = [0.050301623584875346, 0.9015369545059639]
+    np.testing.assert_allclose(model.predict_proba(new)[:, 1], shares, rtol=1e-12)
+    skstretch.save(model, tmp_path / "again.stretchy")
+    again = skstretch.load(tmp_path / "again.stretchy")
+    assert again.best_score_ == model.best_score_
+    assert again.get_params() == model.get_params()
+
+
 def as_frame(data):
     return pd.DataFrame(data, columns=["größe", "b", "c"])
 
@@ -124,12 +135,12 @@ def newer(tmp_path, **changes):
 
 
 def test_newer_schema(tmp_path):
-    path = newer(tmp_path, schema=7, versions={"skstretch": "3.1.4"})
+    path = newer(tmp_path, schema=8, versions={"skstretch": "3.1.4"})
     with pytest.raises(ModelFileError) as caught:
         skstretch.load(path)
     assert str(caught.value) == (
-        f"{str(path)!r} is not a sound model file: it has schema version 7 and was written by "
-        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 6. "
+        f"{str(path)!r} is not a sound model file: it has schema version 8 and was written by "
+        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 7. "
         "Upgrade to skstretch 3.1.4 or later."
     )
 

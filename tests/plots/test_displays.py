@@ -35,7 +35,7 @@ def curved(n_samples=40, n_features=30):
 def searched():
     X, y = curved(60)
     grid = {"a_grid": (-0.2,), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0, 1e3)}
-    grid["rule"] = "best"
+    grid["combine"] = "best"
     return StretchyRegressorCV(**grid).fit(X[:40], y[:40]), X[40:], y[40:]
 
 
@@ -83,7 +83,7 @@ def rectangles(ax):
 def test_grid_holds_every_candidate(c_grid):
     X, y = curved()
     grid = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": c_grid}
-    model = StretchyRegressorCV(**grid, rule="best").fit(X, y)
+    model = StretchyRegressorCV(**grid, combine="best").fit(X, y)
     display = StretchyGridDisplay.from_estimator(model)
     results = model.cv_results_
     name = "s" if c_grid == "auto" else "c"
@@ -119,7 +119,7 @@ def test_grid_frames_the_chosen_candidate_and_hatches_unusable_ones():
 
 def test_grid_of_a_mixture_frames_all_of_its_candidates():
     X, y = curved()
-    model = StretchyRegressorCV(density_grid=(1.0,)).fit(X, y)
+    model = StretchyRegressorCV(n_features_to_select=1.0).fit(X, y)
     assert len(model.weights_["row"]) > 1
     display = StretchyGridDisplay.from_estimator(model)
     assert len(display.mixed) == len(set(display.mixed)) == len(model.weights_["row"])
@@ -136,7 +136,9 @@ def test_grid_of_a_mixture_frames_all_of_its_candidates():
 
 def test_places_are_numbers_where_all_candidates_have_their_own_paths():
     X, y = curved()
-    model = StretchyRegressorCV((0.0,), (1.25, 1.5), "auto", rule="best").fit(X, y)
+    model = StretchyRegressorCV(
+        a_grid=(0.0,), k_grid=(1.25, 1.5), c_grid="auto", combine="best"
+    ).fit(X, y)
     display = StretchyGridDisplay.from_estimator(model)
     assert display.strengths.tolist() == list(range(1, len(display.strengths) + 1))
     c = model.cv_results_["param_c"][model.cv_results_["param_k"] == 1.5]
@@ -149,7 +151,7 @@ def test_places_are_numbers_where_all_candidates_have_their_own_paths():
 def test_grid_of_one_density():
     X, y = curved()
     grid = {"a_grid": (-0.2,), "k_grid": (1.5, 2.0), "c_grid": (1.0, 10.0)}
-    model = StretchyRegressorCV(density_grid=(1.0, 0.5), **grid).fit(X, y)
+    model = StretchyRegressorCV(n_features_to_select=[1.0, 0.5], **grid).fit(X, y)
     shown = [StretchyGridDisplay.from_estimator(model, density=d) for d in (1.0, 0.5)]
     assert not np.array_equal(shown[0].scores, shown[1].scores)
     with pytest.raises(ValueError, match=r"density=0\.3 was not searched"):
@@ -173,7 +175,7 @@ def test_path_is_what_fits_give(along, values):
     display = CoefficientPathDisplay.from_estimator(model, along=along, values=values)
     for value, effects in zip(values, display.effects, strict=True):
         refit = StretchyRegressor(**{along: value}).fit(X, y)
-        np.testing.assert_allclose(effects, refit.slope_ * X.std(axis=0), rtol=1e-8)
+        np.testing.assert_allclose(effects, refit.coef_ * X.std(axis=0), rtol=1e-8)
 
 
 def test_path_along_k_of_exact_minimisers_shows_the_compression():
@@ -186,7 +188,7 @@ def test_path_along_k_of_exact_minimisers_shows_the_compression():
     for k, effects in zip(values, display.effects, strict=True):
         refit = StretchyRegressor(a=0.0, k=k, c=0.1).fit(X, y)
         assert refit.solver_ == ("dual" if k == 2 else "newton")
-        np.testing.assert_allclose(effects, refit.slope_ * X.std(axis=0), atol=1e-8)
+        np.testing.assert_allclose(effects, refit.coef_ * X.std(axis=0), atol=1e-8)
     parts = np.sort(np.abs(display.effects), axis=1)[:, ::-1].cumsum(axis=1)
     carriers = (parts < 0.9 * parts[:, -1:]).sum(axis=1) + 1
     assert (np.diff(carriers) < 0).all()
@@ -263,7 +265,7 @@ def test_without_matplotlib_the_extra_is_named():
 def test_grid_tells_a_count_of_one_from_all():
     X, y = curved()
     grid = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (1.0, 10.0)}
-    model = StretchyRegressorCV(density_grid=(1.0, 1), **grid).fit(X, y)
+    model = StretchyRegressorCV(n_features_to_select=[1.0, 1], **grid).fit(X, y)
     results = model.cv_results_
     for density, count in ((1, 1), (1.0, X.shape[1])):
         display = StretchyGridDisplay.from_estimator(model, density=density)

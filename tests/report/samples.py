@@ -15,7 +15,7 @@ from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.report import write_report
 
-GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 1.0, 100.0), "rule": "best"}
+GRID = {"k_grid": (1.25, 2.0), "c_grid": (0.01, 1.0, 100.0), "combine": "best"}
 EVIL = "<script>alert(1)</script>"
 NAMES = [
     EVIL, "</script><b>", "a.b[0]['c']", 'quo"te', "it's", "&amp;", "back\\slash", "${x}",
@@ -47,7 +47,7 @@ def spectra():
     X = np.cumsum(rng.normal(size=(30, 80)), axis=1)
     y = X[:, 20] - X[:, 60] + 0.1 * rng.normal(size=30)
     X = pd.DataFrame(X, columns=[str(1100 + 2 * j) for j in range(80)])
-    return quietly(StretchyRegressorCV(**GRID, density_grid=(1.0, 0.2)), X, y), X, y
+    return quietly(StretchyRegressorCV(**GRID, n_features_to_select=[1.0, 0.2]), X, y), X, y
 
 
 @functools.cache

@@ -71,7 +71,7 @@ def test_out_of_fold_outputs_of_every_candidate(sample):
         if results["loo"][row] == "approximate":
             continue  # a search of this candidate alone makes its exact residuals
         literal = quietly(cls(**grids, cv=model.cv), X, y)
-        if model.density_grid == (1.0,) or results["params"][row]["density"] < 1:
+        if model.n_features_to_select == (1.0,) or results["params"][row]["density"] < 1:
             np.testing.assert_allclose(
                 scattered(known.outcomes, row, model._state.used),
                 literal.cv_predictions_.reshape(len(X), -1),
@@ -100,7 +100,7 @@ def test_slopes_of_every_candidate(sample):
             kept = candidates.known.outcomes.unknowns[row][0].columns
         literal = StretchyRegressor(**params).fit(np.asarray(X)[:, kept], y)
         slopes = np.zeros((len(fitted.pictures), X.shape[1]))
-        slopes[:, kept] = np.atleast_2d(literal.slope_)
+        slopes[:, kept] = np.atleast_2d(literal.coef_)
         for one, slope in zip(fitted.pictures, slopes, strict=True):
             np.testing.assert_allclose(one.slopes, slope[one.top], rtol=1e-4)
             np.testing.assert_allclose(one.profile, slope, rtol=1e-4, atol=1e-6)
@@ -197,7 +197,7 @@ def test_classes_have_the_slopes_of_the_model():
     subject = subject_of(two_classes())
     candidates = fitted_candidates(subject, surface_of(subject))
     own = candidates.fitted[candidates.chosen].pictures[0]
-    np.testing.assert_array_equal(own.slopes, model.slope_[own.top])
+    np.testing.assert_array_equal(own.slopes, model.coef_[own.top])
 
 
 def test_weighted_fit_is_shown():
@@ -212,7 +212,7 @@ def test_weighted_fit_is_shown():
     assert len(candidates.fitted) == model.cv_results_["usable"].sum()
     other = next(row for row in candidates.fitted if row != candidates.chosen)
     literal = StretchyRegressor(**model.cv_results_["params"][other])
-    slope = literal.fit(X, y, sample_weight=weights).slope_
+    slope = literal.fit(X, y, sample_weight=weights).coef_
     np.testing.assert_allclose(candidates.fitted[other].pictures[0].profile, slope, rtol=1e-4)
     assert np.flatnonzero(np.isnan(candidates.fitted[other].outputs[:, 0])).tolist() == [5]
 

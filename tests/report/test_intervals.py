@@ -23,7 +23,13 @@ def test_intervals_of_models_without_a_tenth(sample, fit_intercept):
     _, X, y = sample()
     X, Y = np.asarray(X), np.asarray(y).reshape(len(y), -1)
     density = 0.2 if sample is spectra else 1.0
-    model = StretchyRegressorCV((-0.2,), (1.5,), (0.1,), (density,), fit_intercept=fit_intercept)
+    model = StretchyRegressorCV(
+        a_grid=(-0.2,),
+        k_grid=(1.5,),
+        c_grid=(0.1,),
+        n_features_to_select=density,
+        fit_intercept=fit_intercept,
+    )
     model = quietly(model, X, y)
     subject = checked_subject(model, X, y, None, None)
     bars = bars_of(subject, chosen_outputs(subject), known_of(subject))

@@ -56,8 +56,8 @@ def test_regression_has_everything(tmp_path):
     own = data["fits"][str(model.best_index_)]
     np.testing.assert_allclose(own["predicted"][0], model.cv_predictions_, rtol=1e-3)
     picture = own["pictures"][0]
-    np.testing.assert_allclose(picture["profile"], model.slope_, rtol=1e-3)
-    order = np.argsort(-np.abs(model.slope_ * X.std(ddof=0).to_numpy()))
+    np.testing.assert_allclose(picture["profile"], model.coef_, rtol=1e-3)
+    order = np.argsort(-np.abs(model.coef_ * X.std(ddof=0).to_numpy()))
     used = [data["places"][i] for i in picture["top"]]
     assert used == order[: len(used)].tolist()
     words = visible(text)

@@ -149,8 +149,8 @@ def test_scores_of_classes(shape, n_classes, density):
     cv = StratifiedKFold(4, shuffle=True, random_state=0)
     P = literal.features(X, -0.2)
     for k, c in ((1.1, 1e3), (2.0, 10.0)):
-        grids = ((-0.2,), (k,), (c,), (density,))
-        model = StretchyClassifierCV(*grids, cv=cv, class_weight=None).fit(X, codes)
+        grids = {"a_grid": (-0.2,), "k_grid": (k,), "c_grid": (c,)}
+        model = StretchyClassifierCV(density, **grids, cv=cv, class_weight=None).fit(X, codes)
         splits = list(cv.split(X, codes))
         count = literal.count_of(density, X.shape[1])
         Z = literal.features(X, 0.0)

@@ -163,8 +163,8 @@ def test_duplicate_rows_without_penalty(intercept, densities):
 def test_unusable_candidates_in_the_results():
     X, Y = data("wide")
     X[1] = X[0]
-    grid = (-0.2, 0.0), (1.25, 2.0), (np.inf, 10.0, 0.1), (1.0,)
-    model = StretchyRegressorCV(*grid).fit(X, Y[:, 0])
+    grid = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (np.inf, 10.0, 0.1)}
+    model = StretchyRegressorCV(1.0, **grid).fit(X, Y[:, 0])
     results = model.cv_results_
     lost = np.isinf(results["param_c"])
     assert lost.sum() == 4
@@ -173,7 +173,7 @@ def test_unusable_candidates_in_the_results():
     np.testing.assert_array_equal(results["reason"] == "", ~lost)
     assert not results["within_1se"][lost].any()
     assert results["rank_test_score"][lost].min() > results["rank_test_score"][~lost].max()
-    assert np.isfinite(model.c_)
+    assert np.isfinite(model.weights_["c"]).all()
 
 
 @pytest.mark.parametrize("scoring", [None, "r2", "neg_median_absolute_error"])
@@ -181,8 +181,8 @@ def test_unusable_candidates_in_the_results():
 def test_scores_are_not_asked_of_unusable_candidates(scoring):
     X, Y = data("wide")
     X[1] = X[0]
-    grids = ((-0.2,), (1.25,), (np.inf, 10.0))
-    model = StretchyRegressorCV(*grids, scoring=scoring).fit(X, Y[:, 0])
+    grids = {"a_grid": (-0.2,), "k_grid": (1.25,), "c_grid": (np.inf, 10.0)}
+    model = StretchyRegressorCV(**grids, scoring=scoring).fit(X, Y[:, 0])
     assert model.c_ == 10.0
     assert np.isnan(model.cv_results_["mean_test_score"][0])
 
@@ -190,7 +190,7 @@ def test_scores_are_not_asked_of_unusable_candidates(scoring):
 def test_no_usable_candidate():
     X, Y = data("wide")
     X[1] = X[0]
-    model = StretchyRegressorCV((-0.2,), (1.25, 2.0), (np.inf,))
+    model = StretchyRegressorCV(a_grid=(-0.2,), k_grid=(1.25, 2.0), c_grid=(np.inf,))
     with pytest.raises(
         ValueError, match=r"no candidate of the grid is usable.*smaller values of c"
     ):
@@ -217,7 +217,7 @@ FALLS = "and the loss still falls towards it by more than its standard error: ex
 def test_edge_says_which_way(noise, grid, message):
     X, y = nearly_linear(noise)
     with pytest.warns(GridEdgeWarning, match=re.escape(message)) as caught:
-        StretchyRegressorCV((0.0,), c_grid=grid, rule="best").fit(X, y)
+        StretchyRegressorCV(a_grid=(0.0,), c_grid=grid, combine="best").fit(X, y)
     assert [warning.filename for warning in caught] == [__file__]
 
 
@@ -229,13 +229,15 @@ def test_strongest_automatic_penalty():
     with pytest.warns(
         GridEdgeWarning, match=r"c=0\.0013 is the smallest.*pass c_grid with smaller values"
     ):
-        StretchyRegressorCV((0.0,), rule="best").fit(X, y)
+        StretchyRegressorCV(a_grid=(0.0,), combine="best").fit(X, y)
 
 
 def test_no_edge_where_all_coefficients_are_free():
     """The weakest penalty is clearly the best, and weaker ones are the same model."""
     X, y = nearly_linear(0.0)
-    model = StretchyRegressorCV((0.0,), (2.0,), (1.0, 1e2, 1e4), rule="best").fit(X, y)
+    model = StretchyRegressorCV(
+        a_grid=(0.0,), k_grid=(2.0,), c_grid=(1.0, 1e2, 1e4), combine="best"
+    ).fit(X, y)
     assert model.c_ == 1e4
     assert model.dof_ > 8.99
     worse, error = (model.cv_results_[f"loss_above_chosen{end}"] for end in ("", "_se"))
@@ -245,7 +247,7 @@ def test_no_edge_where_all_coefficients_are_free():
 def test_no_edge_where_the_loss_does_not_fall_towards_it():
     X, y = nearly_linear(1.0)
     grid, powers = 10.0 ** np.arange(0.0, 6.0), (1.05, 1.1, 1.25, 1.5, 2.0)
-    model = StretchyRegressorCV((0.0,), k_grid=powers, c_grid=grid, rule="best").fit(X, y)
+    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=powers, c_grid=grid, combine="best").fit(X, y)
     assert model.c_ in (grid[0], grid[-1])
     worse, error = (model.cv_results_[f"loss_above_chosen{end}"] for end in ("", "_se"))
     assert (worse <= error).all()
@@ -262,7 +264,8 @@ def test_loss_above_the_chosen_candidate_is_paired():
     assert exact.size == 3 * 3 + 1
     for row in exact:
         candidate = results["params"][row]
-        one = StretchyRegressorCV(**{f"{name}_grid": [value] for name, value in candidate.items()})
+        own_grid = {f"{name}_grid": [candidate[name]] for name in "akc"}
+        one = StretchyRegressorCV(candidate["density"], **own_grid)
         other = (y - one.fit(X, y, sample_weight=weights).cv_predictions_) ** 2
         mean = np.average(other - own, weights=weights)
         error = np.sqrt(weights @ (other - own - mean) ** 2) / weights.sum()
@@ -272,12 +275,12 @@ def test_loss_above_the_chosen_candidate_is_paired():
 
 def test_no_edge():
     X, y = nearly_linear(1.0)
-    StretchyRegressorCV((0.0,), c_grid=(1e-6, 1.0, 1e9), rule="best").fit(X, y)
-    StretchyRegressorCV((0.0,), c_grid=(1e-4,), rule="best").fit(X, y)
-    StretchyRegressorCV((0.0,), rule="best").fit(X, y)
+    StretchyRegressorCV(a_grid=(0.0,), c_grid=(1e-6, 1.0, 1e9), combine="best").fit(X, y)
+    StretchyRegressorCV(a_grid=(0.0,), c_grid=(1e-4,), combine="best").fit(X, y)
+    StretchyRegressorCV(a_grid=(0.0,), combine="best").fit(X, y)
 
 
 def test_no_way_beyond_infinity():
     X, y = nearly_linear(0.0)
-    model = StretchyRegressorCV((0.0,), c_grid=(1.0, np.inf), rule="best").fit(X, y)
+    model = StretchyRegressorCV(a_grid=(0.0,), c_grid=(1.0, np.inf), combine="best").fit(X, y)
     assert model.c_ == np.inf

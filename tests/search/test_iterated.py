@@ -41,7 +41,7 @@ def test_scores_are_those_of_exact_searches_on_the_same_folds(shape, monkeypatch
     quick_up_to(monkeypatch, 10_000)
     for row in range(len(found["params"])):
         a, k, c, _ = found["params"][row].values()
-        grid = {"a_grid": (a,), "k_grid": (k,), "c_grid": (c,), "density_grid": (1.0,)}
+        grid = {"a_grid": (a,), "k_grid": (k,), "c_grid": (c,), "n_features_to_select": 1.0}
         exact = StretchyRegressorCV(**grid, cv=splits).fit(X, y).cv_results_
         assert exact["loo"][0] == "exact"
         np.testing.assert_allclose(found["param_s"][row], exact["param_s"][0], rtol=1e-10)
@@ -56,8 +56,8 @@ def test_the_model_is_the_mixture_of_its_candidates():
     for a, k, c, weight in zip(
         *(model.weights_[n] for n in ("a", "k", "c", "weight")), strict=True
     ):
-        grid = {"a_grid": (a,), "k_grid": (k,), "c_grid": (c,), "density_grid": (1.0,)}
-        one = StretchyRegressorCV(**grid, rule="best").fit(X, y)
+        grid = {"a_grid": (a,), "k_grid": (k,), "c_grid": (c,), "n_features_to_select": 1.0}
+        one = StretchyRegressorCV(**grid, combine="best").fit(X, y)
         outputs = outputs + weight * one.predict(X)
     assert model.weights_["weight"].sum() == pytest.approx(1.0)
     np.testing.assert_allclose(model.predict(X), outputs, rtol=1e-7, atol=1e-7)
@@ -70,7 +70,7 @@ def test_one_part_is_held_out_where_that_is_enough(monkeypatch):
     assert np.isfinite(model.cv_predictions_).sum() == 5  # a tenth
     labels = np.where(y > 0, "high", "low")
     classifier = StretchyClassifierCV().fit(X, labels)
-    assert classifier.held_out_ == "one fold"
+    assert classifier.plan_.held_out == "one fold"
     assert 4 <= np.isfinite(classifier.cv_predictions_).sum() <= 6
     assert classifier.predict_proba(X).shape == (50, 2)
 
@@ -109,7 +109,7 @@ def test_strengths_may_be_given():
 GIVEN = {
     "powers": ({"k_grid": (1.5, 2.0)}, {(-0.2, 1.5), (-0.2, 2.0)}),
     "powers and strengths": ({"k_grid": (3.0,), "c_grid": (0.1, 1.0)}, {(-0.2, 3.0)}),
-    "all features": ({"density_grid": (1.0,)}, {(-0.2, 1.25), (-0.2, 2.0)}),
+    "all features": ({"n_features_to_select": 1.0}, {(-0.2, 1.25), (-0.2, 2.0)}),
     "ridge": ({"a_grid": (0.0,), "k_grid": (2.0,)}, {(0.0, 2.0)}),
     "as they are": ({"quadrant": "identity", "k_grid": (1.5,)}, {(1.0, 1.5)}),
 }
@@ -130,7 +130,7 @@ def test_closed_forms_that_are_asked_for_do_without_the_matrix(case, monkeypatch
         assert set(found["param_c"]) == {0.1, 1.0}
     quick_up_to(monkeypatch, 10_000)
     cs = {"c_grid": sorted({*found["param_c"].tolist()})}
-    how |= {"k_grid": sorted({*found["param_k"]}), "density_grid": (1.0,)}
+    how |= {"k_grid": sorted({*found["param_k"]}), "n_features_to_select": 1.0}
     table = StretchyRegressorCV(**how | cs).fit(X, y).cv_results_
     told = zip(table["params"], table["mean_test_score"], strict=True)
     scores = {(p["k"], p["c"]): score for p, score in told}
@@ -139,7 +139,7 @@ def test_closed_forms_that_are_asked_for_do_without_the_matrix(case, monkeypatch
         assert abs(score - scores[p["k"], p["c"]]) <= error
 
 
-@pytest.mark.parametrize("given", [{"k_grid": (1.5, 2.0)}, {"density_grid": (1.0, 20)}])
+@pytest.mark.parametrize("given", [{"k_grid": (1.5, 2.0)}, {"n_features_to_select": [1.0, 20]}])
 def test_what_takes_hours_says_so_before_it_begins(given):
     """Exact minimisers and selected features are searched as ever."""
     how = {"c_grid": (0.02, 0.2), **given}

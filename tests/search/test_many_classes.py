@@ -50,7 +50,7 @@ def test_what_they_cost_does(monkeypatch):
 
 
 def test_grids_that_are_given_are_searched():
-    given = {**LOOKED_AT, "k_grid": (1.02, 1.3, 2.0), "density_grid": (1.0,)}
+    given = {**LOOKED_AT, "k_grid": (1.02, 1.3, 2.0), "n_features_to_select": 1.0}
     k, _ = searched(StretchyClassifierCV(**given).fit(*crowd(6, n=42)))
     assert k == [1.02, 1.3, 2.0]
 
@@ -58,7 +58,7 @@ def test_grids_that_are_given_are_searched():
 @pytest.mark.parametrize("n_classes", [2, 6])
 def test_what_enters_the_mixture_is_exact(n_classes):
     X, y = crowd(n_classes, 60, 90)
-    grid = {**LOOKED_AT, "k_grid": (1.05, 1.5, 2.0), "density_grid": (1.0,)}
+    grid = {**LOOKED_AT, "k_grid": (1.05, 1.5, 2.0), "n_features_to_select": 1.0}
     model = StretchyClassifierCV(**grid).fit(X, y, sample_weight=np.full(len(y), 2.0))
     told = model.cv_results_["loo"]
     assert (told[model.weights_["row"]] == "exact").all()

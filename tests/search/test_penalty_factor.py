@@ -29,7 +29,15 @@ def problem(shape, kind="mixed"):
 
 
 def one_candidate(a, k, p, c=2.0, **more):
-    return StretchyRegressorCV([a], [k], [c], (1.0,), penalty_factor=p, rule="best", **more)
+    return StretchyRegressorCV(
+        a_grid=[a],
+        k_grid=[k],
+        c_grid=[c],
+        n_features_to_select=1.0,
+        penalty_factor=p,
+        combine="best",
+        **more,
+    )
 
 
 def assert_close(found, expected, rtol=1e-8):
@@ -65,7 +73,7 @@ def test_leave_one_out_is_literal(shape, a, k, kind):
     assert (model.cv_results_["loo"] == "exact").all()
     assert model.best_score_ == pytest.approx(-(w @ residuals**2) / w.sum(), rel=1e-8)
     coef, _ = fitted(P, y, a, k, 2.0, p, w)
-    assert_close(model.coef_, coef)
+    assert_close(model.alpha_, coef)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,8 +166,8 @@ def test_useful_on_confounded_data():
     y = 50 * batch + X[:, 1] + 0.5 * rng.standard_normal(60)
     p = np.ones(201)
     p[0] = 0.0
-    free = StretchyRegressorCV(penalty_factor=p, density_grid=(1.0,)).fit(X, y)
-    plain = StretchyRegressorCV(density_grid=(1.0,)).fit(X, y)
+    free = StretchyRegressorCV(penalty_factor=p, n_features_to_select=1.0).fit(X, y)
+    plain = StretchyRegressorCV(n_features_to_select=1.0).fit(X, y)
     assert free.best_score_ > plain.best_score_
     assert free.best_score_ > -1.5
     # few features are found beside it: the noise is left
@@ -189,13 +197,19 @@ def test_influence_and_contributions(shape, a, k):
 def test_what_a_search_keeps_for_reports(shape):
     """Slopes of any candidate, and bounds of folds by leave-one-out models of the other samples."""
     X, y, p = problem(shape)
-    grid = StretchyRegressorCV([-0.2, 0.0], [1.3, 2.0], [0.5, 2.0], (1.0,), penalty_factor=p)
+    grid = StretchyRegressorCV(
+        a_grid=[-0.2, 0.0],
+        k_grid=[1.3, 2.0],
+        c_grid=[0.5, 2.0],
+        n_features_to_select=1.0,
+        penalty_factor=p,
+    )
     model = grid.fit(X, y)
     kept, table = model._outcomes, model.cv_results_
     for row, slope in kept.slopes(range(len(table["loo"])), X.shape[1]):
         a, k, c = (table[f"param_{name}"][row] for name in ("a", "k", "c"))
         one = StretchyRegressor(k=k, c=c, a=a, penalty_factor=p).fit(X, y)
-        assert_close(slope[0], one.slope_, 1e-7)
+        assert_close(slope[0], one.coef_, 1e-7)
         if c == 2.0:
             held = np.arange(5)
             bounds = kept.held_out_bounds(row, [held], [0.8])[:, 0, held, 0]
@@ -225,7 +239,15 @@ def test_densities(shape, a, k):
     """Every fold selects its own features beyond those that are never penalised."""
     X, y, p = problem(shape)
     cv = KFold(4, shuffle=True, random_state=0)
-    grid = StretchyRegressorCV([a], [k], [2.0], (4,), penalty_factor=p, rule="best", cv=cv)
+    grid = StretchyRegressorCV(
+        a_grid=[a],
+        k_grid=[k],
+        c_grid=[2.0],
+        n_features_to_select=4,
+        penalty_factor=p,
+        combine="best",
+        cv=cv,
+    )
     model = grid.fit(X, y)
     P, Z, residuals = features(X, a), features(X, 0.0), np.empty_like(y)
     for train, test in cv.split(X):
@@ -261,7 +283,14 @@ def test_classes(shape):
     model = StretchyClassifierCV(penalty_factor=p).fit(X, labels)
     assert model.predict_proba(X).shape == (len(y), 2)
     a, k, c = -0.2, 1.5, 2.0
-    one = StretchyClassifierCV([a], [k], [c], (1.0,), penalty_factor=p, rule="best")
+    one = StretchyClassifierCV(
+        a_grid=[a],
+        k_grid=[k],
+        c_grid=[c],
+        n_features_to_select=1.0,
+        penalty_factor=p,
+        combine="best",
+    )
     one.fit(X, labels)
     signs = 2.0 * labels - 1
     residuals = out_of_fold(features(X, a), signs, a, k, c, p, leave_one_out(len(y)))
@@ -304,4 +333,4 @@ def test_samples_that_cannot_be_left_out():
         one_candidate(0.0, 1.3, p, cv=KFold(4)).fit(X, y)
     labels = np.arange(24) % 2
     with pytest.raises(ValueError, match=r"row 7 .* alone"):
-        StretchyClassifierCV([0.0], [1.3], penalty_factor=p).fit(X, labels)
+        StretchyClassifierCV(a_grid=[0.0], k_grid=[1.3], penalty_factor=p).fit(X, labels)

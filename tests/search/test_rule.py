@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score
 from skstretch.core.crossfit import paired_error
 from skstretch.search import Candidate, Outcome
 from skstretch.search.choice import judge, standard_error
-from skstretch.search.scoring import BalancedError, Scored, SquaredError
+from skstretch.search.scoring import BalancedAccuracy, Scored, SquaredError
 
 PLAIN = Candidate(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)
 GOOD = Outcome(np.zeros((4, 1)), rcond=0.1, dof=5.0, n_features=10.0)
@@ -115,10 +115,10 @@ def test_ties_of_the_score_are_broken():
 
 def test_ties_of_the_error_rate_are_broken_by_squared_error():
     codes, Y = np.array([0, 0, 1, 1]), np.array([[-1.0], [-1.0], [1.0], [1.0]])
-    score = BalancedError(codes, 2, Y, np.ones(4))
+    score = BalancedAccuracy(codes, 2, Y, np.ones(4))
     outputs = [[-0.1, 0.2, 0.3, 0.4], [-1.0, 0.2, 1.0, 0.9], [-0.1, 0.1, 0.3, 0.1]]
     scores = [score(np.array(o)[:, None]) for o in outputs]
-    assert [s.score for s in scores] == [-0.25] * 3
+    assert [s.score for s in scores] == [0.75] * 3
     assert chosen([PLAIN] * 3, [GOOD] * 3, scores, "best").chosen == 1
 
 
@@ -194,16 +194,16 @@ def test_squared_error_by_hand():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_balanced_error_is_sklearns(n_classes):
+def test_balanced_accuracy_is_sklearns(n_classes):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, n_classes, 60)
     weights = rng.uniform(0.1, 2.0, 60)
     outputs = rng.standard_normal((60, 1 if n_classes == 2 else n_classes))
     labels = outputs[:, 0] > 0 if n_classes == 2 else outputs.argmax(axis=1)
-    found = BalancedError(codes, n_classes, outputs, weights)(outputs)
-    expected = balanced_accuracy_score(codes, labels, sample_weight=weights) - 1
+    found = BalancedAccuracy(codes, n_classes, outputs, weights)(outputs)
+    expected = balanced_accuracy_score(codes, labels, sample_weight=weights)
     assert found.score == pytest.approx(expected, rel=1e-12)
-    assert -weights @ found.losses / weights.sum() == pytest.approx(expected, rel=1e-12)
+    assert 1.0 - weights @ found.losses / weights.sum() == pytest.approx(expected, rel=1e-12)
 
 
 def test_balanced_error_counts_the_classes_present():
@@ -212,15 +212,15 @@ def test_balanced_error_counts_the_classes_present():
     Y = np.where(codes[:, None] == np.arange(3), 1.0, -1.0)
     for _ in range(5):
         outputs, weights = rng.standard_normal((5, 3)), rng.uniform(0.5, 2.0, 5)
-        found = BalancedError(codes, 3, Y, weights)(outputs)
+        found = BalancedAccuracy(codes, 3, Y, weights)(outputs)
         # by hand what balanced_accuracy_score says, which warns of predictions of class 2
         right = outputs.argmax(axis=1) == codes
         recalls = [
             weights[codes == c] @ right[codes == c] / weights[codes == c].sum() for c in (0, 1)
         ]
-        assert found.score == pytest.approx(np.mean(recalls) - 1.0, abs=1e-12)
-    wrong = BalancedError(codes, 3, Y, np.ones(5))(-Y)
-    assert wrong.score == -1.0
+        assert found.score == pytest.approx(np.mean(recalls), abs=1e-12)
+    wrong = BalancedAccuracy(codes, 3, Y, np.ones(5))(-Y)
+    assert wrong.score == 0.0
 
 
 def penalties(*strengths):

@@ -56,8 +56,8 @@ def literal_support(Z, y, count, weights=None):
 def test_folds_choose_for_themselves_and_are_fitted_again(count, weighted):
     X, y = data()
     w = np.random.default_rng(1).uniform(0.5, 2.0, len(y)) if weighted else np.ones(len(y))
-    grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (0.01,), "rule": "best", "cv": FOLDS}
-    model = StretchyRegressorCV(**grid, density_grid=(count,)).fit(X, y, sample_weight=w)
+    grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (0.01,), "combine": "best", "cv": FOLDS}
+    model = StretchyRegressorCV(**grid, n_features_to_select=count).fit(X, y, sample_weight=w)
     Z, predicted = zscores(X, w), np.empty_like(y)
     for train, test in FOLDS.split(X):
         own = literal_support(Z[train], y[train], count, w[train])
@@ -72,8 +72,8 @@ def test_folds_choose_for_themselves_and_are_fitted_again(count, weighted):
 @pytest.mark.parametrize(("a", "k"), [(-0.2, 1.5), (0.0, 1.3), (0.0, 2.0)])
 def test_every_power_is_fitted_on_the_support(shape, a, k):
     X, y = data(*shape) if shape[1] > 20 else (data(90, 70)[0][:, :12], data(90, 70)[1])
-    grid = {"a_grid": (a,), "k_grid": (k,), "c_grid": (0.5,), "rule": "best", "cv": FOLDS}
-    model = StretchyRegressorCV(**grid, density_grid=(4,)).fit(X, y)
+    grid = {"a_grid": (a,), "k_grid": (k,), "c_grid": (0.5,), "combine": "best", "cv": FOLDS}
+    model = StretchyRegressorCV(**grid, n_features_to_select=4).fit(X, y)
     kept = np.flatnonzero(model.support_)
     assert kept.size <= 4
     alone = StretchyRegressor(k=k, c=0.5, a=a).fit(X[:, kept], y)
@@ -87,9 +87,9 @@ def test_an_average_reads_no_more_columns(count):
     Y = np.column_stack([y, X[:, 40] - X[:, 41]])
     labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     models = [
-        StretchyRegressorCV(density_grid=(count,)).fit(X, y),
-        StretchyRegressorCV(density_grid=(count,)).fit(X, Y),
-        StretchyClassifierCV(density_grid=(count,)).fit(X, labels),
+        StretchyRegressorCV(n_features_to_select=count).fit(X, y),
+        StretchyRegressorCV(n_features_to_select=count).fit(X, Y),
+        StretchyClassifierCV(n_features_to_select=count).fit(X, labels),
     ]
     for model in models:
         read = np.atleast_2d(model.support_).any(axis=0)
@@ -101,14 +101,14 @@ def test_an_average_reads_no_more_columns(count):
 
 def test_storage_order_and_units_do_not_matter():
     X, y = data()
-    true = StretchyRegressorCV(density_grid=(6,)).fit(X, y)
+    true = StretchyRegressorCV(n_features_to_select=6).fit(X, y)
     order = np.random.default_rng(3).permutation(X.shape[1])
     for other, back in (
         (csr_array(X), slice(None)),
         (X * np.geomspace(1e-6, 1e6, X.shape[1]), slice(None)),
         (X[:, order], np.argsort(order)),
     ):
-        model = StretchyRegressorCV(density_grid=(6,)).fit(other, y)
+        model = StretchyRegressorCV(n_features_to_select=6).fit(other, y)
         assert model.support_[back].tolist() == true.support_.tolist()
         np.testing.assert_allclose(model.predict(other), true.predict(X), rtol=1e-6, atol=1e-8)
 
@@ -118,7 +118,7 @@ def test_penalty_factors():
     X, y = data()
     factors = np.ones(X.shape[1])
     factors[50], factors[2] = 0.0, np.inf
-    model = StretchyRegressorCV(density_grid=(3,), penalty_factor=factors).fit(X, y)
+    model = StretchyRegressorCV(n_features_to_select=3, penalty_factor=factors).fit(X, y)
     kept = np.flatnonzero(model.support_)
     assert 50 in kept
     assert 2 not in kept
@@ -144,7 +144,7 @@ def test_what_else_is_tried_does_not_matter(seed):
 def test_units_of_features_and_weights_do_not_matter(unit):
     X, y = data()
     X = np.exp(0.2 * X)
-    grid = {"c_grid": (np.inf,), "k_grid": (2.0,), "density_grid": (6,), "cv": FOLDS}
+    grid = {"c_grid": (np.inf,), "k_grid": (2.0,), "n_features_to_select": 6, "cv": FOLDS}
     one, other = (
         StretchyRegressorCV(quadrant="identity", **grid).fit(u * X, y) for u in (1.0, unit)
     )
@@ -162,15 +162,15 @@ def test_fewer_features_than_targets():
     Y = X[:, [20, 11, 7]] + np.array([0.5, 0.05, 0.5]) * rng.standard_normal((40, 3))
     grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (1.0,), "cv": FOLDS}
     for order in ([0, 1, 2], [2, 0, 1]):
-        model = StretchyRegressorCV(**grid, density_grid=(1,)).fit(X, Y[:, order])
+        model = StretchyRegressorCV(**grid, n_features_to_select=1).fit(X, Y[:, order])
         assert np.flatnonzero(model.support_.any(axis=0)).tolist() == [11]
 
 
 def test_memory_does_not_matter():
     X, y = data()
-    true = StretchyRegressorCV(density_grid=(6,)).fit(X, y)
+    true = StretchyRegressorCV(n_features_to_select=6).fit(X, y)
     with config_context(working_memory=0.01):
-        model = StretchyRegressorCV(density_grid=(6,)).fit(X, y)
+        model = StretchyRegressorCV(n_features_to_select=6).fit(X, y)
     assert model.support_.tolist() == true.support_.tolist()
 
 
@@ -183,7 +183,7 @@ def test_what_is_never_penalised_explains_first():
     y = 50 * batch + X[:, 1] + 0.1 * rng.standard_normal(60)
     factors = np.ones(51)
     factors[0] = 0.0
-    model = StretchyRegressorCV(density_grid=(1,), penalty_factor=factors).fit(X, y)
+    model = StretchyRegressorCV(n_features_to_select=1, penalty_factor=factors).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [0, 1]
 
 
@@ -192,5 +192,5 @@ def test_neighbours_take_turns(count):
     """Wavelengths are much alike, and the path has many knots before it has six of them."""
     X, y = make_spectra(return_X_y=True)
     grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (1.0,), "cv": FOLDS}
-    model = StretchyRegressorCV(**grid, density_grid=(count,)).fit(X, y)
+    model = StretchyRegressorCV(**grid, n_features_to_select=count).fit(X, y)
     assert model.support_.sum() == count

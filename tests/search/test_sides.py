@@ -16,7 +16,7 @@ from tests.search.grids import data
 def test_scores_of_both_forms(shape, intercept, cv, monkeypatch):
     """To what the condition of the larger system leaves of sixteen digits."""
     X, Y = data(shape, n_targets=2)
-    how = {"a_grid": (-0.2,), "k_grid": (1.25, 2.0), "c_grid": (1e-3, 0.1, 10.0), "rule": "best"}
+    how = {"a_grid": (-0.2,), "k_grid": (1.25, 2.0), "c_grid": (1e-3, 0.1, 10.0), "combine": "best"}
     how |= {"fit_intercept": intercept, "cv": cv}
     chosen = StretchyRegressorCV(**how).fit(X, Y)
     tables = [chosen.cv_results_]
@@ -33,4 +33,4 @@ def test_scores_of_both_forms(shape, intercept, cv, monkeypatch):
             np.testing.assert_allclose(tables[-1][name], tables[0][name], rtol=bound)
     # the smaller system is the one that is taken; of 26 and 27, whichever the intercept makes so
     if shape[0] not in (26, 27):
-        assert chosen.space_ == ("dual" if shape[0] < 26 else "primal")
+        assert chosen._state.space == ("dual" if shape[0] < 26 else "primal")

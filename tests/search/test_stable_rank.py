@@ -70,7 +70,7 @@ def test_doubted_are_those_of_a_low_rank(shape, intercept, weighted):
     (X, Y), n = data(shape), shape[0]
     weights = some_weights(n, weighted)
     settings = {"k_grid": (1.5, 2.0), "a_grid": (-0.2,), "fit_intercept": intercept}
-    search = StretchyRegressorCV(**settings, density_grid=(1.0,))
+    search = StretchyRegressorCV(**settings, n_features_to_select=1.0)
     table = search.fit(X, Y[:, 0], sample_weight=weights).cv_results_
     P, judged = literal.features(X, -0.2, weights), []
     for i, reason in enumerate(table["reason"]):

@@ -38,10 +38,13 @@ CASES = {
     "tall": ((90, 12), {}),
     "tall, folds": ((90, 12), {"cv": 5}),
     "wide, folds": ((40, 90), {"cv": 5}),
-    "some features": ((40, 90), {"density_grid": (0.2, 1.0), "cv": 3, "c_grid": (1.0, 10.0)}),
+    "some features": (
+        (40, 90),
+        {"n_features_to_select": [0.2, 1.0], "cv": 3, "c_grid": (1.0, 10.0)},
+    ),
     "column": ((40, 90), {"fit_intercept": "column"}),
     "k = 2 first": ((40, 90), {"k_grid": (2.0, 1.5, 1.25)}),
-    "one candidate": ((40, 90), {"k_grid": (1.5,), "c_grid": (10.0,), "rule": "best"}),
+    "one candidate": ((40, 90), {"k_grid": (1.5,), "c_grid": (10.0,), "combine": "best"}),
 }
 
 
@@ -51,7 +54,7 @@ def test_threads_change_no_bit(case, storage, threads):
     shape, settings = CASES[case]
     X, Y = data(shape, n_targets=2)
     X, weights = storage(np.where(X > 0, X, 0.0)), np.random.default_rng(1).uniform(0.5, 2, len(Y))
-    estimator = StretchyRegressorCV(**{"a_grid": (-0.2,), "density_grid": (1.0,), **settings})
+    estimator = StretchyRegressorCV(**{"a_grid": (-0.2,), "n_features_to_select": 1.0, **settings})
     found = []
     for n in (1, 2, 3):
         threads(n)

@@ -55,7 +55,7 @@ def test_containers(container, shape, tmp_path):
     model = StretchyRegressorCV(**SMALL, quadrant="identity").fit(X, y)
     # data that is read in blocks has no automatic selection of features
     # and paths of exact minimisers step by what Newton's method leaves of each solution
-    all_features = {"a_grid": (-0.2, 0.1), "k_grid": (1.1, 1.5, 2.0), "density_grid": (1.0,)}
+    all_features = {"a_grid": (-0.2, 0.1), "k_grid": (1.1, 1.5, 2.0), "n_features_to_select": 1.0}
     for e in (-10, 10):
         scaled = held(container, X * 10.0**e, tmp_path)
         found = StretchyRegressorCV(**SMALL, quadrant="identity").fit(scaled, y)

@@ -13,8 +13,8 @@ Y = X[:, :3].sum(axis=1) + np.exp(-0.3 * X[:, 3]) + 0.5 * RNG.normal(size=30)
 CLOSED = {"a_grid": (-0.2,), "k_grid": (1.5, 2.0)}
 MINIMISERS = {"k_grid": (1.25, 2.0)}
 CASES = [
-    *((CLOSED, rule, e) for rule in ("mix", "best", "1se") for e in (-150, -30, 30, 150)),
-    *((MINIMISERS, "mix", e) for e in (-100, -30, 30, 100)),
+    *((CLOSED, combine, e) for combine in ("average", "best", "1se") for e in (-150, -30, 30, 150)),
+    *((MINIMISERS, "average", e) for e in (-100, -30, 30, 100)),
 ]
 
 
@@ -25,11 +25,11 @@ def unit(e):
 
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize(("grid", "rule", "e"), CASES)
-def test_search(grid, rule, e, tmp_path):
+@pytest.mark.parametrize(("grid", "combine", "e"), CASES)
+def test_search(grid, combine, e, tmp_path):
     s = unit(e)
-    one = StretchyRegressorCV(**grid, rule=rule).fit(X, Y)
-    other = StretchyRegressorCV(**grid, rule=rule).fit(X, s * Y)
+    one = StretchyRegressorCV(**grid, combine=combine).fit(X, Y)
+    other = StretchyRegressorCV(**grid, combine=combine).fit(X, s * Y)
     assert one.weights_["row"].tolist() == other.weights_["row"].tolist()
     same = {"rtol": 1e-7, "atol": 0.0}
     np.testing.assert_allclose(other.weights_["weight"], one.weights_["weight"], **same)
@@ -80,6 +80,6 @@ def test_units_of_columns_change_no_bit(e):
     one = StretchyRegressorCV(k_grid=(1.25, 2.0)).fit(X, Y)
     other = StretchyRegressorCV(k_grid=(1.25, 2.0)).fit(X * s, Y)
     np.testing.assert_array_equal(other.predict(X * s), one.predict(X))
-    np.testing.assert_array_equal(other.slope_ * s, one.slope_)
+    np.testing.assert_array_equal(other.coef_ * s, one.coef_)
     bounds = other.predict_interval(X[:3] * s), one.predict_interval(X[:3])
     np.testing.assert_array_equal(*bounds)

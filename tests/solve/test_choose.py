@@ -66,7 +66,7 @@ def test_chosen_space_is_regular_without_penalty_whenever_one_is(M, intercept):
     P, y = exponential_features(M, 5, a=0.8, seed=2)
     model = StretchyRegressor(1.5, np.inf, quadrant="identity", fit_intercept=intercept).fit(P, y)
     reference = exact_solution(P, y, 1.5, np.inf, intercept)
-    assert relative_error(model.coef_, model.intercept_, reference) < 1e-10
+    assert relative_error(model.alpha_, model.intercept_, reference) < 1e-10
 
 
 def test_digits_that_lu_may_lose():
@@ -102,7 +102,7 @@ def test_choice_is_recorded(P, k, c, solver, found):
     chosen = system(P, k, c, True, solver)
     assert (chosen.space, chosen.solver) == found
     model = StretchyRegressor(k, c, quadrant="identity", solver=solver).fit(P, y)
-    assert (model.space_, model.solver_) == found
+    assert (model._state.space, model.solver_) == found
     assert model.rcond_ > 0
 
 
@@ -186,7 +186,7 @@ def test_auto_is_as_good_as_the_better_of_both(seed, k, c):
         singular = contextlib.suppress(() if solver == "auto" else SingularSystemError)
         with singular, warnings.catch_warnings():
             warnings.simplefilter("ignore", IllConditionedWarning)
-            coef = model.fit(P, y).coef_
+            coef = model.fit(P, y).alpha_
             errors[solver] = np.abs(coef - exact).max() / np.abs(exact).max()
     # estimates are good to three digits
     assert errors["auto"] <= 1000 * min(errors["dual"], errors["qr"]) + 1e-12
@@ -207,7 +207,7 @@ def test_a_condition_of_scales_alone_is_no_reason_for_qr(seed, k, c):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IllConditionedWarning)
             model = StretchyRegressor(k, c, a=-7.0, solver=solver).fit(X, y)
-        errors[solver] = np.abs(model.coef_ - exact).max() / np.abs(exact).max()
+        errors[solver] = np.abs(model.alpha_ - exact).max() / np.abs(exact).max()
     assert model.solver_ == "dual"
     assert model.rcond_ < 1e-40
     assert errors["auto"] <= 1e-12

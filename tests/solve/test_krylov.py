@@ -40,17 +40,17 @@ def close(found, expected, share):
 def literal_residual(P, y, k, c, intercept, weights, model):
     """What a solution leaves of the system ``P Q' + lam W^-1`` or ``Q'WP + lam I``, relative."""
     r, lam = 1.0 / (k - 1.0), 1.0 / (c * k)
-    error = y - P @ model.coef_ - model.intercept_
+    error = y - P @ model.alpha_ - model.intercept_
     root = np.sqrt(weights)
     mean = weights @ y / weights.sum() if intercept is True else 0.0
-    if model.space_ == "dual":
+    if model._state.space == "dual":
         left = root * error - lam * model.dual_coef_ / root
         return np.linalg.norm(left) / np.linalg.norm(root * (y - mean))
     Q = P**r
     q, total = weights @ Q / weights.sum(), weights.sum()
     if intercept == "column":  # with the equation of its weight taken in
         mean = total / (total + lam) * (weights @ y) / total
-    left = Q.T @ (weights * error) - lam * model.coef_
+    left = Q.T @ (weights * error) - lam * model.alpha_
     whole = Q.T @ (weights * (y - mean))
     assert np.abs(q).min() > 0
     return np.linalg.norm(left) / np.linalg.norm(whole)
@@ -84,7 +84,7 @@ def test_residual_is_that_of_the_literal_system(shape, k, intercept):
     model = StretchyRegressor(k, 3.0, **params).fit(P, y, sample_weight=weights)
     found = literal_residual(P, y, k, 3.0, intercept, weights, model)
     assert found <= TOLERANCE
-    assert model.residual_ <= TOLERANCE
+    assert model.plan_.residual <= TOLERANCE
     # a literal product rounds too: at a large residual the two are the same number
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(iteration, "MAX_ITER", 2)
@@ -92,9 +92,9 @@ def test_residual_is_that_of_the_literal_system(shape, k, intercept):
         with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
             model.fit(P, y, sample_weight=weights)
     assert model.n_iter_ == 2
-    assert model.residual_ > 1e-6
+    assert model.plan_.residual > 1e-6
     found = literal_residual(P, y, k, 3.0, intercept, weights, model)
-    assert model.residual_ == pytest.approx(found, rel=1e-4)
+    assert model.plan_.residual == pytest.approx(found, rel=1e-4)
 
 
 def sparse_sample(M, D):
@@ -120,10 +120,10 @@ def test_equals_the_direct_estimator(kind, shape, intercept, tmp_path):
     direct = StretchyRegressor(1.5, 1.0, fit_intercept=intercept).fit(X, Y, weights)
     model = StretchyRegressor(1.5, 1.0, fit_intercept=intercept, solver="krylov")
     model.fit(X, Y, weights)
-    assert (model.solver_, model.space_) == ("krylov", direct.space_)
+    assert (model.solver_, model._state.space) == ("krylov", direct._state.space)
     assert direct.n_iter_ is None
-    assert direct.residual_ is None
-    close(model.coef_, direct.coef_, 1e-8)
+    assert direct.plan_.residual is None
+    close(model.alpha_, direct.alpha_, 1e-8)
     close(model.intercept_, direct.intercept_, 1e-8)
     close(model.predict(X), direct.predict(X), 1e-9)
     close(model.dual_coef_, direct.dual_coef_, 1e-7)
@@ -134,7 +134,7 @@ def test_linear_limit():
     X, y = sparse_sample(50, 120)
     direct = StretchyRegressor(k=2.0, c=2.0, a=0).fit(X, y)
     model = StretchyRegressor(k=2.0, c=2.0, a=0, solver="krylov").fit(X, y)
-    close(model.coef_, direct.coef_, 1e-8)
+    close(model.alpha_, direct.alpha_, 1e-8)
 
 
 def test_second_pass():
@@ -143,15 +143,15 @@ def test_second_pass():
     direct = StretchyRegressor(1.5, 1.0, density=90).fit(X, Y)
     model = StretchyRegressor(1.5, 1.0, density=90, solver="krylov").fit(X, Y)
     np.testing.assert_array_equal(model.support_, direct.support_)
-    close(model.coef_, direct.coef_, 1e-8)
+    close(model.alpha_, direct.alpha_, 1e-8)
     assert np.shape(model.n_iter_) in [(), (2,)]
 
 
 def test_constant_targets_take_no_iteration():
     X, _ = sparse_sample(40, 90)
     model = StretchyRegressor(solver="krylov").fit(X, np.full(40, 3.0))
-    assert (model.n_iter_, model.residual_) == (0, 0.0)
-    np.testing.assert_array_equal(model.coef_, 0.0)
+    assert (model.n_iter_, model.plan_.residual) == (0, 0.0)
+    np.testing.assert_array_equal(model.alpha_, 0.0)
     np.testing.assert_allclose(model.predict(X), 3.0, rtol=1e-15)
 
 
@@ -162,8 +162,8 @@ def test_small_memory_gives_the_same():
     whole = StretchyRegressor(1.5, 1.0, solver="krylov").fit(X, Y)
     with config_context(working_memory=0.03):
         small = StretchyRegressor(1.5, 1.0, solver="krylov").fit(X, Y)
-    close(small.coef_, whole.coef_, 1e-8)
-    assert small.residual_ <= TOLERANCE
+    close(small.alpha_, whole.alpha_, 1e-8)
+    assert small.plan_.residual <= TOLERANCE
 
 
 class Elsewhere:
@@ -220,7 +220,7 @@ def test_sketch_saves_iterations(monkeypatch):
     with_sketch = StretchyRegressor(1.5, solver="krylov").fit(X, y)
     monkeypatch.setattr(iteration, "SKETCH_SIZE", 1)
     without = StretchyRegressor(1.5, solver="krylov").fit(X, y)
-    close(without.coef_, with_sketch.coef_, 1e-6)
+    close(without.alpha_, with_sketch.alpha_, 1e-6)
     assert with_sketch.n_iter_ < 0.6 * without.n_iter_
 
 
@@ -235,9 +235,9 @@ def test_warns_where_it_does_not_converge():
     expected = r"k=1.5, c=1e\+20.*relative residual of \S+, above 1e-10.*smaller c.*\"dual\""
     with pytest.warns(ConvergenceWarning, match=expected):
         model = StretchyRegressor(1.5, 1e20, quadrant="identity", solver="krylov").fit(P, y)
-    assert TOLERANCE < model.residual_ <= 1.0
+    assert TOLERANCE < model.plan_.residual <= 1.0
     literal = literal_residual(P, y, 1.5, 1e20, True, np.ones(40), model)
-    assert model.residual_ == pytest.approx(literal, rel=1e-2)
+    assert model.plan_.residual == pytest.approx(literal, rel=1e-2)
 
 
 def test_powers_that_need_scaled_rows_are_refused():
@@ -312,13 +312,13 @@ def test_classifier_fits_folds_in_place_of_leave_one_out(n_classes):
     labels = np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
     direct = StretchyClassifier(threshold="zero").fit(X, labels)
     model = StretchyClassifier(solver="krylov", threshold="zero").fit(X, labels)
-    close(model.coef_, direct.coef_, 1e-7)
+    close(model.alpha_, direct.alpha_, 1e-7)
     np.testing.assert_array_equal(model.threshold_, direct.threshold_)
     np.testing.assert_array_equal(model.predict(X), direct.predict(X))
-    assert (model.held_out_, direct.held_out_) == ("folds", "leave one out")
+    assert (model.plan_.held_out, direct.plan_.held_out) == ("folds", "leave one out")
     given = StratifiedKFold(10, shuffle=True, random_state=0)
     by_hand = StretchyClassifier(threshold="zero", cv=given).fit(X, labels)
-    assert by_hand.held_out_ == "folds"
+    assert by_hand.plan_.held_out == "folds"
     np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), atol=1e-7)
 
 
@@ -327,15 +327,15 @@ def test_costly_systems_hold_out_once_and_iterate(monkeypatch):
     X, y = sparse_sample(90, 200)
     labels = y > np.median(y)
     exact = StretchyClassifier().fit(X, labels)
-    assert (exact.solver_, exact.held_out_) == ("dual", "leave one out")
+    assert (exact.solver_, exact.plan_.held_out) == ("dual", "leave one out")
     quick_up_to(monkeypatch, 89)
     monkeypatch.setattr(inputs, "ENOUGH", 8)
     model = StretchyClassifier().fit(X, labels)
-    assert (model.solver_, model.held_out_) == ("krylov", "one fold")
+    assert (model.solver_, model.plan_.held_out) == ("krylov", "one fold")
     assert model.c_ == pytest.approx(exact.c_, rel=1e-12)
-    close(model.coef_, exact.coef_, 1e-7)
+    close(model.alpha_, exact.alpha_, 1e-7)
     direct = StretchyClassifier(solver="dual").fit(X, labels)
-    assert (direct.solver_, direct.held_out_) == ("dual", "one fold")
+    assert (direct.solver_, direct.plan_.held_out) == ("dual", "one fold")
     np.testing.assert_allclose(model.predict_proba(X), direct.predict_proba(X), atol=1e-3)
     given = [next(StratifiedKFold(10, shuffle=True, random_state=0).split(X, labels))]
     by_hand = StretchyClassifier(solver="dual", cv=given).fit(X, labels)
@@ -371,7 +371,7 @@ def test_weak_penalties_of_costly_systems_go_back_to_lu(monkeypatch):
     assert model.solver_ in ("dual", "qr")
     assert model.n_iter_ is None
     monkeypatch.undo()
-    np.testing.assert_allclose(model.coef_, StretchyRegressor(c=1e6).fit(P, y).coef_)
+    np.testing.assert_allclose(model.alpha_, StretchyRegressor(c=1e6).fit(P, y).alpha_)
 
 
 @pytest.mark.parametrize("density", [1.0, 0.5])
@@ -511,4 +511,4 @@ def test_large_blocks(storage, k, intercept, tmp_path):
     # what is fitted to float32 answers in float32
     own = max(1e-8, 4.0 * np.finfo(iterated.coef_.dtype).eps)
     close(iterated.predict(X), direct.predict(X), own)
-    close(iterated.coef_, direct.coef_, 10 * own)
+    close(iterated.alpha_, direct.alpha_, 10 * own)

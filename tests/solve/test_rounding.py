@@ -85,12 +85,12 @@ def test_lu_stays_where_it_keeps_its_digits(shape, k, unit):
     X = rng.standard_normal(shape)
     Y = unit * (X[:, :4] @ rng.standard_normal((4, 2)) + rng.standard_normal((shape[0], 2)))
     ours = StretchyRegressor(k, 1e6).fit(X * 2.0**7, Y)
-    assert ours.solver_ == ours.space_
+    assert ours.solver_ == ours._state.space
     assert choose.loses_digits(ours.rcond_)
     true = StretchyRegressor(k, 1e6, solver="qr").fit(X * 2.0**7, Y)
     assert true.solver_ == "qr"
-    size = np.abs(true.coef_).max()
-    np.testing.assert_allclose(ours.coef_, true.coef_, rtol=0, atol=3e-10 * size)
+    size = np.abs(true.alpha_).max()
+    np.testing.assert_allclose(ours.alpha_, true.alpha_, rtol=0, atol=3e-10 * size)
 
 
 def test_qr_where_it_does_not():

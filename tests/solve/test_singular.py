@@ -69,11 +69,11 @@ def test_finite_c_is_the_way_out(kind, k, intercept):
         P[:, 3] = P[:, 1]
     model = raw_fit(P, y, k, 1e8, intercept)
     reference = exact_solution(P, y, k, 1e8, intercept)
-    error = relative_error(model.coef_, model.intercept_, reference)
+    error = relative_error(model.alpha_, model.intercept_, reference)
     assert error < (1e-4 if k == 1.1 else 1e-6)
     assert error <= 10 * np.finfo(np.float64).eps / model.rcond_
     if kind == "features":
-        assert model.coef_[3] == pytest.approx(model.coef_[1], rel=1e-3)
+        assert model.alpha_[3] == pytest.approx(model.alpha_[1], rel=1e-3)
 
 
 def test_ill_conditioned_warning_names_the_candidate():
@@ -122,7 +122,7 @@ def test_wrong_coefficients_never_go_unreported():
             if reference is None:
                 span = np.ptp(np.log10(P[P > 0])) / (k - 1)
                 reference = exact_solution(P, y, k, c, intercept, digits=150 + int(span))
-            error = relative_error(model.coef_, model.intercept_, reference)
+            error = relative_error(model.alpha_, model.intercept_, reference)
             assert error < 1e-3
             assert error <= 100 * eps / model.rcond_
             right += 1

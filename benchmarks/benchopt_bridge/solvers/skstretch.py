@@ -24,4 +24,4 @@ class Solver(BaseSolver):
 
     def get_result(self):
         # Z has the spread one, so that slopes are effects, and the mean zero
-        return {"alpha": self.model.slope_, "m": float(self.y.mean())}
+        return {"alpha": self.model.coef_, "m": float(self.y.mean())}

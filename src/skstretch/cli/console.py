@@ -25,7 +25,7 @@ from skstretch.exceptions import DataError, Failure
 # names of the library, which speaks of Python, and what users of the command line type
 OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\b([kac])_grid\b", r"--\1"),
-    (r"\bdensity_grid\b", "--density"),
+    (r"\bn_features_to_select\b", "--select"),
     (r"\b(smaller|larger) (values of )?([kc])\b", r"\1 \2--\3"),
     (r"\ba smaller \|a\|", "an --a nearer to 0"),
     (r"\bA finite c\b", "A finite --c"),

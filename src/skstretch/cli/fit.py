@@ -30,8 +30,8 @@ from skstretch.style import near_one, share
 
 EXAMPLES = (
     "skstretch fit diabetes.csv --target target -o diabetes.stretchy",
-    "skstretch fit genes.csv.gz -t outcome --drop sample --keep 50,200 --cv 10 -o genes.stretchy",
-    "skstretch fit spectra.parquet -t moisture --rule 1se --report moisture.html -o m.stretchy",
+    "skstretch fit genes.csv.gz -t outcome --drop sample --select 50,200 --cv 10 -o genes.stretchy",
+    "skstretch fit spectra.parquet -t moisture --combine 1se --report moisture.html -o m.stretchy",
     "skstretch fit nir.csv -t moisture --snv --derivative 1 --window 11 -o nir.stretchy",
     "skstretch fit patients.csv -t outcome --impute median -o patients.stretchy",
     "skstretch fit train.svm -o words.stretchy --json",

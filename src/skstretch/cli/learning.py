@@ -15,6 +15,7 @@ from skstretch.core.classes import balanced_weights, decided
 from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import selects
 from skstretch.exceptions import DataError
+from skstretch.solve.choose import N_FOLDS
 
 # how errors are measured, and what knows nothing
 SQUARED, BALANCED, PLAIN = "mean squared error", "balanced error rate", "error rate"
@@ -44,9 +45,9 @@ def penalty_factors(named: Mapping[str, float], problem: Problem) -> Any:
     return factors
 
 
-def asked_to_select(grid: Any, n_features: int) -> bool:
-    """Whether a grid of densities that was asked for keeps some of the features."""
-    return not isinstance(grid, str) and selects(grid, n_features)
+def asked_to_select(asked: Any, n_features: int) -> bool:
+    """Whether ``n_features_to_select`` asks for some of the features."""
+    return asked is not None and selects(asked if np.iterable(asked) else [asked], n_features)
 
 
 def splitter(text: str | None, groups: bool, classifies: bool, compressed: bool) -> Any:
@@ -104,12 +105,12 @@ def check_classes(option: str, number: int, problem: Problem, note: Note | None 
 
 def check_plan(plan: Plan, problem: Problem, talk: Talk) -> None:
     """Refuse what does not go with the data."""
-    n_features, number, grid = problem.X.shape[1], plan.n_folds, plan.grid["density_grid"]
-    for count in () if isinstance(grid, str) else grid:
+    n_features, number = problem.X.shape[1], plan.n_folds
+    for count in plan.grid["n_features_to_select"] or ():
         if isinstance(count, int) and count > n_features:
             raise DataError(
-                f"--keep {count}: the file has {counted(n_features, 'feature')}; to keep all of "
-                "them as one of the choices use --density 1."
+                f"--select {count}: the file has {counted(n_features, 'feature')}; to keep all of "
+                "them as one of the choices use --select 1.0."
             )
     if problem.groups is not None and len(np.unique(problem.groups)) < 2:
         raise DataError("--groups: all rows are of one group; at least two groups are needed.")
@@ -128,12 +129,13 @@ def search_of(problem: Problem, plan: Plan, talk: Talk) -> Any:
     )
 
     classes, several = problem.classifies, problem.recipe.recipes
-    compressed = asked_to_select(plan.grid["density_grid"], problem.X.shape[1])
+    compressed = asked_to_select(plan.grid["n_features_to_select"], problem.X.shape[1])
     own = (StretchyClassifierCV if classes else StretchyRegressorCV)(
         **plan.grid,
         penalty_factor=penalty_factors(plan.factors, problem),
         cv=splitter(plan.cv, problem.groups is not None, classes, compressed),
-        rule=plan.rule,
+        combine=plan.combine,
+        nested_cv=N_FOLDS if plan.nested else None,
         verbose=int(talk.shows_progress),
     )
     if not several:
@@ -219,6 +221,8 @@ def error_rates(
 
 def cross_validated(model: Any, problem: Problem) -> list[Judged]:
     """Errors of a fitted search, that of its score first, beside knowing nothing."""
+    from skstretch.estimators.quality import measure_of
+
     scores, units = model.cv_predictions_, (problem.weights, problem.groups)
     if problem.classifies:
         codes = np.searchsorted(model.classes_, problem.y).clip(max=model.classes_.size - 1)
@@ -226,7 +230,7 @@ def cross_validated(model: Any, problem: Problem) -> list[Judged]:
         judged = error_rates(codes, predicted, model.classes_.size, *units)
     else:
         judged = [squared_error(problem.y, scores, *units)]
-    own = Estimate(-model.best_score_, model.best_score_se_)
+    own = Estimate(float(measure_of(model).of_scores(model.best_score_)), model.best_score_se_)
     return [replace(judged[0], model=own), *judged[1:]]
 
 
@@ -281,16 +285,20 @@ def facts_of_model(model: Any) -> dict[str, Any]:
 
     a, k, c and density of a mixture are those of its heaviest candidate.
     """
-    from skstretch.estimators.quality import chance_in_words, left_out
+    from skstretch.estimators.quality import chance_in_words, left_out, measure_of
     from skstretch.estimators.summary import mixture_members
 
-    values = {
-        name: getattr(model, f"{name}_", getattr(model, name, None))
-        for name in ("a", "k", "c", "density")
-    }
+    values = (
+        model._leader
+        if hasattr(model, "cv_results_")
+        else {
+            name: getattr(model, f"{name}_", getattr(model, name, None))
+            for name in ("a", "k", "c", "density")
+        }
+    )
     found = {"features_used": int(np.atleast_2d(model.coef_).any(axis=0).sum()), **values}
     if members := mixture_members(model):
-        table = model.weights_
+        table = model._members
         found["mixture"] = [
             {
                 "name": on_terminal(member.name),
@@ -302,14 +310,14 @@ def facts_of_model(model: Any) -> dict[str, Any]:
         ]
     score = float(getattr(model, "nested_score_", np.nan))
     if np.isfinite(score):
-        found["nested_error"] = -score
+        found["nested_error"] = float(measure_of(model).of_scores(score))
         found["nested_of"] = left_out(model, "row")
         found["nested_standard_error"] = float(getattr(model, "nested_score_se_", np.nan))
     if chance := on_terminal(chance_in_words(model)):
         found["permutation"] = {"pvalue": float(model.permutation_.pvalue), "text": chance}
     return found | {
         "solver": str(np.ravel(model.solver_)[0]),
-        "space": str(model.space_),
+        "space": str(model._state.space),
         "rcond": float(np.min(model.rcond_)),
         "dof": float(np.mean(model.dof_)),
     }

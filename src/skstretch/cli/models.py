@@ -323,7 +323,7 @@ def restore_folds(model: Any, cv: str | None) -> None:
     model = last_step(model)
     if cv is None or not hasattr(model, "cv_results_") or model.cv is not None:
         return
-    compressed = asked_to_select(model.density_grid, model.n_features_in_)
+    compressed = asked_to_select(model.n_features_to_select, model.n_features_in_)
     model.cv = splitter(cv, False, is_classifier(model), compressed)
 
 

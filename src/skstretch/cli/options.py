@@ -57,10 +57,10 @@ class TaskName(StrEnum):
     CLASSIFICATION = "classification"
 
 
-class RuleName(StrEnum):
-    """Which candidate of the search wins, or that the best ones are mixed."""
+class CombineName(StrEnum):
+    """How the candidates of the search become one model."""
 
-    MIX = "mix"
+    AVERAGE = "average"
     BEST = "best"
     ONE_SE = "1se"
 
@@ -200,14 +200,24 @@ def read_form(
 LEAST_C = 1e-249
 
 
+# an option of the past, which is not shown, and what took its place
+Gone = Annotated[str | None, typer.Option(hidden=True)]
+NEW_OPTIONS = {
+    "keep": "--select 10,30",
+    "density": "--select 0.1,1.0 (shares have a point)",
+    "rule": "--combine average, best or 1se",
+}
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to search, and how to judge it."""
 
     cv: str | None
     grid: Mapping[str, Any]
-    rule: str
+    combine: str
     factors: Mapping[str, float]
+    nested: bool = False
 
     @property
     def n_folds(self) -> int | None:
@@ -233,24 +243,28 @@ def read_plan(
         str | None,
         typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is linear."),
     ] = None,
-    density: Annotated[
+    select: Annotated[
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Shares of features to keep, say 0.1,1. By default all, and a mix also tries 30 "
-            "and 100 features.",
+            help="Numbers of features to choose from, say 10,30; with a point shares of them, 1.0 "
+            "for all. By default all, and an average also tries some of them.",
         ),
     ] = None,
-    keep: Annotated[
-        str | None, typer.Option(metavar="N", help="Numbers of features to keep, say 20 or 20,100.")
-    ] = None,
-    rule: Annotated[
-        RuleName,
+    combine: Annotated[
+        CombineName,
         typer.Option(
-            help="mix: a weighted mean of the best candidates of all families; best: the least "
-            "error; 1se: the simplest within one standard error of the best."
+            help="average: a weighted mean of the best candidates of all families; best: the "
+            "least error; 1se: the simplest within one standard error of the best."
         ),
-    ] = RuleName.MIX,
+    ] = CombineName.AVERAGE,
+    nested: Annotated[
+        bool,
+        typer.Option(
+            "--nested/--no-nested",
+            help="Repeat the whole search without each of ten folds: the error to trust.",
+        ),
+    ] = False,
     penalty_factor: Annotated[
         list[str] | None,
         typer.Option(
@@ -259,14 +273,20 @@ def read_plan(
             "batch), inf leaves it out; may be repeated.",
         ),
     ] = None,
+    keep: Gone = None,
+    density: Gone = None,
+    rule: Gone = None,
 ) -> Plan:
     """The plan that the options ask for; refuses what no data could follow."""
+    for old, given in (("keep", keep), ("density", density), ("rule", rule)):
+        if given is not None:
+            raise DataError(f"there is no --{old} any more: use {NEW_OPTIONS[old]}.")
     fold_number(cv)
     grid: dict[str, Any] = {"c_grid": "auto"}
     if c is not None and c.strip() != "auto":
         way_out = "must be a number above 0: a large one regularises little, inf not at all."
         grid["c_grid"] = numbers("--c", c, lambda value: value >= LEAST_C, way_out)
-    grid["density_grid"] = densities(density, keep)
+    grid["n_features_to_select"] = None if select is None else selected(select)
     if k is not None:
         way_out = (
             "must be a number above 1: values up to 2 compress the coefficients, 2 is ridge "
@@ -276,7 +296,7 @@ def read_plan(
     if a is not None:
         way_out = "must be a finite number: the paper's is -0.2, 0 is plain ridge."
         grid["a_grid"] = numbers("--a", a, math.isfinite, way_out)
-    return Plan(cv, grid, str(rule), named_factors(penalty_factor))
+    return Plan(cv, grid, str(combine), named_factors(penalty_factor), nested)
 
 
 def numbers(
@@ -295,17 +315,22 @@ def numbers(
     return found
 
 
-def densities(shares: str | None, counts: str | None) -> Any:
-    """Shares of features to keep, and counts of them; ``auto`` where neither is given."""
+def selected(text: str) -> list[Any]:
+    """Numbers of features to choose from, and with a point shares of them: ``10,30,1.0``."""
     found: list[Any] = []
-    if shares is not None:
-        way_out = "must lie above 0 and not above 1; for a count use --keep."
-        found += numbers("--density", shares, lambda value: 0 < value <= 1, way_out)
-    if counts is not None:
-        way_out = "must be a whole number from 1."
-        whole = numbers("--keep", counts, lambda value: value >= 1 and value.is_integer(), way_out)
-        found += map(int, whole)
-    return tuple(found) or "auto"
+    for part in (word.strip() for word in text.split(",") if word.strip()):
+        whole = "." not in part
+        allowed = (lambda value: value >= 1 and value.is_integer()) if whole else _is_share
+        way_out = "must be a number of features from 1, or a share such as 0.1; 1.0 is all of them."
+        [value] = numbers("--select", part, allowed, way_out)
+        found.append(int(value) if whole else value)
+    if not found:
+        raise DataError(f"--select {text!r} is not a list of numbers such as 10,30.")
+    return found
+
+
+def _is_share(value: float) -> bool:
+    return 0 < value <= 1
 
 
 def named_factors(words: Sequence[str] | None) -> dict[str, float]:

@@ -156,6 +156,13 @@ class Quadrant:
             return np.asarray(coef / self.moments.scale)
         return np.asarray(coef * (self.a * np.exp(self.b) / self.moments.scale))
 
+    def at_zero(self, coef: Array) -> Array:
+        """What linear features add to outputs where all raw columns are zero, (...)."""
+        slope = self.slope(coef)
+        if self.kind == "identity":
+            return np.zeros(slope.shape[:-1])
+        return np.asarray(-(slope @ self.moments.mean) - slope @ self.moments.rest)
+
     def overflowing(self) -> tuple[int, float] | None:
         """The column whose training features leave the range of float64 furthest, and its peak."""
         if self.kind != "exp":

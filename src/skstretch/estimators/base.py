@@ -163,11 +163,11 @@ class StretchyModel(Learner):
             return self._lazy_outputs(X)
         outputs = self._linear(X)
         check_outputs(outputs)
-        return outputs.astype(self.coef_.dtype, copy=False)
+        return outputs.astype(self._state.dtype, copy=False)
 
     def _lazy_outputs(self, X: Any) -> Any:
         """Outputs as a Dask array, in the row chunks of X."""
-        level, dtype = self._state.level, self.coef_.dtype
+        level, dtype = self._state.level, self._state.dtype
         (quadrant, coef), *others = self._terms()
         if not others:
             return lazy_outputs(X, quadrant, coef, level, dtype, check_outputs)
@@ -180,7 +180,7 @@ class StretchyModel(Learner):
     def _terms(self) -> list[tuple[Quadrant, Array]]:
         """Transforms, and the coefficients (t, D) of their features in their unit, in float64."""
         state = self._state
-        return list(zip(state.quadrants, state.coefs(self.coef_), strict=True))
+        return list(zip(state.quadrants, state.coefs, strict=True))
 
     def _linear(self, X: Any) -> Array:
         return linear_outputs(X, self._terms(), self._state.level)
@@ -223,8 +223,8 @@ class StretchyModel(Learner):
         """``coef_`` as a Dask array in the column chunks of the data, made when it is computed.
 
         For models that were fitted in the dual form to a wide Dask array with ``density=1.0``:
-        ``alpha = Q' beta`` is one pass over the blocks, and no worker needs more than its own. Use
-        it to store more coefficients than should travel, ``model.lazy_coef().to_zarr(...)``.
+        one pass over the blocks makes it, and no worker needs more than its own. Use it to store
+        more coefficients than should travel, ``model.lazy_coef().to_zarr(...)``.
 
         Returns
         -------
@@ -239,7 +239,8 @@ class StretchyModel(Learner):
                 "lazy_coef() is for a wide Dask array, the dual form and density=1.0; here "
                 "dask.array.from_array(model.coef_) does the same."
             )
-        return self._state.shaped(self._state.quadrant.outer(coef).astype(self.coef_.dtype).T)
+        slope = self._state.quadrant.slope(np.ones(self.n_features_in_))
+        return self._state.shaped((coef.T * slope).astype(self._state.dtype))
 
     def contributions(self, X: Any, *, background: Any = None) -> Any:
         """The share of every feature in every prediction: exact, since the model is additive.

@@ -3,6 +3,8 @@
 Stretchy classification with a, k, c and density chosen by exact cross-validation.
 """
 
+import math
+import numbers
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -34,9 +36,9 @@ from skstretch.estimators.inputs import (
     prepare,
 )
 from skstretch.estimators.partial import add_rows, has_rows
-from skstretch.estimators.progress import fit_plan, following
+from skstretch.estimators.progress import fit_plan
 from skstretch.estimators.search import StretchySearch
-from skstretch.estimators.state import Decision, or_as_before, whole_or_nothing
+from skstretch.estimators.state import Decision, names_of_today, or_as_before, whole_or_nothing
 from skstretch.search import crossfit
 from skstretch.solve import checked_spec, with_penalty
 from skstretch.solve.choose import holds_out
@@ -71,11 +73,31 @@ def read_labels(y: Any, weights: Array, class_weight: Any, classes: Any = None) 
     return Targets(y, Y, combined, weights, classes.size == 2, classes, codes)
 
 
+def is_number(threshold: Any) -> bool:
+    """Whether a threshold is the cut itself."""
+    if isinstance(threshold, bool) or not isinstance(threshold, numbers.Real):
+        return False
+    return math.isfinite(threshold)
+
+
+def given_cuts(threshold: Any, n_scores: int) -> Array:
+    """The cut that was asked for, zero where it is to be learned or was not named."""
+    if not is_number(threshold):
+        return np.zeros(n_scores)
+    if n_scores > 1:
+        raise ValueError(
+            f"threshold={threshold!r} cuts the score of two classes, and y has {n_scores}: the "
+            'largest score wins; use "auto", "zero" or "balanced".'
+        )
+    return np.array([float(threshold)])
+
+
 def check_threshold(threshold: Any) -> None:
     """Refuse unknown thresholds."""
-    if threshold not in THRESHOLDS:
+    if not is_number(threshold) and threshold not in THRESHOLDS:
         raise ValueError(
-            f"threshold={threshold!r} is not known: use one of {', '.join(THRESHOLDS)}."
+            f"threshold={threshold!r} is not known: use one of {', '.join(THRESHOLDS)}, or a "
+            "finite number that scores of two classes are cut at."
         )
 
 
@@ -98,7 +120,7 @@ class Classification(ClassifierMixin, StretchyModel):
         """Cut and probabilities, learned from out-of-fold outputs (n_tested, t)."""
         codes, weights = cast(Index, targets.codes)[tested], targets.sample_weights[tested]
         outputs, n_classes = settled(outputs), targets.classes.size
-        cuts = np.zeros(outputs.shape[1])
+        cuts = given_cuts(self.threshold, outputs.shape[1])
         if not (np.isfinite(outputs).all() and np.unique(codes).size == n_classes):
             if self.threshold == "balanced":
                 raise ValueError(
@@ -118,24 +140,13 @@ class Classification(ClassifierMixin, StretchyModel):
         return cast(Decision, self._state.decision)
 
     @property
-    def held_out_(self) -> str | None:
-        """Where the scores come from that the cut and the probabilities were learned on.
-
-        ``"leave one out"``: every sample, by the model without it. ``"folds"``: of `cv`, of ten
-        where features are selected, or some of ten. ``"one fold"``: a tenth of the samples, by one
-        model of the others. None after ``partial_fit``, which has none. All of them are those of
-        literal refits, with the z-scores of all samples.
-        """
-        return self._decision.held_out
-
-    @property
     def threshold_(self) -> Any:
         """The cut of the raw scores: a number for two classes, else one per class."""
         cuts = self._decision.cuts
         return float(cuts[0]) if self._state.single else cuts
 
     def _cut_outputs(self, X: Any) -> Array:
-        return self._outputs(X) - self._decision.cuts.astype(self.coef_.dtype)
+        return self._outputs(X) - self._decision.cuts.astype(self._state.dtype)
 
     def decision_function(self, X: Any) -> Array:
         """Score new samples, the cut already subtracted; lazy for a Dask array.
@@ -263,7 +274,7 @@ class StretchyClassifier(Classification):
 
     Parameters
     ----------
-    k : float, default=1.25
+    k : float, default=1.5
         Stretching power, ``1 < k < inf``; (1, 2] is the useful range.
     c : float or "auto", default="auto"
         Inverse strength of regularisation, ``np.inf`` for none. ``"auto"`` ties it to the scale of
@@ -291,10 +302,11 @@ class StretchyClassifier(Classification):
     class_weight : None, "balanced" or dict, default=None
         Weights of the classes, times the sample weights. ``"balanced"`` gives all classes the
         same total weight.
-    threshold : {"auto", "zero", "balanced"}, default="auto"
-        Where scores are cut: ``"zero"`` as in the paper; ``"balanced"`` where the balanced error
-        rate of exact out-of-fold scores is least; ``"auto"`` the second where a paired,
-        cross-fitted comparison favours it by more than one standard error.
+    threshold : {"auto", "zero", "balanced"} or float, default="auto"
+        Where scores are cut: at a number (two classes); ``"zero"`` as in the paper;
+        ``"balanced"`` where the balanced error rate of exact out-of-fold scores is least;
+        ``"auto"`` the latter where a paired, cross-fitted comparison favours it by more than one
+        standard error.
     cv : None, int, splitter or list of splits, default=None
         Which out-of-fold scores; None is leave one out, or ten folds with ``density < 1``, where
         every fold selects its own features. With more than 10,000 samples and features, and with
@@ -302,11 +314,9 @@ class StretchyClassifier(Classification):
         as many of ten stratified folds (drawn with a fixed seed) as hold out 1,000 samples, each
         predicted by one more fit of the others; with 10,000 samples that is one fold, which
         Krylov fits to a relative residual of 1e-4.
-        ``held_out_`` tells which it was.
+        ``plan_.held_out`` tells which it was.
     n_jobs : int or None, default=None
         Threads for the second passes of several classes.
-    verbose : int, default=0
-        With 1 or more, the plan of the fit and the progress of reading on stderr.
 
     Attributes
     ----------
@@ -314,17 +324,17 @@ class StretchyClassifier(Classification):
         The classes, sorted.
     threshold_ : float or ndarray of shape (n_classes,)
         The cut that `decision_function` subtracts.
-    held_out_ : {"leave one out", "folds", "one fold"} or None
-        Which samples the cut and the probabilities were learned on, each by a model that had not
-        seen it; None after `partial_fit`.
     c_ : float
         The inverse strength of regularisation in use.
-    coef_ : ndarray of shape (n_features,) or (n_classes, n_features)
-        Weights of the transformed features; one row for two classes.
+    coef_, effect_ : ndarray of shape (n_features,) or (n_classes, n_features)
+        Change of `decision_function` for one unit, and for one standard deviation, of each
+        feature; one row for two classes, whose second it speaks for.
+    intercept_ : float or ndarray of shape (n_classes,)
+        Where ``is_linear_``, ``X @ coef_.T + intercept_`` is `decision_function`.
     contributions_base_ : float or ndarray of shape (n_classes,)
         What `contributions` are added to: the mean of `decision_function` over the training data.
-    intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_, n_iter_, residual_
-    dual_gap_, n_features_in_, n_samples_seen_
+    alpha_, is_linear_, dual_coef_, support_, plan_, solver_, rcond_, dof_, n_iter_, dual_gap_
+    n_features_in_, n_samples_seen_
         As in `StretchyRegressor`, with one target for two classes.
 
     See Also
@@ -344,9 +354,10 @@ class StretchyClassifier(Classification):
     (569, 2)
     """
 
+    @names_of_today
     def __init__(
         self,
-        k: float = 1.25,
+        k: float = 1.5,
         c: float | str = "auto",
         *,
         a: float = -0.2,
@@ -357,10 +368,9 @@ class StretchyClassifier(Classification):
         penalty_factor: Any = None,
         solver: str = "auto",
         class_weight: Any = None,
-        threshold: str = "auto",
+        threshold: Any = "auto",
         cv: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
     ):
         self.k = k
         self.c = c
@@ -375,7 +385,6 @@ class StretchyClassifier(Classification):
         self.threshold = threshold
         self.cv = cv
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @property
     def c_(self) -> float:
@@ -404,18 +413,17 @@ class StretchyClassifier(Classification):
         X, targets = self._read(X, y, sample_weight)
         count = keep_count(self.density, X.shape[1])
         self.plan_ = fit_plan(self, X, targets.weights)
-        with following(self.plan_, X, self.verbose) as (X, report):
-            prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
-            view = prepared.at(self.a)
-            linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
-            spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
-            design, spec = with_penalty(view.design, prepared.weights, spec)
-            rows, compressed = prepared.rows, count < view.columns.size
-            few = holds_out(self.solver, *design.shape)
-            kind = {"classifier": True, "compressed": compressed, "few": few}
-            folds = make_folds(self.cv, X, targets.y, rows, **kind)
-            Y, weights = targets.Y[rows], prepared.weights
-            fitted = crossfit(design, Y, weights, spec, count, folds, self.n_jobs, report)
+        prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
+        view = prepared.at(self.a)
+        linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
+        spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
+        design, spec = with_penalty(view.design, prepared.weights, spec)
+        rows, compressed = prepared.rows, count < view.columns.size
+        few = holds_out(self.solver, *design.shape)
+        kind = {"classifier": True, "compressed": compressed, "few": few}
+        folds = make_folds(self.cv, X, targets.y, rows, **kind)
+        Y, weights = targets.Y[rows], prepared.weights
+        fitted = crossfit(design, Y, weights, spec, count, folds, self.n_jobs)
         decision = self._decide(fitted.outputs, targets, rows[folds.tested])
         decision = replace(decision, held_out=held_out_name(self.cv, folds))
         self._store(prepared.state(view, fitted.model, targets.single, decision))
@@ -463,7 +471,9 @@ class StretchyClassifier(Classification):
         self.classes_ = known_classes(self, classes)
         weights = checked_weights(sample_weight, X)
         targets = read_labels(y, weights, self.class_weight, self.classes_)
-        add_rows(self, X, targets, moments, Decision(np.zeros(targets.Y.shape[1])))
+        add_rows(
+            self, X, targets, moments, Decision(given_cuts(self.threshold, targets.Y.shape[1]))
+        )
         return self
 
 
@@ -474,73 +484,62 @@ class StretchyClassifierCV(Classification, StretchySearch):
 
     Parameters
     ----------
-    a_grid : sequence of float, default=(-0.2, 0.0)
-        Transforms ``exp(a z)`` to try; 0 is the linear limit.
-    k_grid : "auto" or sequence of float, default="auto"
-        Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where candidates are exact
-        minimisers, 1.02, 1.05, 1.1, 1.25, 1.5 and 2 (or 2 alone, as in
-        `StretchyRegressorCV`). Of given powers a = 0 takes those up to 2.
-    c_grid : "auto" or sequence of float, default="auto"
-        Inverse strengths of regularisation; ``"auto"`` ties them to the scale of the data, as in
-        `StretchyRegressorCV`.
-    density_grid : "auto" or sequence of float or int, default="auto"
-        Shares or numbers of features to keep, as in `StretchyRegressorCV`.
-    b : float or array of shape (n_features,), default=0.0
-        Shift of the transform ``exp(a z + b)``, for all features or for each.
+    n_features_to_select : None, int, float or list, default=None
+        The model reads at most so many columns (a float: this share of them), selected anew in
+        every fold; of a list the best is found by cross-validation. None: all features, and an
+        average also tries some of them; 1.0: all features, and no selection is tried.
+    combine : {"average", "best", "1se"}, default="average"
+        Average the best candidates of all families by what they do out of fold; or take the best
+        candidate; or the simplest within one standard error of it.
+    cv : None, int, splitter or list of splits, default=None
+        None leaves out one sample (or group), or tenths where features are selected.
+    scoring : None, str or callable, default=None
+        None is ``"balanced_accuracy"``; else a scikit-learn scorer of labels or scores.
+    nested_cv : None, int or splitter, default=None
+        Folds without each of which the whole search is repeated, which then predicts the fold:
+        the score to trust. It costs one more search for every fold.
+    penalty_factor : array-like of shape (n_features,) or None, default=None
+        Times the penalty: 0 for a feature that is never penalised, inf for one that is left out.
+    class_weight : None, "balanced" or dict, default="balanced"
+        Weights of the classes, times the sample weights.
+    threshold : {"auto", "zero", "balanced"} or float, default="auto"
+        Where scores are cut, as in `StretchyClassifier`.
+    n_jobs : int or None, default=None
+        Parallel jobs of `nested_cv`, and threads for fits of several targets.
+    verbose : int, default=0
+        With 1 or more, the plan, a bar, and the number of factorisations on stderr.
+    random_state : int, RandomState or None, default=None
+        Shuffles the folds that are made of numbers of `nested_cv`, and tenths; None always alike.
+    a_grid, k_grid, c_grid : "auto" or sequence of float, default="auto"
+        Transforms ``exp(a z)`` (0 is the linear limit), powers, and inverse strengths to try.
+    b : float or array-like of shape (n_features,), default=0.0
+        Shift of the transform ``exp(a z + b)``.
     quadrant : {"exp", "identity"}, default="exp"
-        ``"exp"`` standardises and maps to ``exp(a z + b)``; ``"identity"`` takes non-negative data
-        as it is, and a_grid is not used.
+        ``"identity"`` takes non-negative data as it is.
     fit_intercept : {True, "column", False}, default=True
         Free (not penalised), the paper's penalised column of ones, or none.
-    penalty_factor : array-like of shape (n_features,) or None, default=None
-        What the penalty of every feature is multiplied by, ``sum_j p_j |alpha_j|^k``: 0 for a
-        feature that is never penalised (age, sex, batch), ``np.inf`` for one that is left out,
-        else as in glmnet. Only ratios count: factors that are neither 0 nor inf are divided by
-        their mean, so that equal ones change nothing. See the guide, "Penalty factors".
-    cv : None, int, splitter or list of splits, default=None
-        None is leave one out, or ten folds where features are selected; an int makes so many
-        stratified folds. With ``fit(..., groups=...)`` None leaves one group out, an int makes
-        folds of whole groups (`GroupKFold`), and a splitter is handed the groups.
-    scoring : None, str or callable, default=None
-        None is minus the balanced error rate, ties broken by the squared error of the scores.
-    rule : {"mix", "best", "1se"}, default="mix"
-        ``"mix"``: the best candidate of a family is the one of least log loss, of probabilities
-        that the out-of-fold scores give at their best temperature, classes weighed alike; its share
-        falls with that loss, ``exp(-0.3 n (loss - least))``. All classes share candidates and
-        weights. The other rules as in `StretchyRegressorCV`, with the balanced 0/1 loss (or the 0/1
-        loss for another scoring) as paired loss.
-    nested_cv : int, splitter or None, default=None
-        Folds without each of which the whole search is repeated, which then predicts the fold: the
-        only score here that has not seen the choice. It costs one more search for every fold.
-    class_weight : None, "balanced" or dict, default="balanced"
-        Weights of the classes, times the sample weights; ``"balanced"`` gives all classes the same
-        total weight.
-    threshold : {"auto", "zero", "balanced"}, default="auto"
-        Where scores are cut, as in `StretchyClassifier`. Candidates are compared at a cut of zero;
-        the cut is learned for the model.
-    n_jobs : int or None, default=None
-        Threads for the second passes of several classes, where the chosen candidate has them.
-    verbose : int, default=0
-        With 1 or more, the plan of the search, a bar, and at the end the number of
-        factorisations on stderr.
 
     Attributes
     ----------
-    classes_, threshold_, held_out_ : as in `StretchyClassifier`
-    a_, k_, c_, density_, best_index_ : as in `StretchyRegressorCV`
-    cv_results_ : dict of arrays
-        One row a candidate, as in `StretchyRegressorCV`. ``loo`` is ``"exact"`` where the
-        out-of-fold scores are those of literal refits, and ``"approximate"`` where they are one
-        Newton step from the fit of all samples: with ``cv=None`` candidates at a = 0 and k < 2
-        other than the chosen one and the best of every k (with six classes or more and
-        ``rule="mix"``, the best of those k alone that come near a share of the mixture). ``"held
-        out"`` as in `StretchyRegressorCV`.
-    weights_, best_score_, best_score_se_ : as in `StretchyRegressorCV`
-    nested_score_, nested_score_se_ : as in `StretchyRegressorCV`
-    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_classes)
-        Out-of-fold scores of the model, before the cut.
-    rule_loss_ : str
-        The loss by which the rule compares candidates sample by sample.
+    coef_, effect_ : ndarray of shape (n_features,) or (n_classes, n_features)
+        Change of the score for one unit, and for one standard deviation, of a
+        feature: everywhere where ``is_linear_``, else at the mean.
+    intercept_, is_linear_, support_, solver_, rcond_, dof_, dual_gap_ : as in `StretchyClassifier`
+    classes_, threshold_ : as in `StretchyClassifier`
+    weights_ : DataFrame, or dict of arrays without pandas
+        The candidates of the model and their weights, the heaviest first.
+    a_, k_, c_, density_ : float
+        The chosen candidate; not of averages.
+    best_score_, best_score_se_, best_index_ : float, float, int
+        Score of the out-of-fold predictions, which has seen the choice; its standard error; the
+        row of the (heaviest) candidate in ``cv_results_``.
+    nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray
+        Of `nested_cv`: what searches say of samples that they have never seen.
+    cv_results_ : dict of arrays, one row for every candidate
+    cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Out-of-fold scores, before the cut, of the model.
+    plan_ : Plan
+        How it was computed, and what was left out.
 
     See Also
     --------
@@ -553,43 +552,46 @@ class StretchyClassifierCV(Classification, StretchySearch):
     >>> from skstretch import StretchyClassifierCV
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = StretchyClassifierCV().fit(X, y)
-    >>> bool(-model.best_score_ < 0.06)
+    >>> bool(model.best_score_ > 0.94)
     True
     """
 
+    @names_of_today
     def __init__(
         self,
-        a_grid: Any = (-0.2, 0.0),
+        n_features_to_select: Any = None,
+        *,
+        combine: str = "average",
+        cv: Any = None,
+        scoring: Any = None,
+        nested_cv: Any = None,
+        penalty_factor: Any = None,
+        class_weight: Any = "balanced",
+        threshold: Any = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        a_grid: Any = "auto",
         k_grid: Any = "auto",
         c_grid: Any = "auto",
-        density_grid: Any = "auto",
-        *,
         b: Any = 0.0,
         quadrant: str = "exp",
         fit_intercept: bool | str = True,
-        penalty_factor: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        rule: str = "mix",
-        nested_cv: Any = None,
-        class_weight: Any = "balanced",
-        threshold: str = "auto",
-        n_jobs: int | None = None,
-        verbose: int = 0,
     ):
-        self.a_grid = a_grid
-        self.k_grid = k_grid
-        self.c_grid = c_grid
-        self.density_grid = density_grid
-        self.b = b
-        self.quadrant = quadrant
-        self.fit_intercept = fit_intercept
-        self.penalty_factor = penalty_factor
+        self.n_features_to_select = n_features_to_select
+        self.combine = combine
         self.cv = cv
         self.scoring = scoring
-        self.rule = rule
         self.nested_cv = nested_cv
+        self.penalty_factor = penalty_factor
         self.class_weight = class_weight
         self.threshold = threshold
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.random_state = random_state
+        self.a_grid = a_grid
+        self.k_grid = k_grid
+        self.c_grid = c_grid
+        self.b = b
+        self.quadrant = quadrant
+        self.fit_intercept = fit_intercept

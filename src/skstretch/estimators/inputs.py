@@ -16,7 +16,12 @@ from sklearn.model_selection import (
     StratifiedKFold,
     check_cv,
 )
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import (
+    check_array,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+)
 from sklearn.utils.validation import validate_data
 
 from skstretch.core.features import Moments
@@ -370,6 +375,7 @@ def make_folds(
     classifier: bool,
     compressed: bool,
     few: bool = False,
+    seed: int = 0,
     **groups: Any,
 ) -> Folds:
     """Folds over the samples of positive weight.
@@ -381,7 +387,7 @@ def make_folds(
     grouped = groups.get("groups") is not None
     if cv is None and few and not grouped:
         count = -(-ENOUGH * N_FOLDS // rows.size)
-        parts = islice(_default(y[rows], classifier).split(y[rows], y[rows]), count)
+        parts = islice(_default(y[rows], classifier, seed).split(y[rows], y[rows]), count)
         splits = [(rows[train], rows[test]) for train, test in parts]
         return folds_from_splits(splits, rows, X.shape[0])
     if cv is None and not compressed and not grouped:
@@ -396,7 +402,7 @@ def make_folds(
             splitter = GroupKFold(int(cv))
         return folds_from_splits(splitter.split(X, y, **groups), rows, X.shape[0])
     some, known = y[rows], None
-    splitter = _default(some, classifier) if not grouped else LeaveOneGroupOut()
+    splitter = _default(some, classifier, seed) if not grouped else LeaveOneGroupOut()
     if grouped:
         known = np.asarray(groups["groups"])[rows]
         if compressed:
@@ -412,11 +418,18 @@ def held_out_name(cv: Any, folds: Folds) -> str:
     return "one fold" if cv is None and len(folds.folds) == 1 else "folds"
 
 
-def _default(y: Any, classifier: bool) -> Any:
+def seed_of(random_state: Any) -> int:
+    """A number that folds are shuffled with: drawn once a fit, and None is always the same."""
+    if random_state is None or isinstance(random_state, numbers.Integral):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(2**31))
+
+
+def _default(y: Any, classifier: bool, seed: int) -> Any:
     if y.shape[0] < 2:
         raise ValueError(f"n_samples={y.shape[0]} of positive weight: folds need at least two.")
     if classifier:
         smallest = int(np.unique(y, return_counts=True)[1].min())
         if smallest >= 2:
-            return StratifiedKFold(min(N_FOLDS, smallest), shuffle=True, random_state=0)
-    return KFold(min(N_FOLDS, y.shape[0]), shuffle=True, random_state=0)
+            return StratifiedKFold(min(N_FOLDS, smallest), shuffle=True, random_state=seed)
+    return KFold(min(N_FOLDS, y.shape[0]), shuffle=True, random_state=seed)

@@ -74,7 +74,7 @@ class Mixture(State):
     """A state of several candidates; `model` is that of the heaviest one.
 
     `quadrant` is the transform that all candidates share. Where they differ it is that of z-scores,
-    and coefficients are effects of one standard deviation at the mean. `held_out` are residuals (M,
+    `held_out` are residuals (M,
     t) of the search by models that have not seen the sample, where each was left out on its own:
     there members that select features have selected without it.
     """
@@ -121,38 +121,32 @@ class Mixture(State):
     def _learned(self) -> list[tuple[Design, Array]]:
         return [(term.design, term.coef) for term in self.terms]
 
-    def coefs(self, coef: Array) -> list[Array]:
+    @property
+    def coefs(self) -> list[Array]:
         return [self.spread(term.coef) for term in self.terms]
 
     @property
-    def coef(self) -> Array:
-        return np.asarray(
-            sum(self._shown(place, self.spread(term.coef)) for place, term in enumerate(self.terms))
+    def alpha(self) -> Array:
+        raise AttributeError(
+            "an average has no alpha_ of its own: its candidates do not share their features. "
+            "coef_ and effect_ are those of the average, weights_ lists the candidates, and "
+            'combine="best" or "1se" makes a model of one.'
         )
-
-    def _shown(self, place: int, coef: Array) -> Array:
-        """Coefficients (.., D) of one term in the user's scale."""
-        quadrant = self.terms[place].quadrant
-        if len(self.terms) == 1:
-            return quadrant.outer(coef)
-        return quadrant.slope(coef) * quadrant.moments.scale
 
     @property
     def dual(self) -> Array:
         raise AttributeError(
-            "a mixture has no dual coefficients of its own: each of its candidates has. Use "
-            'rule="best" or "1se" for a model of one candidate.'
+            "an average has no dual coefficients of its own: each of its candidates has. Use "
+            'combine="best" or "1se" for a model of one candidate.'
         )
 
     def facts(self) -> dict[str, Any]:
         gaps = [m.gap for m in self.members if m.gap is not None]
         return {
-            "space_": self.model.passes[0].space,
-            "solver_": "mix",
+            "solver_": "average",
             "rcond_": min(m.rcond for m in self.members),
             "dof_": float(sum(m.weight.mean() * m.dof for m in self.members)),
             "n_iter_": None,
-            "residual_": None,
             "dual_gap_": max(gaps) if gaps else None,
         }
 
@@ -161,7 +155,8 @@ class Mixture(State):
         total = np.zeros((self.n_targets, self.n_features))
         for member in self.members:
             own = self.spread(np.sqrt(self._alone(member).variance(noise)))
-            total += member.weight[:, None] * np.abs(self._shown(member.term, own))
+            slope = self.terms[member.term].quadrant.slope(own)
+            total += member.weight[:, None] * np.abs(slope)
         return total
 
     def fitted_to(self, rows: Index) -> tuple[list[Array], Array]:
@@ -324,6 +319,22 @@ def _member(candidate: Fitted, place: int) -> Member:
         float(min(p.rcond for p in passes)),
         max(gaps) if gaps else None,
     )
+
+
+def framed(table: dict[str, Any]) -> Any:
+    """A `weights_table` as a DataFrame, or as it is without pandas; one number a cell.
+
+    Where targets differ, ``weight`` is their mean and ``weight_0``, ``weight_1`` ... are theirs.
+    """
+    shares = table["weight"]
+    if np.ndim(shares) > 1:
+        each = {f"weight_{target}": own for target, own in enumerate(shares.T)}
+        table = {**table, "weight": shares.mean(axis=1), **each}
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return table
+    return DataFrame(table)
 
 
 def weights_table(results: dict[str, Any], mix: Mapping[int, Array]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from skstretch.core.classes import balanced_weights
 from skstretch.core.crossfit import paired_error
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
+from skstretch.estimators.inputs import seed_of
 from skstretch.estimators.intervals import FoldModels, masses
 from skstretch.estimators.progress import Progress
 from skstretch.estimators.state import Units
@@ -32,8 +33,8 @@ Split = tuple[Index, Index]
 class NestedScore:
     """Predictions of all samples by searches without them, their score and its standard error.
 
-    Classes are predicted as labels. The score is minus the mean squared error, or minus the
-    balanced error rate; with a `scoring` of the user's the mean over the folds. Of regressors the
+    Classes are predicted as labels. The score is minus the mean squared error, or the balanced
+    accuracy; with a `scoring` of the user's the mean over the folds. Of regressors the
     models are kept, without their training data.
     """
 
@@ -80,7 +81,7 @@ def nested_score(
         return NestedScore(whole, float(np.mean(scores)), error, models)
     losses = _losses(np.asarray(y), whole, weights, classes=is_classifier(estimator))
     mean, error = paired_error(losses, weights, given.get("groups"))
-    return NestedScore(whole, -mean, error, models)
+    return NestedScore(whole, float(is_classifier(estimator)) - mean, error, models)
 
 
 def _units(splits: list[Split], weights: Array, groups: Any) -> Units:
@@ -102,6 +103,9 @@ def _splits(estimator: Any, X: Any, y: Any, groups: Any) -> list[Split]:
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
     if isinstance(cv, numbers.Integral) and groups is not None:
         splitter = GroupKFold(int(cv))
+    elif isinstance(cv, numbers.Integral):  # whatever the order of the rows
+        seed = seed_of(estimator.random_state)
+        splitter = type(splitter)(int(cv), shuffle=True, random_state=seed)
     splits = [*splitter.split(np.zeros((len(y), 1)), y, groups)]
     tested = np.sort(np.concatenate([test for _, test in splits]))
     if not np.array_equal(tested, np.arange(len(y))):

@@ -11,7 +11,6 @@ from typing import Any, TextIO, TypeVar
 import numpy as np
 
 from skstretch.core.factors import counting
-from skstretch.core.krylov import Report
 from skstretch.core.stretch import Intercept, selects
 from skstretch.core.types import Array
 from skstretch.designs import DaskArray, Meter, Source, dask_plan, storage_of
@@ -33,22 +32,19 @@ def fit_plan(estimator: Any, X: Any, weights: Array) -> Plan:
 
 
 @contextmanager
-def following(
-    plan: Plan, X: Any, verbose: Any, n_transforms: int = 1
-) -> Iterator[tuple[Any, Report | None]]:
-    """Print a plan where `verbose` asks for it; hands out the X to use and a report.
+def following(plan: Plan, X: Any, verbose: Any, n_transforms: int = 1) -> Iterator[Any]:
+    """Print a plan where `verbose` asks for it; hands out the X to use, which shows what is read.
 
-    That X shows what is read, and the report follows a matrix-free fit. `n_transforms` is the
-    number of pairs of a and k.
+    `n_transforms` is the number of pairs of a and k.
     """
     if not verbose:
-        yield X, None
+        yield X
         return
     if isinstance(X, DaskArray) and not plan.matrix_free:
         plan = replace(plan, traffic=f", {dask_plan(X, n_transforms)}")
     print("skstretch:", plan, file=sys.stderr, flush=True)
-    with closing(Meter(plan.storage.nbytes)) as meter, closing(IterationLine()) as line:
-        yield replace(X, meter=meter) if isinstance(X, Source | DaskArray) else X, line
+    with closing(Meter(plan.storage.nbytes)) as meter:
+        yield replace(X, meter=meter) if isinstance(X, Source | DaskArray) else X
 
 
 @contextmanager
@@ -68,9 +64,9 @@ def warn_of_hours(n_candidates: int, side: int) -> None:
     hours = n_candidates * 2.0 * side**3 / RATE / 3600.0
     warnings.warn(
         f"this search has {n_candidates} candidates, and exact minimisers (a=0, k<2) or selected "
-        f"features (density_grid) among them need systems of {side:,} rows: about {hours:.2g} "
-        "hours, or more. Closed forms of all features do without: leave k_grid and density_grid on "
-        '"auto", or pass a k_grid without 0 in a_grid.',
+        f"features (n_features_to_select) among them need systems of {side:,} rows: about "
+        f"{hours:.2g} hours, or more. Closed forms of all features do without: leave k_grid on "
+        '"auto" and n_features_to_select on None, or pass a k_grid without 0 in a_grid.',
         LongSearchWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
         stacklevel=8 if HAS_CALLBACKS else 7,
@@ -88,31 +84,6 @@ def warn_at_edge(way: str, c: float, automatic: bool) -> None:
         # the caller of `fit`, which scikit-learn's callbacks wrap
         stacklevel=7 if HAS_CALLBACKS else 6,
     )
-
-
-class IterationLine:
-    """A line that follows the residual from step to step."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self.stream = sys.stderr if stream is None else stream
-        self.last, self.text = -np.inf, ""
-
-    def __call__(self, n_iter: int, residual: float) -> None:
-        self.text = f"\rkrylov: iteration {n_iter}, relative residual {residual:.1e} "
-        if time.monotonic() - self.last > 0.1:
-            self._draw()
-
-    def _draw(self) -> None:
-        self.last = time.monotonic()
-        self.stream.write(self.text)
-        self.stream.flush()
-
-    def close(self) -> None:
-        """Show the last step and end the line."""
-        if self.text:
-            self._draw()
-            self.stream.write("\n")
-            self.stream.flush()
 
 
 class Progress:

@@ -27,14 +27,15 @@ SPLITTERS = {
 class Measure:
     """What the scores of a search are called and how they are written.
 
-    Scores are losses with a minus where a `lower` figure is better; `root` is for the root of a
-    mean square error.
+    Where a `lower` figure is better, scores are losses with a minus, or what is missing of the
+    `best` score; `root` is for the root of a mean square error.
     """
 
     name: str
     lower: bool
     write: Callable[[Any], str]
     root: bool = False
+    best: float = 0.0
 
     @property
     def better(self) -> str:
@@ -42,7 +43,8 @@ class Measure:
 
     def of_scores(self, scores: Any) -> Array:
         """The figures of scores, whatever their shape."""
-        found = -np.asarray(scores, dtype=float) if self.lower else np.asarray(scores, dtype=float)
+        found = np.asarray(scores, dtype=float)
+        found = self.best - found if self.lower else found
         return np.sqrt(found) if self.root else found
 
     def write_score(self, score: Any) -> str:
@@ -61,15 +63,14 @@ class Measure:
 def measure_of(model: Any, root: bool = False) -> Measure:
     """How the scores of a fitted search are named and written.
 
-    A model file does not store a scorer that is a function, so a loaded model may have scores of
-    another kind than its ``scoring`` says; scores above zero show it.
+    A model file does not store a scorer that is a function, but that there was one.
     """
     if isinstance(model.scoring, str):
         return Measure(f"score ({model.scoring})", False, number)
-    if model.scoring is not None or np.nanmax(model.cv_results_["mean_test_score"]) > 0:
+    if model.scoring is not None or "scoring" in getattr(model, "not_stored_", {}):
         return Measure("score", False, number)
     if is_classifier(model):
-        return Measure("balanced error rate", True, share)
+        return Measure("balanced error rate", True, share, best=1.0)
     if root:
         return Measure("typical error (root mean square)", True, number, root=True)
     return Measure("mean squared error", True, number)
@@ -96,7 +97,7 @@ def folds_in_words(model: Any) -> str:
     if model.cv is None and "cv" not in stored:
         if not selecting(model).any():
             return "exact leave-one-out"
-        if isinstance(model.density_grid, str):
+        if model.n_features_to_select is None:
             return "exact leave-one-out, ten folds where features are selected"
         return "exact ten folds"
     if isinstance(model.cv, int):
@@ -109,9 +110,8 @@ def folds_in_words(model: Any) -> str:
 
 
 def left_out(model: Any, noun: str = "sample") -> str:
-    """What a nested score was searched without: folds, or single samples in older files."""
-    single = getattr(model, "nested_of_", "parts") == "samples"
-    return f"single {noun}s" if single else f"parts of the {noun}s"
+    """What a nested score was searched without."""
+    return f"parts of the {noun}s"
 
 
 def chance_in_words(model: Any) -> str:

@@ -14,13 +14,13 @@ from skstretch.core.types import Array
 from skstretch.estimators.classifier import StretchyClassifierCV
 from skstretch.estimators.pipelines import transformed
 from skstretch.estimators.regressor import StretchyRegressorCV
-from skstretch.estimators.search import SearchResult, joined
-from skstretch.estimators.state import fitted_names, whole_or_nothing
+from skstretch.estimators.search import SearchResult, check_combine, joined
+from skstretch.estimators.state import fitted_names, names_of_today, whole_or_nothing
 from skstretch.features import SpectralFilter
 from skstretch.search import Mix
 from skstretch.search.choice import class_weights, regression_weights, residual_moments
 
-RULES = ("mix", "best")
+RULES = ("average", "best")
 
 
 def spectral_recipes(n_features: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Recipes(Versioned, BaseEstimator):
 
     estimator: Any
     recipes: Any
-    rule: Any
+    combine: Any
     own: Any  # the class of the searches
 
     def _unfit(self) -> None:
@@ -76,8 +76,7 @@ class Recipes(Versioned, BaseEstimator):
         self : RecipeRegressorCV or RecipeClassifierCV
             Fitted.
         """
-        if self.rule not in RULES:
-            raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
+        check_combine(self.combine, RULES)
         X = self._checked(X, reset=True)
         steps = self._checked_recipes()
         every = slice(0, self.n_features_in_)
@@ -164,7 +163,7 @@ class Recipes(Versioned, BaseEstimator):
     def _shares(self, part: SearchResult, outputs: Array, losses: Array) -> Array:
         """Weights (R, t) of the recipes from their out-of-fold outputs (R, n, t) and losses (R)."""
         table, t = part.table, outputs.shape[2]
-        if self.rule == "best":
+        if self.combine == "best":
             return np.outer(np.arange(losses.size) == losses.argmin(), np.ones(t)).astype(float)
         n = float(table.weights[table.seen].sum())
         if table.problem.classes:
@@ -217,8 +216,8 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
         first and second derivatives, and these after the standard normal variate, with
         `SpectralFilter`. A recipe should look at one row at a time, as that does: what a recipe
         learns from the rows, it has learned from the left-out ones too.
-    rule : {"mix", "best"}, default="mix"
-        Mix the recipes, or take the one of least left-out error.
+    combine : {"average", "best"}, default="average"
+        Average the recipes, or take the one of least left-out error.
 
     Attributes
     ----------
@@ -257,7 +256,7 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
     >>> from skstretch.datasets import make_spectra
     >>> X, y = make_spectra(40, return_X_y=True)
     >>> recipes = {"raw": SpectralFilter(), "slope": SpectralFilter(derivative=1)}
-    >>> ridge = StretchyRegressorCV(a_grid=(0,), k_grid=(2,), density_grid=(1.0,))
+    >>> ridge = StretchyRegressorCV(a_grid=(0,), k_grid=(2,), n_features_to_select=1.0)
     >>> model = RecipeRegressorCV(ridge, recipes).fit(X, y)
     >>> round(sum(model.weights_.values()), 12)
     1.0
@@ -265,10 +264,13 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
 
     own = StretchyRegressorCV
 
-    def __init__(self, estimator: Any = None, recipes: Any = "spectra", *, rule: str = "mix"):
+    @names_of_today
+    def __init__(
+        self, estimator: Any = None, recipes: Any = "spectra", *, combine: str = "average"
+    ):
         self.estimator = estimator
         self.recipes = recipes
-        self.rule = rule
+        self.combine = combine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -312,8 +314,8 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
         The search of every recipe; None is ``StretchyClassifierCV()``.
     recipes : "spectra" or dict of str to transformer, default="spectra"
         What is tried, as in `RecipeRegressorCV`.
-    rule : {"mix", "best"}, default="mix"
-        Mix the recipes, or take the one of least left-out loss.
+    combine : {"average", "best"}, default="average"
+        Average the recipes, or take the one of least left-out loss.
 
     Attributes
     ----------
@@ -330,7 +332,7 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold scores of the mixture.
     best_score_ : float
-        Their score, minus the balanced error rate by default.
+        Their score, the balanced accuracy by default.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -348,7 +350,7 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
     >>> from skstretch.datasets import make_spectra
     >>> X, y = make_spectra(40, return_X_y=True)
     >>> recipes = {"raw": SpectralFilter(), "slope": SpectralFilter(derivative=1)}
-    >>> ridge = StretchyClassifierCV(a_grid=(0,), k_grid=(2,), density_grid=(1.0,))
+    >>> ridge = StretchyClassifierCV(a_grid=(0,), k_grid=(2,), n_features_to_select=1.0)
     >>> model = RecipeClassifierCV(ridge, recipes).fit(X, y > y.mean())
     >>> model.predict_proba(X).shape
     (40, 2)
@@ -356,10 +358,13 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
 
     own = StretchyClassifierCV
 
-    def __init__(self, estimator: Any = None, recipes: Any = "spectra", *, rule: str = "mix"):
+    @names_of_today
+    def __init__(
+        self, estimator: Any = None, recipes: Any = "spectra", *, combine: str = "average"
+    ):
         self.estimator = estimator
         self.recipes = recipes
-        self.rule = rule
+        self.combine = combine
 
     @property
     def classes_(self) -> Any:

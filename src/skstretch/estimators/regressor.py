@@ -18,9 +18,9 @@ from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, numeric
 from skstretch.estimators.intervals import nested_bounds, unit_bounds
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
-from skstretch.estimators.progress import fit_plan, following
+from skstretch.estimators.progress import fit_plan
 from skstretch.estimators.search import StretchySearch
-from skstretch.estimators.state import or_as_before, whole_or_nothing
+from skstretch.estimators.state import names_of_today, or_as_before, whole_or_nothing
 from skstretch.solve import checked_spec, fit_model, with_penalty
 
 
@@ -130,8 +130,8 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         state = self._state
         if isinstance(state, Mixture):
             raise ValueError(
-                "the covariance of a mixture of candidates is not known: use coef_std(), or "
-                'rule="best" for a model of one candidate.'
+                "the covariance of an average of candidates is not known: use coef_std(), or "
+                'combine="best" for a model of one candidate.'
             )
         n_targets, D = state.n_targets, state.n_features
         need, limit = 8 * n_targets * D * D, int(get_config()["working_memory"] * 2**20)
@@ -141,12 +141,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
                 f"working_memory is {limit / 2**20:,.0f} MiB. Use coef_std(), or "
                 "sklearn.set_config(working_memory=...) if the memory is there."
             )
-        noise = checked_noise(noise_variance, n_targets)
-        covariance = np.zeros((n_targets, D, D))
-        covariance[np.ix_(np.arange(n_targets), state.columns, state.columns)] = (
-            state.quadrant.outer(state.model.covariance(noise), 2.0)
-        )
-        return cast(Array, state.shaped(covariance))
+        return cast(Array, state.shaped(state.covariance(checked_noise(noise_variance, n_targets))))
 
 
 class StretchyRegressor(Regression):
@@ -165,7 +160,7 @@ class StretchyRegressor(Regression):
     ----------
     k : float, default=1.5
         Stretching power, ``1 < k < inf``; (1, 2] is the useful range.
-    c : float or "auto", default=100.0
+    c : float or "auto", default="auto"
         Inverse strength of regularisation, ``np.inf`` for none. ``"auto"`` ties it to the scale of
         the data: ``1 / (c k)``, what is added to the diagonal of K, is 0.1 times the mean diagonal
         of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100.
@@ -202,28 +197,34 @@ class StretchyRegressor(Regression):
         are an error.
     n_jobs : int or None, default=None
         Threads for the second passes of several targets.
-    verbose : int, default=0
-        With 1 or more, the plan of the fit and the progress of reading on stderr.
 
     Attributes
     ----------
     c_ : float
         The inverse strength of regularisation in use.
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        Weights of the transformed features, zero where not kept.
+        Change of the prediction for one unit of each raw feature: everywhere where
+        ``is_linear_`` (a = 0), else at the mean. Zero where not kept.
     intercept_ : float or ndarray of shape (n_targets,)
-        Constant of the model on the transformed features.
-    slope_ : ndarray, of the shape of ``coef_``
-        Effect of one unit of each raw feature at its mean. Read this one: with a < 0 the signs of
-        ``coef_`` are the opposite.
+        Where ``is_linear_``, ``X @ coef_.T + intercept_`` is `predict` (as far as that goes on:
+        z-scores beyond the training range and once its width are held there). Else the constant
+        of the model on the transformed features, whose weights are ``alpha_``.
+    is_linear_ : bool
+        Whether predictions are linear in the raw features.
+    effect_ : ndarray, of the shape of ``coef_``
+        Change of the prediction for one standard deviation of each feature.
+    alpha_ : ndarray, of the shape of ``coef_``
+        The paper's weights of the transformed features. With a < 0 a feature that raises the
+        prediction has a negative one.
     contributions_base_ : float or ndarray of shape (n_targets,)
         What `contributions` are added to: the mean prediction of the training data.
     dual_coef_ : ndarray of shape (n_samples,) or (n_targets, n_samples)
-        Weights of the training samples, ``coef_ = Q' dual_coef_``.
+        Weights of the training samples, ``alpha_ = Q' dual_coef_``.
     support_ : ndarray of bool, of the shape of ``coef_``
         The features that are kept.
-    space_ : {"dual", "primal"}
-        Whether the system had the size of the samples or of the features.
+    plan_ : Plan
+        How the fit was computed: ``space``, ``held_out``, ``residual`` (that Krylov left of its
+        system; above 1e-10 a ``ConvergenceWarning`` says so), and as text all of it.
     solver_ : {"dual", "primal", "qr", "krylov", "newton"}
         The solver that was used.
     rcond_ : float
@@ -237,9 +238,6 @@ class StretchyRegressor(Regression):
     n_iter_ : int or None
         Iterations of Krylov, or evaluations of Newton's method, each one pass over the data; None
         for the direct solvers.
-    residual_ : float or None
-        Relative residual that Krylov left of the system it solved, the largest of all targets;
-        above 1e-10 a ``ConvergenceWarning`` says so. None for the direct solvers.
     dual_gap_ : float or None
         After Newton's method the certificate: primal minus dual objective, relative to the primal
         one. The objective at the coefficients found exceeds its minimum by no more than this
@@ -263,9 +261,8 @@ class StretchyRegressor(Regression):
     `predict_interval`, `effect_path` and ``dual_coef_``: do not change X in place before using
     them. A pickle therefore holds X; `skstretch.save` does not. Without regularisation (c=inf) the
     primal form has no ``dual_coef_``. With several targets and ``density < 1``, ``solver_``,
-    ``rcond_``, ``dof_``, ``n_iter_`` and ``residual_`` hold one value per target where these
-    differ. `predict_interval`, `coef_std` and `coef_covariance` need an inverse, and say so after
-    Krylov.
+    ``rcond_``, ``dof_`` and ``n_iter_`` hold one value per target where these differ.
+    `predict_interval`, `coef_std` and `coef_covariance` need an inverse, and say so after Krylov.
 
     Examples
     --------
@@ -273,16 +270,17 @@ class StretchyRegressor(Regression):
     >>> from skstretch import StretchyRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = StretchyRegressor(k=1.5, c=100.0).fit(X, y)
-    >>> model.space_
-    'primal'
+    >>> model.coef_.shape, model.is_linear_
+    ((10,), False)
     >>> bool(model.score(X, y) > 0.5)
     True
     """
 
+    @names_of_today
     def __init__(
         self,
         k: float = 1.5,
-        c: float | str = 100.0,
+        c: float | str = "auto",
         *,
         a: float = -0.2,
         b: Any = 0.0,
@@ -292,7 +290,6 @@ class StretchyRegressor(Regression):
         penalty_factor: Any = None,
         solver: str = "auto",
         n_jobs: int | None = None,
-        verbose: int = 0,
     ):
         self.k = k
         self.c = c
@@ -304,7 +301,6 @@ class StretchyRegressor(Regression):
         self.penalty_factor = penalty_factor
         self.solver = solver
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @property
     def c_(self) -> float:
@@ -333,14 +329,13 @@ class StretchyRegressor(Regression):
         X, targets = self._read(X, y, sample_weight)
         count = keep_count(self.density, X.shape[1])
         self.plan_ = fit_plan(self, X, targets.weights)
-        with following(self.plan_, X, self.verbose) as (X, report):
-            prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
-            view = prepared.at(self.a)
-            linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
-            spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
-            design, spec = with_penalty(view.design, prepared.weights, spec)
-            Y, weights = targets.Y[prepared.rows], prepared.weights
-            model = fit_model(design, Y, weights, spec, count, self.n_jobs, report)
+        prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
+        view = prepared.at(self.a)
+        linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
+        spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
+        design, spec = with_penalty(view.design, prepared.weights, spec)
+        Y, weights = targets.Y[prepared.rows], prepared.weights
+        model = fit_model(design, Y, weights, spec, count, self.n_jobs)
         self._store(prepared.state(view, model, targets.single))
         return self
 
@@ -420,100 +415,57 @@ class StretchyRegressorCV(Regression, StretchySearch):
 
     Parameters
     ----------
-    a_grid : sequence of float, default=(-0.2, 0.0)
-        Transforms ``exp(a z)`` to try; 0 is the exact minimiser on z, ridge regression at k = 2.
-    k_grid : "auto" or sequence of float, default="auto"
-        Stretching powers to try. ``"auto"``: 1.25, 1.5 and 2; at a = 0, where candidates are exact
-        minimisers, 1.02, 1.05, 1.1, 1.25, 1.5 and 2, or 2 alone where every step of Newton's method
-        would read the data again (wide Dask arrays, and files or tall sparse matrices whose
-        z-scores take more than half the working memory). Of given powers a = 0 takes those up to 2.
-        With more than 10,000 samples and features ``"auto"`` is 1.25 and 2, at a = 0 2 alone, and
-        candidates are fitted without the matrix of samples: see the guide, "Many rows".
-    c_grid : "auto" or sequence of float, default="auto"
-        ``"auto"`` ties the penalty to the scale of the data, ``lambda = s * scale`` for relative
-        strengths s from 1e-12 to 1e2 (25 values at k = 2, else 13), so that the same grid serves
-        every a and k. At a = 0 and k < 2 up to 20 values of c lead from about one degree of
-        freedom to saturation, or to where three in a row err by a tenth more than the best.
-    density_grid : "auto" or sequence of float or int, default="auto"
-        Shares or numbers of features to keep: the model reads at most so many columns, one support
-        from the lasso path that every fold chooses for itself. ``"auto"``: all features; a mixture
-        also tries ridge on 5, 10, 30 and 100 of them, for data in memory.
-    b : float or array of shape (n_features,), default=0.0
-        Shift of the transform ``exp(a z + b)``, for all features or for each.
+    n_features_to_select : None, int, float or list, default=None
+        The model reads at most so many columns (a float: this share of them), selected anew in
+        every fold; of a list the best is found by cross-validation. None: all features, and an
+        average also tries some of them; 1.0: all features, and no selection is tried.
+    combine : {"average", "best", "1se"}, default="average"
+        Average the best candidates of all families by what they do out of fold; or take the best
+        candidate; or the simplest within one standard error of it.
+    cv : None, int, splitter or list of splits, default=None
+        None leaves out one sample (or group), or tenths where features are selected.
+    scoring : None, str or callable, default=None
+        None is ``"neg_mean_squared_error"``; else a scikit-learn scorer of predictions.
+    nested_cv : None, int or splitter, default=None
+        Folds without each of which the whole search is repeated, which then predicts the fold:
+        the score to trust. It costs one more search for every fold.
+    penalty_factor : array-like of shape (n_features,) or None, default=None
+        Times the penalty: 0 for a feature that is never penalised, inf for one that is left out.
+    n_jobs : int or None, default=None
+        Parallel jobs of `nested_cv`, and threads for fits of several targets.
+    verbose : int, default=0
+        With 1 or more, the plan, a bar, and the number of factorisations on stderr.
+    random_state : int, RandomState or None, default=None
+        Shuffles the folds that are made of numbers of `nested_cv`, and tenths; None always alike.
+    a_grid, k_grid, c_grid : "auto" or sequence of float, default="auto"
+        Transforms ``exp(a z)`` (0 is the linear limit), powers, and inverse strengths to try.
+    b : float or array-like of shape (n_features,), default=0.0
+        Shift of the transform ``exp(a z + b)``.
     quadrant : {"exp", "identity"}, default="exp"
-        ``"exp"`` standardises and maps to ``exp(a z + b)``; ``"identity"`` takes non-negative data
-        as it is, and a_grid is not used.
+        ``"identity"`` takes non-negative data as it is.
     fit_intercept : {True, "column", False}, default=True
         Free (not penalised), the paper's penalised column of ones, or none.
-    penalty_factor : array-like of shape (n_features,) or None, default=None
-        What the penalty of every feature is multiplied by, ``sum_j p_j |alpha_j|^k``: 0 for a
-        feature that is never penalised (age, sex, batch), ``np.inf`` for one that is left out,
-        else as in glmnet. Only ratios count: factors that are neither 0 nor inf are divided by
-        their mean, so that equal ones change nothing. See the guide, "Penalty factors".
-    cv : None, int, splitter or list of splits, default=None
-        None is leave one out; where features are selected it is ten folds, since leaving one out
-        would cost a second pass per sample. With ``fit(..., groups=...)`` None leaves one group
-        out (ten folds of whole groups where features are selected), a number makes so many folds
-        of whole groups (`GroupKFold`), and a splitter is handed the groups. A sample that a split
-        trains on several times (a bootstrap) is fitted as so many repetitions.
-    scoring : None, str or callable, default=None
-        None is minus the mean squared error; else any scikit-learn scorer that works on
-        predictions. Scores are pooled over all out-of-fold predictions. The rules compare
-        candidates by the loss that ``rule_loss_`` names: the squared error, whatever the scorer.
-    rule : {"mix", "best", "1se"}, default="mix"
-        ``"mix"`` mixes the best candidates of all families, for every target on its own: weights w,
-        not negative and with sum one, of least squared error plus a pull towards equal weights of
-        the families that are not plainly worse. The other rules choose one candidate, with the
-        default scoring for every target on its own, as ``weights_`` tells. ``"best"`` takes the
-        best score. ``"1se"`` takes, among the
-        candidates whose paired losses are at most one standard error worse than the best, a = 0
-        before others, then the fewest features, then the fewest degrees of freedom.
-    nested_cv : int, splitter or None, default=None
-        Folds without each of which the whole search is repeated, which then predicts the fold: the
-        only score here that has not seen the choice. It costs one more search for every fold.
-    n_jobs : int or None, default=None
-        Threads for the second passes of several targets, where the chosen candidate has them.
-    verbose : int, default=0
-        With 1 or more, the plan of the search, a bar, and at the end the number of
-        factorisations on stderr.
 
     Attributes
     ----------
-    a_, k_, c_, density_ : the chosen candidate, or the one of the largest weight or of most targets
-    weights_ : dict of arrays
-        The candidates of the model and their weights, the heaviest first: ``a``, ``k``, ``c``,
-        ``density``, ``weight`` (a column for every target, where they differ), ``score`` and
-        ``row`` in ``cv_results_``.
-    best_score_ : float
-        The score of the model's out-of-fold predictions, greater is better. It has seen every
-        sample when it chose: ``nested_score_`` has not.
-    nested_score_, nested_score_se_ : float
-        Of `nested_cv`: the score of samples that were predicted by searches which had never seen
-        them, and its standard error.
-    nested_predictions_ : ndarray
-        These predictions, as scikit-learn's `cross_val_predict` makes them.
-    best_score_se_ : float
-        The standard error of ``best_score_``, from the spread of the losses of single samples, or
-        of whole groups where `fit` was given groups:
-        ``sqrt(sum_i w_i (l_i - mean)^2) / sum_i w_i``. NaN for a `scoring` that is not the mean of
-        such losses: the squared error, for classes the (balanced) 0/1 loss.
-    best_index_ : int
-        The row of the candidate in ``cv_results_``.
-    cv_results_ : dict of arrays
-        One row a candidate; ``pandas.DataFrame(model.cv_results_)`` opens it. ``loo`` is
-        ``"exact"`` where the residuals behind the score are those of literal refits, and
-        ``"approximate"`` where they are one Newton step from the fit of all samples: with
-        ``cv=None`` candidates at a = 0 and k < 2 other than the chosen one and the best of every k.
-        ``"held out"``: with more than 10,000 samples and features, a part is held out and predicted
-        by iterated fits of the rest. ``score_error`` bounds what rounding does to a score: no
-        candidate wins by less than that, and of equal scores the stronger penalty wins.
-    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_targets)
-        Out-of-fold predictions of the model: the mean over repeats, NaN for samples in no
-        test set. Samples of weight zero, which no fold trains on, get the prediction of the model.
-    rule_loss_ : str
-        The loss by which the rule compares candidates sample by sample.
-    coef_, intercept_, slope_, dual_coef_, support_, space_, solver_, rcond_, dof_
-        As in `StretchyRegressor`.
+    coef_, effect_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        Change of the prediction for one unit, and for one standard deviation, of a
+        feature: everywhere where ``is_linear_``, else at the mean.
+    intercept_, is_linear_, support_, solver_, rcond_, dof_, dual_gap_ : as in `StretchyRegressor`
+    weights_ : DataFrame, or dict of arrays without pandas
+        The candidates of the model and their weights, the heaviest first.
+    a_, k_, c_, density_ : float
+        The chosen candidate; not of averages.
+    best_score_, best_score_se_, best_index_ : float, float, int
+        Score of the out-of-fold predictions, which has seen the choice; its standard error; the
+        row of the (heaviest) candidate in ``cv_results_``.
+    nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray
+        Of `nested_cv`: what searches say of samples that they have never seen.
+    cv_results_ : dict of arrays, one row for every candidate
+    cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        Out-of-fold predictions of the model.
+    plan_ : Plan
+        How it was computed, and what was left out.
 
     See Also
     --------
@@ -533,35 +485,38 @@ class StretchyRegressorCV(Regression, StretchySearch):
     True
     """
 
+    @names_of_today
     def __init__(
         self,
-        a_grid: Any = (-0.2, 0.0),
+        n_features_to_select: Any = None,
+        *,
+        combine: str = "average",
+        cv: Any = None,
+        scoring: Any = None,
+        nested_cv: Any = None,
+        penalty_factor: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        a_grid: Any = "auto",
         k_grid: Any = "auto",
         c_grid: Any = "auto",
-        density_grid: Any = "auto",
-        *,
         b: Any = 0.0,
         quadrant: str = "exp",
         fit_intercept: bool | str = True,
-        penalty_factor: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        rule: str = "mix",
-        nested_cv: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
     ):
+        self.n_features_to_select = n_features_to_select
+        self.combine = combine
+        self.cv = cv
+        self.scoring = scoring
+        self.nested_cv = nested_cv
+        self.penalty_factor = penalty_factor
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
         self.a_grid = a_grid
         self.k_grid = k_grid
         self.c_grid = c_grid
-        self.density_grid = density_grid
         self.b = b
         self.quadrant = quadrant
         self.fit_intercept = fit_intercept
-        self.penalty_factor = penalty_factor
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.nested_cv = nested_cv
-        self.n_jobs = n_jobs
-        self.verbose = verbose

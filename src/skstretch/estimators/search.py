@@ -42,9 +42,10 @@ from skstretch.estimators.inputs import (
     held_out_name,
     make_folds,
     prepare,
+    seed_of,
 )
 from skstretch.estimators.intervals import units_of
-from skstretch.estimators.mixture import Fitted, mixed, weights_table
+from skstretch.estimators.mixture import Fitted, framed, mixed, weights_table
 from skstretch.estimators.nested import nested_score
 from skstretch.estimators.progress import (
     CallbackSupport,
@@ -75,7 +76,7 @@ from skstretch.search import (
 )
 from skstretch.search.permutation import PermutationTest, Tested, permutation_test
 from skstretch.search.scoring import (
-    BalancedError,
+    BalancedAccuracy,
     LogLoss,
     PrecomputedClassifier,
     PrecomputedRegressor,
@@ -211,18 +212,19 @@ def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[st
 class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     """Base of the estimators that choose a, k, c and density by exact cross-validation."""
 
+    n_features_to_select: Any
+    combine: Any
+    cv: Any
+    scoring: Any
+    nested_cv: Any
+    n_jobs: Any
+    verbose: Any
+    random_state: Any
     a_grid: Any
     k_grid: Any
     c_grid: Any
-    density_grid: Any
     quadrant: Any
     fit_intercept: Any
-    rule: Any
-    nested_cv: Any
-    cv: Any
-    scoring: Any
-    n_jobs: Any
-    verbose: Any
     # what every candidate gave; None where that is too much to hold on to
     _outcomes: Outcomes | None
 
@@ -230,6 +232,27 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         # a search can be run again: what it found out about other candidates stays out of pickles
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_outcomes"}
+
+    @property
+    def weights_(self) -> Any:
+        """The candidates of the model and their weights, the heaviest first."""
+        check_is_fitted(self)
+        return framed(self._members)
+
+    @property
+    def _members(self) -> dict[str, Any]:
+        """The same as a dict of arrays, weights (F,), or (F, t) where targets differ."""
+        state = self._state
+        shares = {m.row: m.weight for m in getattr(state, "members", ())}
+        return weights_table(
+            self.cv_results_, shares or {self.best_index_: np.ones(state.n_targets)}
+        )
+
+    @property
+    def _leader(self) -> dict[str, Any]:
+        """a, k, c and density of the chosen candidate, or of the heaviest of an average."""
+        names, row = ("a", "k", "c", "density"), self.best_index_
+        return {name: self.cv_results_[f"param_{name}"][[row]].tolist()[0] for name in names}
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Declare the splitter, so that groups find their way through pipelines.
@@ -291,13 +314,13 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         n_transforms = sum(len(ks) for _, ks in powers)
         with (
             verbose_counts(self.verbose),
-            following(self.plan_, X, self.verbose, n_transforms) as (X, _),
+            following(self.plan_, X, self.verbose, n_transforms) as X,
         ):
             split_params = route(self, sample_weight, params)
             prepared = prepare(self, X, weights, () if iterated else powers)
             kind, D = targets.classes is not None, X.shape[1]
             make = partial(make_folds, self.cv, X, targets.y, prepared.rows, classifier=kind)
-            make = partial(make, few=iterated, **split_params)
+            make = partial(make, few=iterated, seed=seed_of(self.random_state), **split_params)
             folds = [make(compressed=iterated or selects(g.densities, D)) for g in grids]
             given = sample_weight is not None
             scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], weighted=given)
@@ -325,8 +348,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     ) -> CandidateTable:
         """Where candidates will be compared; `automatic` where their penalties follow from the
         data."""
-        if self.rule not in RULES:
-            raise ValueError(f"rule={self.rule!r} is not known: use one of {', '.join(RULES)}.")
+        check_combine(self.combine, RULES)
         Y, classes = targets.Y[prepared.rows], targets.classes is not None
         shared = Y, prepared.weights, prepared.intercept, folds, classes
         problem = Problem(*shared, automatic=automatic)
@@ -337,11 +359,11 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     def _conclude(self, found: SearchResult, mix: Mix | None = None) -> Mix:
         """Choose or mix candidates, unless the mixture is given, and store the model."""
         table, prepared = found.table, found.prepared
-        if mix is not None or self.rule == "mix":
+        if mix is not None or self.combine == "average":
             mix = table.mixed() if mix is None else mix
             verdict = table.heaviest(mix)
         else:
-            verdict, mix = table.chosen(self.rule)
+            verdict, mix = table.chosen(self.combine)
         outputs = table.outputs(mix)
         self._tell(table, verdict, mix, outputs, automatic=found.automatic)
         tested = prepared.rows[table.problem.folds.tested]
@@ -403,16 +425,15 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """What was chosen or mixed and the table of all candidates, as attributes."""
         at = verdict.chosen
         chosen = table.candidates[at]
-        self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
+        if len(mix) == 1:
+            self.a_, self.k_, self.c_, self.density_ = chosen.a, chosen.k, chosen.c, chosen.density
         score = table.scores[at] if len(mix) == 1 else table.scoring(outputs)
         paired = table.by_sample(score)
         self.cv_results_ = table.table(verdict, paired)
         shares = np.zeros(len(table.candidates))
         shares[list(mix)] = [weight.mean() for weight in mix.values()]
         self.cv_results_["weight"] = shares
-        self.weights_ = weights_table(self.cv_results_, mix)
         self.best_index_ = at
-        self.rule_loss_ = (table.loss if self.rule == "mix" else table.scoring).loss_name
         self.best_score_, self.best_score_se_ = score.score, table.error(paired)
         n_columns = int(min(table.results[at].n_features, self.n_features_in_))
         # the candidates of a mixture make up for each other
@@ -429,14 +450,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         storage, n_used = storage_of(X), int(np.count_nonzero(targets.weights))
         n_targets = targets.Y.shape[1]
         families = choose_families(storage, n_used, n_targets, steps_read_again(X))
-        D, automatic = X.shape[1], isinstance(self.density_grid, str)
-        if automatic and self.density_grid != "auto":
-            raise TypeError(
-                f"density_grid={self.density_grid!r} is not a grid: pass a list of values or "
-                '"auto".'
-            )
-        densities = (1.0,) if automatic else _values("density_grid", self.density_grid)
-        grid = self._checked_grid(D, densities, families)
+        D, automatic = X.shape[1], self.n_features_to_select is None
+        grid = self._checked_grid(D, asked_densities(self.n_features_to_select, D), families)
         if is_costly(n_used, D):
             if grid.is_closed(D):
                 return [grid.without_matrix()], families
@@ -447,7 +462,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     def _selections(self, X: Any, grid: Grid, families: Families) -> list[Grid]:
         """Ridge on the strongest features, which an average tries beside the grid."""
         counts = [count for count in families.counts if 2 * count <= X.shape[1]]
-        if not (counts and self.rule == "mix" and 0 in grid.a):
+        if not (counts and self.combine == "average" and 0 in grid.a):
             return []
         if self.quadrant == "identity" or 2.0 not in grid.linear_k:
             return []
@@ -457,14 +472,15 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self, n_features: int, densities: tuple[Any, ...], families: Families
     ) -> Grid:
         """The grid; what is not given follows the families."""
-        a = _values("a_grid", self.a_grid) if self.quadrant != "identity" else (1.0,)
+        if self.quadrant == "identity":
+            a: tuple[Any, ...] = (1.0,)
+        else:
+            a = families.a if _is_auto(self.a_grid) else _values("a_grid", self.a_grid)
         for value in a:
             checked_number("a", value, "pass finite numbers, such as -0.2; 0 is the linear limit.")
-        automatic_k = isinstance(self.k_grid, str) and self.k_grid == "auto"
+        automatic_k = _is_auto(self.k_grid)
         k = families.k if automatic_k else _values("k_grid", self.k_grid)
-        c = None
-        if not (isinstance(self.c_grid, str) and self.c_grid == "auto"):
-            c = _values("c_grid", self.c_grid)
+        c = None if _is_auto(self.c_grid) else _values("c_grid", self.c_grid)
         for value in k:
             for strength in c or (1.0,):
                 if checked_spec(value, strength, False, self.fit_intercept, "auto").automatic:
@@ -553,15 +569,45 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         return outputs
 
 
+def check_combine(combine: Any, known: Sequence[str]) -> None:
+    """Refuse another way to make a model of candidates."""
+    if combine not in known:
+        raise ValueError(f"combine={combine!r} is not known: use one of {', '.join(known)}.")
+
+
+def asked_densities(asked: Any, n_features: int) -> tuple[Any, ...]:
+    """Shares and numbers of features to choose from; all of them where nothing is asked."""
+    if asked is None:
+        return (1.0,)
+    if isinstance(asked, str):
+        raise TypeError(
+            f"n_features_to_select={asked!r} is no number: pass a number of features, a share of "
+            "them, a list of both to choose from, or None."
+        )
+    name = "n_features_to_select"
+    densities = _values(name, asked if np.iterable(asked) else [asked])
+    for density in densities:
+        try:
+            keep_count(density, n_features)
+        except ValueError as error:
+            raise ValueError(str(error).replace("density", name, 1)) from None
+    return densities
+
+
+def _is_auto(grid: Any) -> bool:
+    return isinstance(grid, str) and grid == "auto"
+
+
 def _values(name: str, grid: Any) -> tuple[Any, ...]:
     """The values of a grid, in the order given and once each."""
     listed = None if isinstance(grid, str) or not np.iterable(grid) else list(grid)
     if listed is None or any(np.ndim(v) for v in listed):
-        hint = ' or "auto"' if name in ("c_grid", "k_grid") else ""
-        raise TypeError(f"{name}={grid!r} is not a grid: pass a list of values{hint}.")
+        raise TypeError(f'{name}={grid!r} is not a grid: pass a list of values or "auto".')
     plain = [v.item() if isinstance(v, np.generic) else v for v in listed]
-    # a density of 1 is one feature, 1.0 is all of them
-    values = tuple({(v, name == "density_grid" and isinstance(v, int)): v for v in plain}.values())
+    # 1 is one feature, 1.0 is all of them
+    values = tuple(
+        {(v, isinstance(v, int)) if "grid" not in name else v: v for v in plain}.values()
+    )
     if not values:
         raise ValueError(f"{name} is empty: pass at least one value.")
     return values
@@ -572,8 +618,8 @@ def scorings_of(
 ) -> tuple[Scoring, Scoring]:
     """What is told of candidates, and what the best of a family are chosen by.
 
-    The scorer that was asked for, both; else minus the squared error, or for classes minus the
-    balanced error rate, and the log loss to choose by. A scorer of the user's is told weights only
+    The scorer that was asked for, both; else minus the squared error, or for classes the
+    balanced accuracy, and the log loss to choose by. A scorer of the user's is told weights only
     where `fit` was (`weighted`).
     """
     tested = rows[folds.tested]
@@ -587,7 +633,7 @@ def scorings_of(
         precomputed = PrecomputedRegressor
     else:
         codes, n_classes = targets.codes[tested], targets.classes.size
-        own = BalancedError(codes, n_classes, Y, weights)
+        own = BalancedAccuracy(codes, n_classes, Y, weights)
         by = LogLoss(codes, n_classes, Y, weights)
         paired = ZeroOne(codes, Y, weights)
         precomputed = partial(PrecomputedClassifier, classes=targets.classes)

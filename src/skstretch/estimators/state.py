@@ -4,8 +4,9 @@ Files, batches, reports and graphs read the same object.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, wraps
+from inspect import signature
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -113,9 +114,35 @@ class State:
         return int(self.quadrant.b.size)
 
     @property
-    def coef(self) -> Array:
-        """The user's coefficients, of features in no unit, in float64: shape (t, D)."""
+    def alpha(self) -> Array:
+        """The paper's weights of the features in no unit, in float64: shape (t, D)."""
         return cast(Array, self.spread(self.quadrant.outer(self.model.coef)))
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether outputs are linear in the raw columns."""
+        return all(quadrant.kind != "exp" for quadrant in self.quadrants)
+
+    @property
+    def slopes(self) -> Array:
+        """Change of the outputs for one unit of every raw column, at the mean: (t, D)."""
+        parts = zip(self.quadrants, self.coefs, strict=True)
+        return np.asarray(sum(quadrant.slope(coef) for quadrant, coef in parts))
+
+    @property
+    def scale(self) -> Array:
+        """Standard deviations (D,) of the raw columns."""
+        return self.quadrant.moments.scale
+
+    @property
+    def constant(self) -> Array:
+        """What the columns times their slopes are added to where outputs are linear, (t,); else
+        what the features times their weights are added to. Scores of classes are cut."""
+        found = self.intercept
+        if self.is_linear:
+            parts = zip(self.quadrants, self.coefs, strict=True)
+            found = self.level + sum(quadrant.at_zero(coef) for quadrant, coef in parts)
+        return found if self.decision is None else found - self.decision.cuts
 
     @property
     def level(self) -> Array:
@@ -170,9 +197,10 @@ class State:
             found.append(cast(Array, self.spread(means)))
         return found
 
-    def coefs(self, coef: Array) -> list[Array]:
-        """Coefficients (t, D) of the features of every transform in their unit; `coef` as shown."""
-        return [self.quadrant.inner(np.atleast_2d(coef).astype(np.float64))]
+    @property
+    def coefs(self) -> list[Array]:
+        """Coefficients (t, D) of the features of every transform, in their unit."""
+        return [self.spread(self.model.coef)]
 
     def bounds(self, new: Sequence[Design], coverage: float, method: str) -> tuple[Array, Array]:
         """``(lower, upper)`` of shape (N, t); `new` are the new rows seen by every transform."""
@@ -225,22 +253,39 @@ class State:
         return self.unit_residuals if in_units else self.loo_residuals
 
     def std(self, noise: Array | None) -> Array:
-        """Standard deviations of the user's coefficients, shape (t, D)."""
-        spread = np.sqrt(self.model.variance(noise))
-        return cast(Array, self.spread(self.quadrant.outer(spread)))
+        """Standard deviations of the slopes, shape (t, D)."""
+        return np.abs(self.quadrant.slope(self.spread(np.sqrt(self.model.variance(noise)))))
+
+    def covariance(self, noise: Array | None) -> Array:
+        """Covariances of the slopes, shape (t, D, D)."""
+        slope = self.quadrant.slope(np.ones(self.n_features))[self.columns]
+        found = np.zeros((self.n_targets, self.n_features, self.n_features))
+        found[np.ix_(np.arange(self.n_targets), self.columns, self.columns)] = (
+            self.model.covariance(noise) * slope * slope[:, None]
+        )
+        return found
 
     def facts(self) -> dict[str, Any]:
         """How the model was found: attributes by name."""
         fits = self.model.passes
         return {
-            "space_": fits[0].space,
             "solver_": _common([s.solver for s in fits]),
             "rcond_": _common([s.rcond for s in fits]),
             "dof_": _common([s.dof for s in fits]),
             "n_iter_": _common([s.n_iter for s in fits]),
-            "residual_": _common([s.residual for s in fits]),
             "dual_gap_": _common([s.gap for s in fits]),
         }
+
+    @property
+    def space(self) -> str:
+        """Whether the system had the size of the samples, "dual", or of the features, "primal"."""
+        return self.model.passes[0].space
+
+    @property
+    def residual(self) -> float | None:
+        """The largest relative residual that Krylov left; None for the direct solvers."""
+        found = [p.residual for p in self.model.passes if p.residual is not None]
+        return max(found, default=None)
 
     @property
     def support(self) -> Mask:
@@ -276,6 +321,43 @@ def learned_dtype(X: Any) -> Any:
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+# parameters of the past, and what to write in their place
+RENAMED = {
+    "density_grid": 'n_features_to_select, a number, a share or a list of them (None for "auto")',
+    "rule": 'combine, with "average" for "mix"',
+    "nested": "nested_cv, a number of folds",
+    "verbose": "plan_, which tells after the fit how it was computed",
+}
+
+# attributes of the past, or of another kind of model, and what tells the same
+GONE = {
+    "slope_": "use coef_, which is now what slope_ was; the paper's weights are alpha_",
+    "space_": "use plan_.space",
+    "residual_": "use plan_.residual",
+    "held_out_": "use plan_.held_out",
+    "rule_loss_": "scoring says what candidates are compared by",
+    "nested_of_": "nested_cv says what is left out",
+    **dict.fromkeys(
+        ("a_", "k_", "c_", "density_"), "weights_ lists the candidates that the model is made of"
+    ),
+}
+
+
+def names_of_today(init: Method) -> Method:
+    """Make a constructor refuse a name of the past with the one that took its place."""
+
+    @wraps(init)
+    def told(self: Any, *args: Any, **keywords: Any) -> None:
+        for name in keywords.keys() - signature(init).parameters.keys():
+            if name in RENAMED:
+                raise TypeError(
+                    f"{type(self).__name__}() has no parameter {name!r} any more: use "
+                    f"{RENAMED[name]}."
+                )
+        init(self, *args, **keywords)
+
+    return cast(Method, told)
 
 
 def whole_or_nothing(fit: Method) -> Method:
@@ -319,6 +401,7 @@ class Learner(Versioned, BaseEstimator):
 
     _state: State
     n_features_in_: int
+    plan_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -335,19 +418,36 @@ class Learner(Versioned, BaseEstimator):
 
     def _store(self, state: State) -> None:
         """Set every fitted attribute, at the very end of a fit."""
-        self.coef_ = state.shaped(state.coef.astype(state.dtype))
+        self.coef_ = state.shaped(state.slopes.astype(state.dtype))
         self.support_ = state.shaped(state.support)
-        self.intercept_ = state.shaped(state.intercept.astype(state.dtype))
+        self.intercept_ = state.shaped(state.constant.astype(state.dtype))
+        self.is_linear_ = state.is_linear
+        if hasattr(self, "plan_"):
+            held_out = None if state.decision is None else state.decision.held_out
+            self.plan_ = replace(self.plan_, held_out=held_out, residual=state.residual)
         for name, value in state.facts().items():
             setattr(self, name, value)
         self._state = state
 
+    def __getattr__(self, name: str) -> Any:
+        own = getattr(type(self), name, None)
+        if isinstance(own, property):  # it has refused, and says why again
+            return own.__get__(self)
+        way_out = f": {GONE[name]}" if name in GONE else ""
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{way_out}")
+
     @property
-    def slope_(self) -> Array:
-        """Effect of one unit of each raw feature at its mean, in the shape of ``coef_``."""
+    def effect_(self) -> Array:
+        """Change of the prediction, or score, for one standard deviation of each feature."""
         check_is_fitted(self)
-        quadrant, dtype = self._state.quadrant, self.coef_.dtype
-        return quadrant.slope(quadrant.inner(self.coef_)).astype(dtype, copy=False)
+        state = self._state
+        return cast(Array, state.shaped((state.slopes * state.scale).astype(state.dtype)))
+
+    @property
+    def alpha_(self) -> Array:
+        """The paper's alpha, weights of the transformed features; not of averages."""
+        check_is_fitted(self)
+        return cast(Array, self._state.shaped(self._state.alpha.astype(self._state.dtype)))
 
     @property
     def dual_coef_(self) -> Array:

@@ -80,7 +80,7 @@ class Member:
 
 def mixture_members(model: Any) -> list[Member]:
     """The candidates of a mixture, the heaviest first; none where one candidate is the model."""
-    table = getattr(model, "weights_", None)
+    table = getattr(model, "_members", None)
     if table is None or len(table["row"]) < 2:
         return []
     D, identity = int(model.n_features_in_), model.quadrant == "identity"
@@ -97,7 +97,7 @@ def mixture_members(model: Any) -> list[Member]:
 
 def candidates_of_targets(model: Any) -> str:
     """The candidates that targets have chosen, each with the numbers of its targets."""
-    table, identity = model.weights_, model.quadrant == "identity"
+    table, identity = model._members, model.quadrant == "identity"
     words = []
     for i, shares in enumerate(np.asarray(table["weight"])):
         a, k, c = (float(table[name][i]) for name in ("a", "k", "c"))
@@ -127,16 +127,14 @@ def _first(found: list[Any]) -> list[Any]:
 def choice(model: Any) -> str:
     """Which candidates are in use, and why, in one sentence."""
     searched, mixed = hasattr(model, "cv_results_"), mixture_members(model)
-    if mixed and model.rule != "mix":
+    if mixed and model.combine != "average":
         own = candidates_of_targets(model)
         return f"Every target has a candidate of its own ({own}): {reason(model)}."
     if mixed:
         several, shares = count(len(mixed), "candidate"), shares_in_words(mixed)
         return f"A mixture of {several} was made ({shares}): {reason(model)}."
-    a, k, c, density = (
-        getattr(model, f"{name}_" if searched else name) for name in ("a", "k", "c", "density")
-    )
-    c = model.c_ if isinstance(c, str) else c
+    used = model._leader if searched else {**model.get_params(), "c": model.c_}
+    a, k, c, density = (used[name] for name in ("a", "k", "c", "density"))
     form, words = _form(model, a, k)
     words, D = f"{words}, c = {number(c)}", int(model.n_features_in_)
     if selects([density], D):
@@ -177,19 +175,21 @@ def reason(model: Any) -> str:
         return "it was the only candidate to choose from"
     if mixture_members(model):
         ridge = beside_ridge(model)
-        if model.rule == "mix":
+        if model.combine == "average":
             return f"{ridge}; {fewer_features(model)}"
-        return f'rule="{model.rule}" of each; {ridge}'
-    if model.rule == "mix":
+        return f'combine="{model.combine}" of each; {ridge}'
+    if model.combine == "average":
         return f"it is the best of {count(n, 'candidate')}, and no other family has a share"
-    if model.rule == "1se":
+    if model.combine == "1se":
         within = int(np.sum(results["within_1se"]))
         alike = count(within, "candidate")
         return f"it is the simplest of {alike} within one standard error of the best"
     several = count(n, "candidate")
     nearest = _closest(results, usable & (np.arange(usable.size) != own))
     # files of older versions have rules that are gone
-    best = "it is the best" if model.rule == "best" else f'rule="{model.rule}" chose it out'
+    best = (
+        "it is the best" if model.combine == "best" else f'combine="{model.combine}" chose it out'
+    )
     return f"{best} of {several}; closest: {_beside(model, nearest)}"
 
 
@@ -291,7 +291,7 @@ def strongest(
     feature at its mean, `effect` that for one standard deviation `sd`; `of` is the class that a
     positive effect speaks for, or the number of the target where there are several.
     """
-    slopes = np.atleast_2d(model.slope_)
+    slopes = np.atleast_2d(model.coef_)
     sd = model._state.quadrant.moments.scale
     effects = slopes * sd
     size = np.abs(effects).max(axis=0)
@@ -416,7 +416,7 @@ class Summary:
     def frame(self) -> Any:
         """All features by the size of their effect, as a pandas DataFrame.
 
-        One row for each feature and output: its effect for one standard deviation, ``slope_``
+        One row for each feature and output: its effect for one standard deviation, ``coef_``
         (that for one unit at the mean), standard deviation, mean, and whether the model keeps it.
         """
         try:
@@ -424,9 +424,9 @@ class Summary:
         except ImportError as error:
             raise ImportError(
                 "summary().frame is a pandas DataFrame, and pandas is not installed: pip install "
-                "pandas. The numbers are slope_ and support_."
+                "pandas. The numbers are coef_ and support_."
             ) from error
-        slopes, support = np.atleast_2d(self.model.slope_), np.atleast_2d(self.model.support_)
+        slopes, support = np.atleast_2d(self.model.coef_), np.atleast_2d(self.model.support_)
         moments, names = self.model._state.quadrant.moments, _names(self.model)
         t, D = slopes.shape
         columns = {

@@ -95,7 +95,7 @@ def _linear(graph: Graph, model: Any, X: Value) -> Value:
 
 def _rounded_as_predicted(graph: Graph, model: Any, values: Value) -> Value:
     """Values as a model that was fitted on float32 rounds them."""
-    if model.coef_.dtype == np.float32 and graph.dtype == np.float64:
+    if model._state.dtype == np.float32 and graph.dtype == np.float64:
         return values.cast(np.float32).cast(np.float64)
     return values
 
@@ -120,7 +120,7 @@ def _shaped(graph: Graph, model: Any, values: Value, name: str) -> Value:
 
 def _decisions(graph: Graph, model: Any, outputs: Value) -> list[Value]:
     decision = model._state.decision
-    cuts = decision.cuts.astype(model.coef_.dtype)
+    cuts = decision.cuts.astype(model._state.dtype)
     scores = _rounded_as_predicted(graph, model, outputs - cuts)
     named = _shaped(graph, model, scores, "scores")
     if model._state.single:

@@ -6,7 +6,7 @@ Every field and array is checked before it is used.
 import json
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, BinaryIO, cast
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch import estimators
 from skstretch.core.types import Array
-from skstretch.estimators.mixture import weights_table
+from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.pipelines import as_model, is_pipeline, last_step
 from skstretch.estimators.state import Decision, State
 from skstretch.exceptions import ModelFileError
@@ -34,6 +34,7 @@ from skstretch.io.header import (
     FORMAT,
     MAX_BYTES,
     NAME,
+    SCHEMA,
     NotStorableError,
     Record,
     checked_facts,
@@ -52,13 +53,14 @@ from skstretch.io.state import n_rows, read_state, stored_columns, write_state, 
 MAX_TEXT = MAX_BYTES // 4
 
 # what a search says of the candidate that it chose
-CHOSEN = ("a_", "k_", "c_", "density_", "best_score_", "best_index_")
+LEADER = ("a_", "k_", "c_", "density_")
+CHOSEN = (*LEADER, "best_score_", "best_index_")
 # what folds around the whole search say of it, where they were run
 NESTED = ("nested_score", "nested_score_se")
-# words about the search
-WORDS = ("rule_loss", "nested_of")
 # parameters of older files that no estimator has any more
 RETIRED = {"nested", "calibration"}
+# values of what was called rule; "guarded" was for z-scores where others are no better
+COMBINED = {"mix": "average", "guarded": "1se"}
 # which samples cuts and probabilities of classes were learned on
 HELD_OUT = (None, "leave one out", "folds", "one fold")
 
@@ -108,8 +110,7 @@ def save(
         Also store what a search found out about every candidate, so that a report of the loaded
         model with its training data shows them: about ``16 * n_cells * n_samples *
         n_targets`` bytes, and never more than 256 KiB, or what the model itself takes, or half of
-        what X takes, whichever is most. Versions that know schema 4 alone read a search only
-        without it.
+        what X takes, whichever is most.
 
     See Also
     --------
@@ -162,13 +163,7 @@ def _write_file(file: BinaryIO, record: Record) -> None:
     fields = record.fields
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         entries = {name: write_array(archive, name, array) for name, array in record.arrays.items()}
-        # other models can be read by those who know the first schema alone
-        newer = bool(fields.keys() & {"unit", "shifted"}) or "rest" in record
-        schema = 3 if "terms" in fields else 2 if newer else 1
-        schema = 4 if "pipeline" in fields else schema
-        schema = 5 if "outcomes" in fields else schema
-        schema = 6 if "biases" in fields or "units" in record else schema
-        header = {"format": FORMAT, "schema": schema, "versions": versions()}
+        header = {"format": FORMAT, "schema": SCHEMA, "versions": versions()}
         header |= {**fields, "arrays": entries}
         archive.writestr(zipfile.ZipInfo(NAME), header_bytes(header))
 
@@ -273,7 +268,7 @@ def read_model(file: Record) -> Any:
     _check_words(file, name)
     if "terms" in file.fields and not searched:
         raise ModelFileError(f"it mixes candidates, which a {name} does not.")
-    file.fields["parameters"] = _of_today(file.field("parameters", dict))
+    file.fields["parameters"] = _of_today(file.field("parameters", dict), searched)
     model = CLASSES[name](**file.parameters(CLASSES[name]))
     if not isinstance(model.penalty_factor, (np.ndarray, type(None))):
         raise ModelFileError("its penalty factors are not numbers.")
@@ -295,7 +290,7 @@ def read_model(file: Record) -> Any:
         model.n_samples_seen_ = n_rows(file, state.used)
     if searched:
         read_outcomes(model, file)
-        _set_weights(model, {m.row: m.weight for m in getattr(state, "members", ())}, t)
+        _check_chosen(model, state)
     return model
 
 
@@ -307,9 +302,9 @@ def task_of(name: str) -> str:
 def _write_summary(file: Record, model: Any) -> None:
     """What a person looks for in the header; `load` reads the parameters and arrays instead."""
     state: State = model._state
+    used = model._leader if hasattr(model, "cv_results_") else {**model.get_params(), "c": model.c_}
     for name in ("a", "k", "c", "density"):
-        value = getattr(model, f"{name}_", getattr(model, name, None))
-        file.fields[name] = _encoded_or_repr(value, encode)
+        file.fields[name] = _encoded_or_repr(used[name], encode)
     file.fields["n_samples"] = state.used.size
     if hasattr(model, "n_samples_seen_"):
         # rows that were summed up batch by batch: there is nothing to store of each
@@ -351,11 +346,16 @@ def _encoded_or_repr(value: Any, encoder: Callable[[Any], Any]) -> Any:
     return {"$repr": repr(value)[:500]}
 
 
-def _of_today(parameters: dict[str, Any]) -> dict[str, Any]:
+def _of_today(parameters: dict[str, Any], searched: bool) -> dict[str, Any]:
     """Parameters of older files by the names and values that estimators have now."""
-    found = {name: value for name, value in parameters.items() if name not in RETIRED}
-    if found.get("rule") == "guarded":  # which was for z-scores where others are no better
-        found["rule"] = "1se"
+    retired = RETIRED if searched else RETIRED | {"verbose"}
+    found = {name: value for name, value in parameters.items() if name not in retired}
+    if "density_grid" in found:
+        densities = found.pop("density_grid")
+        found["n_features_to_select"] = None if densities == "auto" else densities
+    if "rule" in found:
+        rule = found.pop("rule")
+        found["combine"] = COMBINED.get(rule, rule)
     return found
 
 
@@ -451,18 +451,16 @@ def _write_residuals(file: Record, state: State) -> None:
 
 
 def _write_search(file: Record, model: Any) -> None:
-    chosen = {name: getattr(model, name) for name in CHOSEN if hasattr(model, name)}
+    chosen = {f"{name}_": value for name, value in model._leader.items()}
+    chosen |= {name: getattr(model, name) for name in ("best_score_", "best_index_")}
     file.fields["chosen"] = {
         name: encode(value.item() if isinstance(value, np.generic) else value)
         for name, value in chosen.items()
     }
-    # beside `chosen`, whose fields the first readers of this schema count
     file.fields["best_score_se"] = encode(float(model.best_score_se_))
     for name in NESTED:
         if hasattr(model, f"{name}_"):
             file.fields[name] = encode(float(getattr(model, f"{name}_")))
-    for name in WORDS:
-        file.fields[name] = getattr(model, f"{name}_", None)
     file.put("cv_predictions", model.cv_predictions_)
     columns = file.fields["results"] = []
     for name, values in model.cv_results_.items():
@@ -476,7 +474,15 @@ def _write_search(file: Record, model: Any) -> None:
         columns.append([name, kind])
 
 
+def _best(model: Any, file: Record) -> float:
+    """What the scores of a file are counted from: up to schema 6 those of classes were minus the
+    balanced error rate, and are the balanced accuracy now."""
+    own = model.scoring is None and "scoring" not in getattr(model, "not_stored_", {})
+    return float(is_classifier(model) and own and file.field("schema", int) < 7)
+
+
 def _read_search(model: Any, file: Record) -> None:
+    best = _best(model, file)
     chosen = file.field("chosen", dict)
     if set(chosen) != set(CHOSEN):
         raise ModelFileError("its header does not say which candidate was chosen.")
@@ -490,15 +496,16 @@ def _read_search(model: Any, file: Record) -> None:
     for name in NESTED:
         if name in file.fields:
             setattr(model, f"{name}_", file.number(name))
+    model.best_score_ += best
+    if hasattr(model, "nested_score_"):
+        model.nested_score_ += best
     for name in ("best_score_se", "nested_score_se"):
         if getattr(model, f"{name}_", 0.0) < 0:
             raise ModelFileError(f"its header has no sound field {name!r}.")
-    for name in WORDS:
-        if file.fields.get(name) is not None:
-            setattr(model, f"{name}_", file.field(name, str))
     shape = "n" if file.field("single", bool) else "n t"
     model.cv_predictions_ = file.take("cv_predictions", Rule(shape, itemsize=None))
     model.cv_results_ = _read_results(file)
+    model.cv_results_["mean_test_score"] = model.cv_results_["mean_test_score"] + best
 
 
 def _read_results(file: Record) -> dict[str, Any]:
@@ -523,11 +530,12 @@ def _read_results(file: Record) -> dict[str, Any]:
     return table
 
 
-def _set_weights(model: Any, mix: Mapping[int, Array], t: int) -> None:
-    """``weights_`` of rows of the results; without any the chosen candidate's."""
-    row, results = model.best_index_, model.cv_results_
-    if type(row) is not int or not 0 <= row < len(results["param_a"]):
+def _check_chosen(model: Any, state: State) -> None:
+    """The chosen row is one of the results, and a candidate only where there is one."""
+    row = model.best_index_
+    if type(row) is not int or not 0 <= row < len(model.cv_results_["param_a"]):
         raise ModelFileError(
             f"it says that candidate {str(row)[:40]} was chosen, which it does not have."
         )
-    model.weights_ = weights_table(results, mix or {row: np.ones(t)})
+    for name in LEADER if isinstance(state, Mixture) else ():
+        delattr(model, name)

@@ -162,9 +162,9 @@ class StretchyGridDisplay:
         results = estimator.cv_results_
         if density is None:
             # a mixture has several: those of all features, where there are any
-            several = len(estimator.weights_["row"]) > 1
+            several = len(estimator._members["row"]) > 1
             whole = same_density(results["param_density"], 1.0).size > 0
-            density = 1.0 if several and whole else estimator.density_
+            density = 1.0 if several and whole else estimator._leader["density"]
         rows = same_density(results["param_density"], density)
         if not rows.size:
             tried = sorted(set(results["param_density"]))

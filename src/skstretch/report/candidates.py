@@ -78,7 +78,11 @@ def surface_of(subject: Subject) -> Surface:
     """The surface at the chosen density; of a mixture with the families of all densities."""
     model, results = subject.model, subject.model.cv_results_
     every = np.arange(len(results["usable"]))
-    rows = every if subject.mixture else same_density(results["param_density"], model.density_)
+    rows = (
+        every
+        if subject.mixture
+        else same_density(results["param_density"], model._leader["density"])
+    )
     rows, note = _bounded(rows, results, subject)
     measure = subject.measure
     errors = measure.of_scores(results["mean_test_score"])
@@ -275,11 +279,11 @@ def _single_candidate(subject: Subject) -> Known:
     given, known = subject.model.get_params(), cls().get_params()
     grids = {f"{name}_grid": [value] for name, value in subject.candidate.items()}
     search = cls(**{name: given[name] for name in given if name in known} | grids)
-    search.set_params(rule="best", **({"threshold": "zero"} if subject.classifies else {}))
+    search.set_params(combine="best", **({"threshold": "zero"} if subject.classifies else {}))
     with quiet():
         search.fit(subject.X, subject.y)
     why = "" if search._outcomes is not None else TOO_MUCH
-    same = _alike(np.atleast_2d(search.slope_), subject.slope)
+    same = _alike(np.atleast_2d(search.coef_), subject.slope)
     return Known(search._outcomes, 0, why, same)
 
 
@@ -332,7 +336,7 @@ class Picture:
     """One output of one candidate: its strongest features, and its slopes along all of them."""
 
     top: Index  # (TOP,) features by the size of their effect
-    slopes: Array  # (TOP,) their ``slope_``
+    slopes: Array  # (TOP,) their ``coef_``
     profile: Array  # (POINTS,) or the means of GROUPS
     low: Array  # the least slope of each group
     high: Array  # and the greatest

@@ -302,11 +302,11 @@ def profile_chart(names: bool, sparse: bool, grouped: bool) -> dict[str, Any]:
             labelSeparation=8,
         ),
     )
-    y = alt.Y("slope:Q", title="slope_: change per unit of the feature")
+    y = alt.Y("slope:Q", title="coef_: change per unit of the feature")
     base = named("profile")
     tip = [
         alt.Tooltip("name:N", title="from feature" if grouped else "feature"),
-        alt.Tooltip("slope:Q", title="mean slope_" if grouped else "slope_", format=".4~g"),
+        alt.Tooltip("slope:Q", title="mean coef_" if grouped else "coef_", format=".4~g"),
         *([alt.Tooltip("range:N", title="range")] if grouped else []),
     ]
     low, high = alt.Y("low:Q"), alt.Y2("high:Q")
@@ -327,7 +327,7 @@ def top_chart(n_bars: int) -> dict[str, Any]:
     """Effects of one standard deviation of the strongest features."""
     # few enough that no label is left out: zero is always among them
     axis = alt.Axis(tickCount=5, format=",~r", labelOverlap=False)
-    slope = alt.Tooltip("slope:Q", title="slope_", format=".4g")
+    slope = alt.Tooltip("slope:Q", title="coef_", format=".4g")
     return _bars("top", n_bars, "effect of one standard deviation", axis, slope, "effect of 1 sd")
 
 

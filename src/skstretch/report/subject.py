@@ -107,8 +107,8 @@ class Subject:
 
     @property
     def slope(self) -> Array:
-        """``slope_`` of shape (t, D)."""
-        return np.atleast_2d(self.model.slope_)
+        """``coef_`` of shape (t, D)."""
+        return np.atleast_2d(self.model.coef_)
 
     @property
     def scale(self) -> Array:
@@ -119,7 +119,7 @@ class Subject:
     def candidate(self) -> dict[str, Any]:
         """a, k, c and density in use."""
         if self.searched:
-            return {name: getattr(self.model, name + "_") for name in ("a", "k", "c", "density")}
+            return dict(self.model._leader)
         given = {name: getattr(self.model, name) for name in ("a", "k", "c", "density")}
         return {**given, "c": self.model.c_}  # c="auto" stands for a number
 

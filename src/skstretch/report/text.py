@@ -30,7 +30,7 @@ def numbers_of(contents: Contents) -> list[tuple[str, str]]:
         ("fingerprint of the data", _fingerprint(subject)),
         *_candidate_rows(subject),
         ("degrees of freedom", _joined(model.dof_)),
-        ("space", str(model.space_)),
+        ("space", str(model._state.space)),
         ("solver", ", ".join(dict.fromkeys(map(str, np.atleast_1d(model.solver_))))),
         ("condition number", _joined(1.0 / np.maximum(np.atleast_1d(model.rcond_), 1e-300))),
         *_search_rows(subject),
@@ -73,7 +73,7 @@ def _search_rows(subject: Subject) -> list[tuple[str, str]]:
         ("search", f"{count(usable.size, 'candidate')}, {thousands(usable.sum())} of them usable"),
         ("cross-validated", f"{subject.measure.name} {subject.error('best_score_')}"),
         *([("searched again", f"{nested}, without {left_out(model)}")] if nested else []),
-        ("rule", str(model.rule)),
+        ("combine", str(model.combine)),
         ("cross-validation", short(folds_in_words(model))),
         ("scoring", _scoring(model)),
     ]
@@ -208,7 +208,7 @@ def _mixture(subject: Subject) -> Context | None:
 
 def _own_shares(subject: Subject) -> bool:
     """Whether several targets mix on their own, so that shares are means over them."""
-    return bool(np.ndim(subject.model.weights_["weight"]) > 1)
+    return bool(np.ndim(subject.model._members["weight"]) > 1)
 
 
 def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
@@ -311,7 +311,7 @@ def _captions(contents: Contents, data: dict[str, Any]) -> dict[str, str]:
     )
     what = "the score of the class" if contents.subject.classifies else "the prediction"
     captions["top"] = (
-        f"How much {what} changes when a feature rises by one standard deviation (slope_ times "
+        f"How much {what} changes when a feature rises by one standard deviation (coef_ times "
         "standard deviation, so that units do not matter). To the right it raises, to the left it "
         "lowers."
     )

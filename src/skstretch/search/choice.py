@@ -42,7 +42,7 @@ from skstretch.solve.choose import (
     TAU_CLASSES,
 )
 
-RULES = ("mix", "best", "1se")
+RULES = ("average", "best", "1se")
 
 
 @dataclass(frozen=True)

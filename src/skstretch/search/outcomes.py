@@ -67,7 +67,7 @@ class Outcomes:
     X: Any = None
 
     def slopes(self, rows: Sequence[int], n_features: int) -> Iterator[tuple[int, Array]]:
-        """``(row, slope_ (t, n_features))`` of some candidates, by products alone.
+        """``(row, coef_ (t, n_features))`` of some candidates, by products alone.
 
         Candidates of one (a, k) share a pass over the data: ``alpha = Q' [beta_1, beta_2, ...]``.
         """

@@ -44,9 +44,6 @@ class Scoring(Protocol):
     @property
     def name(self) -> str: ...
 
-    @property
-    def loss_name(self) -> str: ...
-
     def __call__(self, outputs: Array) -> Scored: ...
 
     def blur(self, outputs: Array, error: float) -> float:
@@ -92,7 +89,6 @@ class SquaredError:
     Y: Array
     weights: Array
     name: str = "neg_mean_squared_error"
-    loss_name: str = "squared error"
 
     def __call__(self, outputs: Array) -> Scored:
         with np.errstate(over="ignore"):
@@ -105,22 +101,22 @@ class SquaredError:
 
 
 @dataclass(frozen=True)
-class BalancedError:
-    """Minus the balanced error rate; ties are broken by the squared error of the scores."""
+class BalancedAccuracy:
+    """The mean share of every class that is told; ties are broken by the squared error of the
+    scores."""
 
     codes: Index
     n_classes: int
     Y: Array
     weights: Array
-    name: str = "neg_balanced_error_rate"
-    loss_name: str = "balanced 0/1 loss"
+    name: str = "balanced_accuracy"
 
     def __call__(self, outputs: Array) -> Scored:
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
         losses = (decided(outputs) != self.codes) * balance
         squared = np.square(self.Y - outputs).mean(axis=1) * balance
         error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
-        return Scored(-error, losses, -tie)
+        return Scored(1.0 - error, losses, -tie)
 
     def blur(self, outputs: Array, error: float) -> float:
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
@@ -140,7 +136,6 @@ class LogLoss:
     Y: Array
     weights: Array
     name: str = "neg_log_loss"
-    loss_name: str = "log loss"
 
     def __call__(self, outputs: Array) -> Scored:
         found = balanced_log_losses(outputs[None], self.codes, self.weights[None])
@@ -166,10 +161,6 @@ class ScorerScore:
     weights: Array | None
     inner: Scoring
     name: str
-
-    @property
-    def loss_name(self) -> str:
-        return "0/1 loss" if isinstance(self.inner, ZeroOne) else self.inner.loss_name
 
     def __call__(self, outputs: Array) -> Scored:
         inner = self.inner(outputs)
@@ -210,7 +201,6 @@ class ZeroOne:
     Y: Array
     weights: Array
     name: str = "accuracy"
-    loss_name: str = "0/1 loss"
 
     def __call__(self, outputs: Array) -> Scored:
         losses = (decided(outputs) != self.codes).astype(float)

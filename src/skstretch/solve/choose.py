@@ -111,6 +111,8 @@ class Families:
     ----------
     linear_k, k : tuple of float
         Powers at a = 0 (exact minimisers below 2, ridge at 2) and of closed forms elsewhere.
+    a : tuple of float
+        Transforms ``exp(a z)``; 0 is the linear limit.
     counts : tuple of int
         Numbers of features that are selected along the lasso path, for ridge.
     every : int
@@ -127,6 +129,7 @@ class Families:
     every: int = 2
     iterated: bool = False
     left_out: str = ""
+    a: tuple[float, ...] = (-0.2, 0.0)
 
     def seconds(self, n_samples: int, n_features: int, n_targets: int) -> float:
         """About how long such a search takes, by counting operations.
@@ -227,6 +230,12 @@ class Plan:
         A rough estimate.
     traffic : str
         What a pass over the data costs a cluster.
+    held_out : str or None
+        Once fitted: which samples the cut and the probabilities of classes were learned on, each
+        by a model that had not seen it; None after `partial_fit`.
+    residual : float or None
+        Once fitted: the relative residual that Krylov left of its system, the largest of all
+        targets.
     """
 
     storage: Storage
@@ -240,6 +249,8 @@ class Plan:
     left_out: tuple[str, ...] = ()
     seconds: float = 0.0
     traffic: str = ""
+    held_out: str | None = None
+    residual: float | None = None
     budget: Budget = field(default=BUDGET, repr=False)
 
     @property

@@ -431,14 +431,14 @@ def test_models_of_sparse_files(thin, call, kind, monkeypatch):
         "fit",
         lambda self, X, y, **more: seen.append(X.format) or plain(self, X, y, **more),
     )
-    done = call("fit", path, *target, *SAVED, "--rule", "best")
+    done = call("fit", path, *target, *SAVED, "--combine", "best")
     assert done.code == 0, done.err
     assert seen == ["csr"]
     D = X.shape[1] if kind != "svm" else int(X.indices.max()) + 1
-    model = skstretch.StretchyClassifierCV(rule="best").fit(X[:, :D], y)
+    model = skstretch.StretchyClassifierCV(combine="best").fit(X[:, :D], y)
     loaded = skstretch.load("m.stretchy")
     assert (loaded.a_, loaded.k_, loaded.c_) == (model.a_, model.k_, model.c_)
-    np.testing.assert_allclose(loaded.coef_, model.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(loaded.alpha_, model.alpha_, rtol=1e-9, atol=1e-12)
     done = call("predict", "m.stretchy", path)
     assert done.code == 0, done.err
     assert done.out.split()[1:] == [str(label) for label in loaded.predict(X[:, :D])]
@@ -495,7 +495,7 @@ def test_targets_in_files(tmp_path, call):
     done = call("fit", tmp_path / "m.npz", "-t", tmp_path / "y.txt", *SAVED)
     assert done.code == 0, done.err
     model = skstretch.StretchyRegressorCV().fit(X, y)
-    np.testing.assert_array_equal(skstretch.load("m.stretchy").coef_, model.coef_)
+    np.testing.assert_array_equal(skstretch.load("m.stretchy").alpha_, model.alpha_)
     np.save(tmp_path / "y.npy", y[:-1])
     done = call("fit", tmp_path / "m.npz", "-t", tmp_path / "y.npy", *SAVED)
     assert done.err == (
