@@ -36,11 +36,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     "commands",
+    "decisions",
     "names",
     "standings",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_ext", "gallery/**/GALLERY_HEADER.rst", "api/generated/standings.md"]
+exclude_patterns = ["_ext", "gallery/**/GALLERY_HEADER.rst", *(f"api/generated/{name}.md" for name in ("standings", "searches", "decisions"))]
 templates_path = ["_templates"]
 default_role = "py:obj"  # a name in backticks leads to its page where it has one
 smartquotes = False

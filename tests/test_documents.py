@@ -7,7 +7,10 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+from skstretch.datasets import make_spectra
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = [
@@ -30,9 +33,25 @@ def examples() -> list[tuple[str, str]]:
     ]
 
 
+def write_files(folder: Path) -> None:
+    """The files that examples read: generated spectra, as ``skstretch datasets`` writes them."""
+    for name, n_samples, seed in (("spectra.csv", 60, 0), ("new.csv", 60, 1)):
+        spectra = make_spectra(n_samples, random_state=seed)
+        table = pd.DataFrame(spectra.data, columns=spectra.feature_names)
+        table.assign(target=spectra.target).to_csv(folder / name, index=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reader")
+    write_files(folder)
+    return folder
+
+
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 @pytest.mark.parametrize(("name", "code"), examples(), ids=lambda value: value[:40])
-def test_example_runs(name, code, capsys):
+def test_example_runs(name, code, folder, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT if "from reproduction" in code else folder)
     exec(compile(code, name, "exec"), {})
     assert capsys.readouterr().out, "an example shows something"
 
@@ -135,6 +154,7 @@ def test_install_command_works(target, tmp_path):
 @pytest.mark.parametrize("extras", sorted({extras_of(page) for page in GUIDES}), ids=",".join)
 def test_examples_need_only_the_extras_of_their_page(extras, tmp_path):
     python = fresh_environment(tmp_path / "env", f".[{','.join(extras)}]" if extras else ".")
+    write_files(tmp_path)
     for page in GUIDES:
         if extras_of(page) != extras:
             continue

@@ -1,7 +1,7 @@
 """The picture of the front page and the README, ``docs/images/overview.png``: `make picture`.
 
-Generated spectra go in; an effect for every wavelength and predictions with intervals come out.
-Every number in it is computed here.
+Generated spectra go in; an effect for every wavelength and predictions with intervals come out, by
+the calls that stand beside it on the front page. Every number in it is computed here.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 import numpy as np
 from matplotlib import colormaps, pyplot
 
-from skstretch import StretchyRegressor, StretchyRegressorCV
+from skstretch import StretchyRegressorCV
 from skstretch.datasets import make_spectra
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "overview.png"
@@ -25,31 +25,20 @@ def draw_spectra(axes: Any, wavelength: Any, X: Any, y: Any) -> None:
     for spectrum, shade in zip(X, colormaps["viridis"](y / y.max()), strict=True):
         axes.plot(wavelength, spectrum, color=shade, lw=0.7)
     axes.set(title=f"in: {len(X)} spectra of {X.shape[1]} wavelengths", xlabel="wavelength, nm")
-    axes.set_ylabel("light that passes")
+    axes.set_ylabel("transmittance")
 
 
-def draw_effects(axes: Any, wavelength: Any, X: Any, y: Any) -> None:
-    """What comes out: an effect for every wavelength, spread by ridge, gathered by a small k."""
-    for k, color, width in ((2.0, GREY, 1.2), (1.1, BLUE, 1.6)):
-        model = StretchyRegressor(k=k, c=1.0, a=0).fit(X, y)
-        effect = model.slope_ * X.std(axis=0)
-        shown = effect / np.abs(effect).max()
-        name = "k = 2: ridge" if k == 2 else f"k = {k:g}"
-        axes.plot(wavelength, shown, color=color, lw=width, label=name)
+def draw_effects(axes: Any, wavelength: Any, model: Any) -> None:
+    """What comes out: the effect of one standard deviation of every wavelength."""
+    axes.plot(wavelength, model.effect_, color=BLUE, lw=1.2)
     axes.axhline(0, color=INK, lw=0.5)
-    axes.set(title="out: few wavelengths matter", xlabel="wavelength, nm")
-    axes.set_ylabel("effect / largest effect")
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    axes.set(title="out: the effect of every wavelength", xlabel="wavelength, nm")
+    axes.set_ylabel("effect of one standard deviation")
 
 
-def draw_intervals(axes: Any, X: Any, y: Any) -> None:
+def draw_intervals(axes: Any, model: Any, new: Any, truth: Any) -> None:
     """What comes out: predictions with intervals, counted on new samples."""
-    new, truth = make_spectra(60, random_state=1, return_X_y=True)
-    # noise of a poorer detector, so that intervals can be seen at this size
-    rng = np.random.default_rng(2)
-    model = StretchyRegressorCV().fit(X + 0.02 * rng.standard_normal(X.shape), y)
-    new = new + 0.02 * rng.standard_normal(new.shape)
-    lower, upper = model.predict_interval(new, coverage=0.9)
+    lower, upper = model.predict_interval(new, 0.9)
     inside = (lower <= truth) & (truth <= upper)
     axes.axline((0, 0), slope=1, color=GREY, lw=0.8, ls="--")
     axes.vlines(truth, lower, upper, color=np.where(inside, BLUE, WARM), lw=1.2, alpha=0.6)
@@ -59,14 +48,15 @@ def draw_intervals(axes: Any, X: Any, y: Any) -> None:
 
 
 def main() -> None:
-    spectra = make_spectra()
+    spectra, unseen = make_spectra(), make_spectra(60, random_state=1)
     X, y = spectra.data, spectra.target
     wavelength = np.array(spectra.feature_names, dtype=float)
+    model = StretchyRegressorCV().fit(X, y)
     pyplot.rcParams.update({"font.size": 9, "axes.titlesize": 10.5, "axes.edgecolor": GREY})
     figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.1), layout="constrained")
     draw_spectra(axes[0], wavelength, X, y)
-    draw_effects(axes[1], wavelength, X, y)
-    draw_intervals(axes[2], X, y)
+    draw_effects(axes[1], wavelength, model)
+    draw_intervals(axes[2], model, unseen.data, unseen.target)
     for one in axes:
         one.spines[["top", "right"]].set_visible(False)
     figure.savefig(TARGET, dpi=130, metadata={"Software": None})

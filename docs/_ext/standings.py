@@ -1,14 +1,15 @@
-"""Tables of the front page, cut out of the page that `make arena` writes."""
+"""The chart of the front page, made from the page that `make arena` writes."""
 
+import html
+import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "api" / "generated" / "standings.md"
 KINDS = {"Regression": "Predicting numbers", "Classification": "Predicting classes"}
-# what is taken of a table of methods, by the beginning of its head; the rest is on the page
-COLUMNS = ("method", "mean rank", "ratio to the best peer", "families lost", "seconds")
 # the arena's short names, written out for readers of the front page
 NAMES = {"enet": "elastic net", "pls": "PLS", "plsda": "PLS-DA", "svm": "linear SVM"}
+LOST = re.compile(r"skstretch loses to the best peer[^(]*on (\d+) of (\d+) families")
 
 
 def cells(line):
@@ -27,46 +28,46 @@ def tables(text):
     return [[table[0], *table[2:]] for table in found if len(table) > 2]
 
 
-def standing(section):
-    """The table of methods with their ranks, its chosen columns alone; an error where none is."""
+def ranks(section):
+    """Methods and their mean ranks among peers, the best first; an error where there are none."""
     for head, *rows in tables(section):
         if head[0] == "method" and head[1].startswith("mean rank"):
-            wanted = [
-                i
-                for i, name in enumerate(head)
-                if name.startswith(COLUMNS) and not name.endswith("all methods")
-            ]
-            ranked = sorted((row for row in rows if row[1] != "-"), key=lambda row: float(row[1]))
-            named = [[NAMES.get(row[0], row[0]), *row[1:]] for row in ranked]
-            lines = [head, ["---"] * len(head), *named]
-            return "\n".join("| " + " | ".join(line[i] for i in wanted) + " |" for line in lines)
+            found = [(NAMES.get(row[0], row[0]), float(row[1])) for row in rows if row[1] != "-"]
+            return sorted(found, key=lambda one: one[1])
     raise ValueError("docs/arena.md has no table of methods with mean ranks: run make arena.")
 
 
-def verdicts(section):
-    """The sentences that say where we win and where we lose, with the names of the sets."""
-    begins = ("skstretch against", "skstretch loses")
-    found = [line for line in section.splitlines() if line.startswith(begins)]
-    if len(found) < len(begins):
+def bars(section):
+    """A bar for each method, as long as its mean rank."""
+    found = ranks(section)
+    longest = max(rank for _, rank in found)
+    lines = ['<dl class="ranks">']
+    for name, rank in found:
+        ours = ' class="ours"' if name == "skstretch" else ""
+        share = f"{100 * rank / longest:.0f}%"
+        bar = f'<span class="bar" style="width: {share}"></span>'
+        lines.append(f"<dt{ours}>{html.escape(name)}</dt><dd{ours}>{bar}{rank:.2f}</dd>")
+    return "\n".join([*lines, "</dl>"])
+
+
+def verdict(section):
+    """How many families there are, and on how many another method is plainly better."""
+    found = LOST.search(section)
+    if found is None:
         raise ValueError("docs/arena.md does not say where skstretch loses: run make arena.")
-    return "\n".join(f"- {line}" for line in found)
-
-
-def measured(section):
-    """How many sets are behind the table: the first sentence of the section."""
-    lines = [line for line in section.splitlines()[1:] if line and not line.startswith("|")]
-    sentence = lines[0].split(". ")[0].rstrip(".") if lines else ""
-    return f"{sentence}." if " sets" in sentence else ""
+    lost, families = found.groups()
+    return (
+        f"{families} kinds of data. On {lost} of them one of the others is better by more than 5 %."
+    )
 
 
 def write_page(app):
-    """Write the tables and sentences for the front page to include."""
+    """Write both charts for the front page to include."""
     sections = (DOCS / "arena.md").read_text("utf-8").split("\n## ")
     parts = []
     for kind, title in KINDS.items():
         section = next(part for part in sections if part.startswith(kind))
-        told = [f"**{title}**", measured(section), standing(section), verdicts(section)]
-        parts.append("\n\n".join(filter(None, told)) + "\n")
+        parts.append(f"**{title}.** {verdict(section)}\n\n{bars(section)}\n")
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text("\n".join(parts), "utf-8")
 

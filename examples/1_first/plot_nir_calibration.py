@@ -32,7 +32,7 @@ figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 shade = plt.colormaps["viridis"](y / y.max())
 for spectrum, color in zip(X, shade, strict=True):
     axes.plot(wavelength, spectrum, color=color, lw=0.7)
-axes.set(xlabel="wavelength, nm", ylabel="light that passes", title="60 spectra, by concentration")
+axes.set(xlabel="wavelength, nm", ylabel="transmittance", title="60 spectra, by concentration")
 
 # %%
 # One line fits the model. It tries several kinds of model and strengths of the penalty, and judges

@@ -63,6 +63,6 @@ for count, color, height in ((12, "#b8431a", 0.35), (50, "#1d5fa6", 0.3)):
         ms=12,
         label=f"{count} kept",
     )
-axes.set(xlabel="wavelength, nm", ylabel="light that passes")
+axes.set(xlabel="wavelength, nm", ylabel="transmittance")
 axes.legend(frameon=False)
 print("six wavelengths:", ", ".join(f"{value:g} nm" for value in wavelength[models[6].support_]))

@@ -1,4 +1,4 @@
-"""The tables of the front page are those of the arena's page, cut and sorted."""
+"""The chart of the front page shows the ranks of the arena's page."""
 
 import importlib.util
 
@@ -21,46 +21,41 @@ SECTION = """Regression: squared error
 | method | mean rank among peers | mean rank, all methods | ratio to the best peer | worst family |
 | --- | --- | --- | --- | --- |
 | mean | - | - | - | - |
-| ridge | 2.50 | 2.9 | 1.2 | corn |
-| ours | 1.50 | 1.4 | 0.9 | corn |
+| pls | 2.50 | 2.9 | 1.2 | corn |
+| skstretch | 1.25 | 1.4 | 0.9 | corn |
 
-skstretch loses to the best peer on 1 of 2 families.
-
-skstretch against RidgeCV on 2 sets: loses on 1.
+skstretch loses to the best peer by more than 5 % on 1 of 2 families (corn).
 """
 
 
-def test_ranked_methods_are_sorted_and_columns_are_cut():
-    assert front.standing(SECTION).splitlines() == [
-        "| method | mean rank among peers | ratio to the best peer |",
-        "| --- | --- | --- |",
-        "| ours | 1.50 | 0.9 |",
-        "| ridge | 2.50 | 1.2 |",
-    ]
+def test_methods_are_sorted_by_rank_and_written_out():
+    assert front.ranks(SECTION) == [("skstretch", 1.25), ("PLS", 2.5)]
 
 
-def test_the_number_of_sets_is_told():
-    assert front.measured(SECTION) == "2 of 3 sets, 2 of 2 families."
-    assert front.measured("Regression\n\n| set | ridge |\n") == ""
+def test_bars_are_as_long_as_ranks():
+    first, second = [line for line in front.bars(SECTION).splitlines() if "<dt" in line]
+    assert "skstretch" in first
+    assert 'class="ours"' in first
+    assert "width: 50%" in first
+    assert "1.25" in first
+    assert "PLS" in second
+    assert "width: 100%" in second
 
 
-def test_losses_are_named_too():
-    assert front.verdicts(SECTION).splitlines() == [
-        "- skstretch loses to the best peer on 1 of 2 families.",
-        "- skstretch against RidgeCV on 2 sets: loses on 1.",
-    ]
+def test_losses_are_counted():
+    assert front.verdict(SECTION).startswith("2 kinds of data. On 1 of them")
     with pytest.raises(ValueError, match="make arena"):
-        front.verdicts(SECTION.replace("skstretch loses", "all is well"))
+        front.verdict(SECTION.replace("skstretch loses", "all is well"))
 
 
 def test_a_page_without_ranks_is_refused():
     with pytest.raises(ValueError, match="make arena"):
-        front.standing("Regression\n\n| set | ridge |\n| --- | --- |\n| corn | 0.1 |\n")
+        front.ranks("Regression\n\n| set | ridge |\n| --- | --- |\n| corn | 0.1 |\n")
 
 
-def test_the_arena_of_today_has_both_tables():
+def test_the_arena_of_today_has_both_charts():
     text = (ROOT / "docs" / "arena.md").read_text("utf-8")
     for kind in front.KINDS:
         section = next(part for part in text.split("\n## ") if part.startswith(kind))
-        assert "skstretch" in front.standing(section)
-        assert "loses" in front.verdicts(section)
+        assert "skstretch" in front.bars(section)
+        assert "kinds of data" in front.verdict(section)

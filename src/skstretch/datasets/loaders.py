@@ -32,7 +32,7 @@ Not measured: made by `skstretch.datasets.make_spectra`, the same for the same r
 
 Each sample holds two dyes in concentrations drawn from [0, 1]. Their absorption bands, at 600 nm
 (width 40 nm) and 650 nm (width 50 nm), overlap; a scattering background falls with the square of
-the wavelength. The detector sees the share of light that passes, 10 ** -(absorbance), with noise
+the wavelength. The detector sees the transmittance, 10 ** -(absorbance), with noise
 of standard deviation {noise:g}. So light falls exponentially with the concentration (the law of
 Beer and Lambert): a straight line through the intensities cannot follow it.
 
