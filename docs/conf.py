@@ -41,7 +41,11 @@ extensions = [
     "standings",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_ext", "gallery/**/GALLERY_HEADER.rst", *(f"api/generated/{name}.md" for name in ("standings", "searches", "decisions"))]
+exclude_patterns = [
+    "_ext",
+    "gallery/**/GALLERY_HEADER.rst",
+    *(f"api/generated/{name}.md" for name in ("standings", "searches", "decisions")),
+]
 templates_path = ["_templates"]
 default_role = "py:obj"  # a name in backticks leads to its page where it has one
 smartquotes = False
