@@ -13,6 +13,7 @@ from skstretch.cli.console import (
     Talk,
     check_json,
     check_writable,
+    close_stdout,
     counted,
     is_stdout,
     listed,
@@ -61,6 +62,8 @@ def fit(
     ] = None,
     groups: options.Groups = None,
     drop: options.Drop = None,
+    features: options.Features = None,
+    keep_index: options.KeepIndex = False,
     drop_missing: options.DropMissing = False,
     intervals: Annotated[
         bool,
@@ -84,7 +87,20 @@ def fit(
     talk = Talk(quiet)
     _check_outputs(output, report, json, (data, target))
     left_out = tuple(drop or ())
-    request = Request(data, target, task, weights, groups, left_out, drop_missing, form, recipe)
+    chosen = tuple(features or ())
+    request = Request(
+        data,
+        target,
+        task,
+        weights,
+        groups,
+        left_out,
+        drop_missing,
+        form,
+        chosen,
+        keep_index,
+        recipe,
+    )
     problem = read_problem(request, talk)
     if recipe.impute is not None and problem.filled:
         talk.note(filled_words(problem.filled, recipe.impute))
@@ -101,10 +117,15 @@ def fit(
             write_report(model, report, X=problem.X, y=problem.y, source=data, **about)
     found = facts(model, problem, seconds)
     found |= {"model": str(output)} | ({} if report is None else {"report": str(report)})
-    if json:
-        print_json(found)
-    elif not quiet:
-        show(page(fit_rows(found)), sys.stderr if is_stdout(output) else None)
+    try:
+        if json:
+            print_json(found)
+        elif not quiet:
+            show(page(fit_rows(found)), sys.stderr if is_stdout(output) else None)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        close_stdout()  # the reader has had enough, and the model is written
     talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
 
 

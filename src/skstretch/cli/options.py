@@ -106,8 +106,25 @@ Groups = Annotated[
 Drop = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COL", help="Leave a column out; may be repeated.", autocompletion=columns
+        metavar="COLS",
+        help="Leave columns out: a name, several with commas, a range of numbers (1100-1200) or a "
+        "pattern ('x*'); may be repeated.",
+        autocompletion=columns,
     ),
+]
+
+Features = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLS",
+        help="Learn from these columns alone, written as for --drop; '*' takes all.",
+        autocompletion=columns,
+    ),
+]
+
+KeepIndex = Annotated[
+    bool,
+    typer.Option("--keep-index", help="Take a first column that labels or numbers the rows."),
 ]
 
 DropMissing = Annotated[

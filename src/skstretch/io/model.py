@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import estimators
+from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.pipelines import as_model, is_pipeline, last_step
@@ -48,6 +49,7 @@ from skstretch.io.header import (
 from skstretch.io.outcomes import read_outcomes, write_outcomes
 from skstretch.io.pipelines import read_pipeline, write_pipeline
 from skstretch.io.state import n_rows, read_state, stored_columns, write_state, write_training
+from skstretch.solve import checked_spec
 
 # beyond this, names of features are stored as arrays and values of parameters as their repr
 MAX_TEXT = MAX_BYTES // 4
@@ -285,9 +287,12 @@ def read_model(file: Record) -> Any:
         raise ModelFileError("its probabilities have no bias for every class.")
     _read_names(model, file)
     model.n_features_in_ = state.n_features
+    if not searched:
+        _check_parameters(model)
     model._store(state)
     if "n_samples_seen" in file.fields:
         model.n_samples_seen_ = n_rows(file, state.used)
+    _check_summary(file, getattr(model, "n_samples_seen_", state.used.size), state)
     if searched:
         read_outcomes(model, file)
         _check_chosen(model, state)
@@ -321,6 +326,21 @@ def _check_words(file: Record, name: str) -> None:
             raise ModelFileError(f"its header has no sound version of {package[:80]!r}.")
     if file.fields.get("task") != task_of(name):
         raise ModelFileError(f"its task is not that of a {name}.")
+
+
+def _check_parameters(model: Any) -> None:
+    """Refuse what no fit takes: `ValueError` or `TypeError`, as a fit would say it."""
+    a = checked_number("a", model.a, "")
+    checked_spec(model.k, model.c, a == 0, model.fit_intercept, model.solver)
+    keep_count(model.density, model.n_features_in_)
+
+
+def _check_summary(file: Record, n_samples: int, state: State) -> None:
+    """Refuse sizes that are not those of the model."""
+    found = {"n_samples": n_samples, "n_features": state.n_features, "n_targets": state.n_targets}
+    for name, size in found.items():
+        if file.field(name, int) != size:
+            raise ModelFileError(f"its header says {name}={file.fields[name]}, and it has {size}.")
 
 
 def _write_parameters(file: Record, model: Any) -> None:

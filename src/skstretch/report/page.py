@@ -343,9 +343,9 @@ def _hash(text: str) -> str:
 def write_report(
     model: Any,
     path: Any,
-    *,
     X: Any = None,
     y: Any = None,
+    *,
     source: str | None = None,
     seconds: float | None = None,
     target: str | None = None,
