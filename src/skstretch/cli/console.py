@@ -213,8 +213,8 @@ def quoted(names: Sequence[str], shown: int = SHOWN, total: int | None = None) -
 
 
 def on_terminal(text: str) -> str:
-    """A sentence with the marks of this program: commas between thousands, plain spaces."""
-    return text.replace(style.THIN, ",").replace("\u00a0", " ")
+    """A sentence with plain spaces."""
+    return text.replace("\u00a0", " ")
 
 
 def counted(n: int, noun: str) -> str:

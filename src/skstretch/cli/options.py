@@ -234,7 +234,7 @@ class Plan:
     grid: Mapping[str, Any]
     combine: str
     factors: Mapping[str, float]
-    nested: bool = False
+    nested: bool = True
 
     @property
     def n_folds(self) -> int | None:
@@ -281,7 +281,7 @@ def read_plan(
             "--nested/--no-nested",
             help="Repeat the whole search without each of ten folds: the error to trust.",
         ),
-    ] = False,
+    ] = True,
     penalty_factor: Annotated[
         list[str] | None,
         typer.Option(

@@ -300,10 +300,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         with self._searching(X, y, sample_weight, params) as found:
             self._conclude(found)
         if self.nested_cv is not None:
-            nested = nested_score(self, X, y, sample_weight, params.get("groups"))
-            self.nested_predictions_ = nested.predictions
-            self.nested_score_, self.nested_score_se_ = nested.score, nested.standard_error
-            self._nested = nested.models
+            nested_score(self, X, y, self.nested_cv, sample_weight, params.get("groups")).store(
+                self
+            )
         return self
 
     @contextmanager
