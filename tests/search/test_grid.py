@@ -80,12 +80,13 @@ def test_degrees_of_freedom(shape, intercept):
 
 @two_shapes
 def test_degrees_of_freedom_of_a_selection(shape):
+    """Every target has the features of its own path."""
     X, Y = data(shape, n_targets=2)
     splits, Z = list(KFold(4).split(X)), literal.features(X, 0.0)
     for candidate, outcome, _ in evaluated(X, Y, splits, c=(10.0,), densities=(0.5, 0.2)):
         P = literal.features(X, candidate.a)
         count = literal.count_of(candidate.density, X.shape[1])
-        kept = literal.lasso_support(Z, Y, count)
+        kept = literal.lasso_support(Z, Y[:, [candidate.target]], count)
         expected = literal.degrees(P[:, kept], candidate.k, candidate.c)
         assert outcome.dof == pytest.approx(expected, rel=1e-9)
         assert outcome.columns.tolist() == kept

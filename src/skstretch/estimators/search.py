@@ -134,7 +134,10 @@ class SearchResult:
         unit, linear = view.quadrant.unit, view.quadrant.kind == "linear"
         spec = checked_spec(candidate.k, candidate.c, linear, estimator.fit_intercept, "auto", unit)
         data = view.design, problem.Y, problem.weights
-        model = finished_model(outcome, *data, spec)
+        targets = np.arange(problem.n_targets)
+        if candidate.target is not None:
+            targets = np.array([candidate.target])
+        model = finished_model(outcome, *data, spec, targets)
         return self.prepared.state(view, model, self.targets.single, decision)
 
     def outcomes(self) -> Outcomes | None:
@@ -198,8 +201,8 @@ def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) 
         table.candidates += [replace(candidate, recipe=name) for candidate in own.candidates]
         table.results += own.results
         table.scores += own.scores
-        table.paired += own.paired
         table.losses += own.losses
+        table.alone += own.alone
     views = {a: prepared.at(a) for part in parts for a in part.views}
     automatic = first.automatic
     return Joined(prepared, views, first.targets, table, automatic, parts=tuple(parts))

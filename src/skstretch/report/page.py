@@ -211,11 +211,12 @@ def _regression_fit(contents: Contents, fitted: Fitted) -> Data:
     if subject.y is None or fitted.outputs is None:
         return {"predicted": [], "notes": ["" for _ in fitted.pictures]}
     outputs = fitted.outputs[:, :MOST_OUTPUTS]
-    pairs = list(zip(subject.Y.T, outputs.T, strict=False))
-    return {
-        "predicted": [rounded(values) for values in outputs[contents.shown].T],
-        "notes": [regression_quality(*pair).text for pair in pairs],
-    }
+    # a candidate of one target says nothing of the others
+    notes = [
+        regression_quality(*pair).text if np.isfinite(pair[1]).any() else ""
+        for pair in zip(subject.Y.T, outputs.T, strict=False)
+    ]
+    return {"predicted": [rounded(values) for values in outputs[contents.shown].T], "notes": notes}
 
 
 def _class_fit(contents: Contents, row: int) -> Data:

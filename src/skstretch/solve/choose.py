@@ -91,6 +91,8 @@ PATH_LENGTH, PATIENCE, WORSE = 20, 3, 1.1
 N_FOLDS, ENOUGH = 10, 1_000
 # numbers that a lasso path is made of, at most: of more columns those that correlate most
 PATH_NUMBERS = 2**24
+# coefficients of the lasso path this small beside its largest are zero: what leaves at a knot
+PATH_ROUNDING = 1e-10
 # of stability selection: the threshold for which one feature is selected in so many halves that
 # no assumption is needed would be (1 + this) / 2 (Meinshausen and Buehlmann)
 SURE_SHARE = 0.8
