@@ -33,7 +33,6 @@ from skstretch.search.minimisers import minimised_candidates
 from skstretch.search.selection import lasso_supports, selected_candidates
 from skstretch.solve.choose import (
     AUTOMATIC_STRENGTH,
-    FEWER_STRENGTHS,
     HELD_OUT_TOLERANCE,
     ITERATED_STRENGTHS,
     ITERATED_TOLERANCE,
@@ -86,7 +85,7 @@ class Grid:
     def strengths_of(self, k: float) -> Sequence[float]:
         """The automatic strengths of a closed form: at k = 2 one eigendecomposition serves all."""
         fewer = self.strengths is STRENGTHS and k != 2
-        return FEWER_STRENGTHS if fewer else self.strengths
+        return STRENGTHS[::2] if fewer else self.strengths
 
     def ks(self, a: float) -> Sequence[float]:
         """The powers at one a: those of the linear limit are not above 2."""
