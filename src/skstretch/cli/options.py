@@ -106,25 +106,8 @@ Groups = Annotated[
 Drop = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLS",
-        help="Leave columns out: a name, several with commas, a range of numbers (1100-1200) or a "
-        "pattern ('x*'); may be repeated.",
-        autocompletion=columns,
+        metavar="COL", help="Leave a column out; may be repeated.", autocompletion=columns
     ),
-]
-
-Features = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLS",
-        help="Learn from these columns alone, written as for --drop; '*' takes all.",
-        autocompletion=columns,
-    ),
-]
-
-KeepIndex = Annotated[
-    bool,
-    typer.Option("--keep-index", help="Take a first column that labels or numbers the rows."),
 ]
 
 DropMissing = Annotated[
@@ -234,7 +217,7 @@ class Plan:
     grid: Mapping[str, Any]
     combine: str
     factors: Mapping[str, float]
-    nested: bool = True
+    nested: bool = False
 
     @property
     def n_folds(self) -> int | None:
@@ -281,7 +264,7 @@ def read_plan(
             "--nested/--no-nested",
             help="Repeat the whole search without each of ten folds: the error to trust.",
         ),
-    ] = True,
+    ] = False,
     penalty_factor: Annotated[
         list[str] | None,
         typer.Option(

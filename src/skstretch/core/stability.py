@@ -43,6 +43,20 @@ def complementary_halves(
     return pairs
 
 
+def parts_of_units(
+    units: Index, strata: Index, n_parts: int, rng: np.random.RandomState
+) -> list[Index]:
+    """Samples in parts of whole units, drawn at random; units of a stratum are dealt in turns."""
+    n_units = int(units.max()) + 1
+    stratum = np.zeros(n_units, dtype=int)
+    stratum[units] = strata
+    order = rng.permutation(n_units)
+    order = order[np.argsort(stratum[order], kind="stable")]
+    part = np.empty(n_units, dtype=int)
+    part[order] = np.arange(n_units) % n_parts
+    return [np.flatnonzero(part[units] == number) for number in range(n_parts)]
+
+
 def false_selections(
     threshold: float, n_selected: int, n_features: int, n_pairs: int, bound: str = "r-concave"
 ) -> float:

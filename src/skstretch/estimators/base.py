@@ -17,6 +17,7 @@ from skstretch.designs import Design, WideDesign, as_design, is_dask, lazy_outpu
 from skstretch.designs.as_design import Curves, contributions, lazy_contributions
 from skstretch.designs.dask.run import check_at_hand
 from skstretch.designs.source import dense_values
+from skstretch.estimators.effects import effects_of
 from skstretch.estimators.inputs import Targets, checked_X
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import Decision, Learner
@@ -147,7 +148,9 @@ def linear_outputs(X: Any, terms: Sequence[tuple[Quadrant, Array]], level: Array
 class StretchyModel(Learner):
     """Base of the estimators: predicts with what was learned."""
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    ) -> tuple[Any, Targets]:
         """Checked training data, and y as numbers to fit."""
         raise NotImplementedError
 
@@ -329,6 +332,65 @@ class StretchyModel(Learner):
         """
         check_is_fitted(self)
         return self._state.shaped(base_of(self, curves_of(self)))
+
+    def effects(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        bands: Any = None,
+        n_pairs: int = 50,
+        groups: Any = None,
+        random_state: Any = 0,
+    ) -> Any:
+        """Tell the effects of all features, how far each could be off, and how sure its sign is.
+
+        The candidates of the model, with their weights, are fitted again without parts of the
+        samples; features are selected anew where a candidate selects some. Nothing is searched.
+
+        Parameters
+        ----------
+        X, y : array-like or None, default=None
+            The training data, for a model that does not have them (one that was loaded).
+        bands : None, int or dict, default=None
+            Features to be told together: so many contiguous bands (of a spectrum), or a dict from
+            the name of a band to its features, by name or number. The effect of a band is that of
+            one standard deviation (or unit) of all its features at once.
+        n_pairs : int, default=50
+            Pairs of complementary halves, for the stability of signs and of the selection.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Samples of one group stay together.
+        random_state : int, RandomState or None, default=0
+            What halves and parts are drawn with.
+
+        Returns
+        -------
+        effects : pandas.DataFrame or dict
+            In the order of the features, kept as ``effects_``: ``feature``, ``target`` (of
+            several), ``effect_per_unit``, ``effect_per_sd``, ``standard_error`` (of the effect of
+            one sd: a jackknife over 20 parts of the samples, each left out in turn),
+            ``sign_stability`` (the share of pairs in which both halves have the sign of the
+            model) and, where features are selected, ``selection_frequency``. A dict of arrays
+            where pandas is not installed.
+
+        See Also
+        --------
+        StabilitySelector : Features with a bound on the false ones.
+
+        Notes
+        -----
+        Errors are those of the fit, given the candidates: what the search might have chosen
+        instead is not in them. Of many features without any effect about one in twenty has a
+        stability above 0.95.
+        """
+        check_is_fitted(self)
+        data = None
+        if X is not None:
+            X, targets = self._read(X, y, None, reset=False)
+            columns = self._state.columns
+            data = (lambda quadrant: as_design(X, quadrant, columns=columns)), targets
+        self.effects_ = effects_of(self, data, bands, n_pairs, groups, random_state)
+        return self.effects_
 
     def summary(self) -> Summary:
         """The model in sentences: what was chosen and why, its error, the strongest features.

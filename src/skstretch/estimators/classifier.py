@@ -108,11 +108,18 @@ class Classification(ClassifierMixin, StretchyModel):
     class_weight: Any
     threshold: Any
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    ) -> tuple[Any, Targets]:
         """Checked X, and the labels y as +-1 of shape (n, t)."""
         check_threshold(self.threshold)
-        X, y = checked_X_y(self, X, y)
+        X, y = checked_X_y(self, X, y, reset=reset)
         targets = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
+        if not reset and not np.array_equal(targets.classes, self.classes_):
+            raise ValueError(
+                f"y has the classes {targets.classes.tolist()}, and the model was fitted to "
+                f"{self.classes_.tolist()}: pass the data that it was fitted to."
+            )
         self.classes_ = targets.classes
         return X, targets
 

@@ -182,6 +182,22 @@ class Recipes(Versioned, BaseEstimator):
             )
         return self.recipes
 
+    def effects(self, **options: Any) -> Any:
+        """Tell the effects of the transformed features of all recipes, with errors and stability.
+
+        Parameters
+        ----------
+        **options
+            As in `StretchyRegressorCV.effects`; bands name transformed features.
+
+        Returns
+        -------
+        effects : pandas.DataFrame or dict
+            The table.
+        """
+        check_is_fitted(self)
+        return self.pipeline_[-1].effects(**options)
+
     def predict(self, X: Any) -> Any:
         """Predict by the mixture of all recipes.
 

@@ -91,7 +91,7 @@ def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) 
     if frame.log_rows is not None:
         scale = np.exp(frame.log_rows)[folds.tested, None]
         residuals, errors = residuals * scale, errors * scale
-    reason = unusable(inverse.rcond)
+    reason = unusable(inverse.rcond, [residuals])
     if not reason and problem.doubts:
         reason = unusable(rank=stable_rank(inverse.residual_matrix(weights)), n_samples=len(Y))
     return Outcome(
@@ -102,14 +102,8 @@ def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) 
         reason,
         DualEnd(design, frame, solution, weights, intercept, inverse.rcond),
         (Unknowns(solution, frame),),
-        errors.max(axis=0, initial=0.0),
-        reasons=of_targets(reason, residuals),
+        float(errors.max(initial=0.0)),
     )
-
-
-def of_targets(reason: str, residuals: Array) -> tuple[str, ...]:
-    """Why the residuals of every target must not be believed."""
-    return tuple(reason or unusable(values=[each]) for each in residuals.T)
 
 
 class PrimalCandidate(PrimalLeftOut):
@@ -230,17 +224,15 @@ def _primal_outcome(
     if candidate is None:
         return failed(folds.tested.size, Y.shape[1], n_features, "singular")
     rcond, gram = candidate.system.rcond, features.gram
-    doubt = unusable(candidate.rcond) or candidate.doubt
     return Outcome(
         out,
         candidate.rcond,
         candidate.system.dof,
         n_features,
-        doubt,
+        unusable(candidate.rcond, [out]) or candidate.doubt,
         partial(primal_fit, gram, candidate.coef, candidate.constant, problem.intercept, rcond),
         (Unknowns(candidate.coef),),
         relative_error(candidate.rcond) * target_size(Y),
-        reasons=of_targets(doubt, out),
     )
 
 

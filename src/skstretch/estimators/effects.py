@@ -1,0 +1,252 @@
+"""Effects of features with their errors: the model fitted again without parts of the samples.
+
+Candidates, their weights and the z-scores are those of the model; only coefficients, and which
+features a candidate selects, are found again.
+"""
+
+import numbers
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length
+
+from skstretch.core.classes import decided
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.stability import complementary_halves, parts_of_units
+from skstretch.core.types import Array, Index, Mask
+from skstretch.designs.protocol import Design
+from skstretch.estimators.mixture import Mixture
+from skstretch.estimators.state import State
+from skstretch.search.selection import path_supports
+from skstretch.solve.choose import N_JACKKNIFE
+from skstretch.solve.model import fit_columns, fit_model
+from skstretch.solve.spec import Spec
+
+
+@dataclass(frozen=True)
+class Part:
+    """One candidate: what it is fitted on, and what it counts for every target.
+
+    `kept` are its columns where they are given (one entry, or one for each target), `count` how
+    many it selects: along the lasso path, or with `by_size` by the size of its coefficients.
+    """
+
+    design: Design
+    quadrant: Quadrant
+    spec: Spec
+    weight: Array
+    kept: tuple[Index, ...]
+    count: int | None = None
+    by_size: bool = False
+
+
+def parts_of(state: State, *, searched: bool) -> list[Part]:
+    """The candidates of a fitted model."""
+    if isinstance(state, Mixture):
+        found = []
+        for member in state.members:
+            term = state.terms[member.term]
+            own = term.quadrant.take(state.columns)
+            density = member.density
+            chosen = isinstance(density, numbers.Integral) or density < 1.0
+            count = max(columns.size for columns in member.kept) if chosen else None
+            given = term.design, own, member.spec, member.weight, member.kept, count
+            found.append(Part(*given))
+        return found
+    passes, design = state.model.passes, state.model.design
+    count = max(p.columns.size for p in passes)
+    quadrant, weight = state.quadrant.take(state.columns), np.ones(state.n_targets)
+    kept = tuple(p.columns for p in passes)
+    fewer = None if count >= design.shape[1] else count
+    return [Part(design, quadrant, state.model.spec, weight, kept[:1], fewer, not searched)]
+
+
+def refitted(
+    parts: Sequence[Part], Y: Array, weights: Array, rows: Index
+) -> tuple[Array, Array | None]:
+    """Effects (t, D') of one standard deviation by the model of some rows, and what is selected.
+
+    Weights are raised so that samples and penalties keep their balance. What is selected (D') is
+    the share of the selecting candidates, by their weights; None where none selects.
+    """
+    raised = weights[rows] * (weights.sum() / weights[rows].sum())
+    linear = next((p.design for p in parts if p.quadrant.kind == "linear"), parts[0].design)
+    counts = sorted({p.count for p in parts if p.count is not None and not p.by_size})
+    supports = path_supports(linear.take_rows(rows), Y[rows], raised, counts) if counts else {}
+    total, chosen = np.zeros((Y.shape[1], linear.shape[1])), np.zeros(linear.shape[1])
+    for part in parts:
+        design = part.design.take_rows(rows)
+        given = design, Y[rows], raised, part.spec
+        if part.by_size and part.count is not None:
+            model = fit_model(*given, part.count)
+        elif part.count is not None:
+            model = fit_columns(*given, supports[part.count])
+        else:
+            model = fit_columns(*given, part.kept[0])
+        coef = part.weight[:, None] * model.coef
+        total += part.quadrant.slope(coef) * part.quadrant.moments.scale
+        if part.count is not None:
+            chosen += part.weight.mean() * model.support.mean(axis=0)
+    share = sum(part.weight.mean() for part in parts if part.count is not None)
+    return total, chosen / share if share else None
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Features that are told together: `names`, and the `places` of all, which `starts` divides.
+
+    `columns` are those of the D features that take part in a model.
+    """
+
+    names: list[Any]
+    places: Index
+    starts: Index
+    columns: Index
+    n_features: int
+
+    def of(self, values: Array, join: Any = np.add) -> Array:
+        """Values (.., D') of columns that take part, added up (or joined otherwise) by band."""
+        spread = np.zeros((*values.shape[:-1], self.n_features))
+        spread[..., self.columns] = values
+        return np.asarray(join.reduceat(spread[..., self.places], self.starts, axis=-1))
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """What the fits without parts of the samples have told of bands, (t, n)."""
+
+    effect: Array
+    error: Array
+    stability: Array
+    selected: Array | None
+
+
+def tallied(
+    parts: Sequence[Part], data: tuple[Array, Array], halves: Mask, folds: list[Index], bands: Bands
+) -> Tallies:
+    """Effects, jackknife errors, and the share of pairs whose halves both have the model's sign."""
+    everything = np.arange(len(data[0]))
+    effect = bands.of(refitted(parts, *data, everything)[0])
+    sums, squares = np.zeros_like(effect), np.zeros_like(effect)
+    for fold in folds:
+        rows = np.setdiff1d(everything, fold, assume_unique=True)
+        moved = bands.of(refitted(parts, *data, rows)[0]) - effect
+        sums, squares = sums + moved, squares + moved**2
+    n = len(folds)
+    variance = (n - 1) / n * np.maximum(squares - sums**2 / n, 0.0)
+    agree, chosen = np.zeros_like(effect), None
+    for pair in halves:
+        same = np.ones(effect.shape, dtype=bool)
+        for half in pair:
+            found, share = refitted(parts, *data, np.flatnonzero(half))
+            same &= np.sign(bands.of(found)) == np.sign(effect)
+            if share is not None:
+                each = bands.of(share, np.maximum) / (2 * len(halves))
+                chosen = each if chosen is None else chosen + each
+        agree += same / len(halves)
+    return Tallies(effect, np.sqrt(variance), agree, chosen)
+
+
+def effects_of(
+    model: Any, data: tuple[Any, Any] | None, bands: Any, n_pairs: Any, groups: Any, seed: Any
+) -> Any:
+    """The table of a fitted model; `data` are other samples and their targets as numbers."""
+    if not isinstance(n_pairs, numbers.Integral) or n_pairs < 2:
+        raise ValueError(f"n_pairs={n_pairs!r} must be a whole number from 2 on, say 50.")
+    state: State = model._state
+    parts = parts_of(state, searched=hasattr(model, "cv_results_"))
+    Y, weights, used = state.model.Y, state.model.weights, np.flatnonzero(state.used)
+    if data is not None:
+        design_at, targets = data
+        parts = [replace(p, design=design_at(p.quadrant)) for p in parts]
+        Y, weights = targets.Y, targets.weights
+        used = np.arange(len(Y))
+    units = np.arange(len(Y))
+    if groups is not None:
+        check_consistent_length(groups, state.used if data is None else Y)
+        units = np.unique(np.asarray(groups)[used], return_inverse=True)[1]
+    n_units = int(units.max()) + 1
+    if n_units < 6:
+        raise ValueError(f"{n_units} samples or groups: errors of effects need at least six.")
+    rng = check_random_state(seed)
+    strata = np.zeros(len(Y), dtype=np.intp)
+    if hasattr(model, "classes_") and groups is None:
+        strata = decided(Y)
+    halves = complementary_halves(units, strata, int(n_pairs), rng)
+    folds = parts_of_units(units, strata, min(N_JACKKNIFE, n_units), rng)
+    told = bands_of(model, state.columns, bands)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit has told them
+        found = tallied(parts, (Y, weights), halves, folds, told)
+        whole = refitted(parts, Y, weights, np.arange(len(Y)))[0]
+    per_unit = told.of(whole / state.quadrant.moments.scale[state.columns])
+    return as_table(dict(_told(model, told.names, found, per_unit)))
+
+
+def _told(
+    model: Any, names: list[Any], found: Tallies, per_unit: Array
+) -> Iterator[tuple[str, Any]]:
+    """The columns of the table, targets one below the other."""
+    t = len(found.effect)
+    yield "feature", np.array(names * t, dtype=object)
+    if not model._state.single:
+        labels = getattr(model, "classes_", range(t))
+        yield "target", np.repeat(np.array([*labels], dtype=object), len(names))
+    yield "effect_per_unit", per_unit.ravel()
+    yield "effect_per_sd", found.effect.ravel()
+    yield "standard_error", found.error.ravel()
+    yield "sign_stability", found.stability.ravel()
+    if found.selected is not None:
+        yield "selection_frequency", np.tile(found.selected, t)
+
+
+def as_table(columns: dict[str, Any]) -> Any:
+    """A pandas DataFrame, or the columns themselves where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return columns
+    return pd.DataFrame(columns)
+
+
+def bands_of(model: Any, columns: Index, bands: Any) -> Bands:
+    """Every feature on its own, or the bands that are asked for."""
+    D = model.n_features_in_
+    known = getattr(model, "feature_names_in_", None)
+    names: list[Any] = [f"x{j}" for j in range(D)] if known is None else [*known]
+    if bands is None:
+        groups: dict[Any, Any] = {name: [j] for j, name in enumerate(names)}
+    elif isinstance(bands, numbers.Integral) and not isinstance(bands, bool):
+        if not 1 <= int(bands) <= D:
+            raise ValueError(f"bands={bands} must lie between 1 and the {D} features.")
+        pieces = np.array_split(np.arange(D), int(bands))
+        groups = {f"{names[p[0]]} .. {names[p[-1]]}": p for p in pieces}
+    elif isinstance(bands, Mapping):
+        groups = {name: _listed_places(name, listed, names) for name, listed in bands.items()}
+    else:
+        raise TypeError(
+            f"bands={bands!r} must be None, a number of contiguous bands, or a dict from the name "
+            "of a band to its features."
+        )
+    empty = [name for name, listed in groups.items() if len(listed) == 0]
+    if empty or not groups:
+        raise ValueError(f"bands={bands!r:.60} has a band without features, or none.")
+    sizes = np.array([len(listed) for listed in groups.values()])
+    places = np.concatenate([np.asarray(listed, dtype=np.intp) for listed in groups.values()])
+    return Bands([*groups], places, np.cumsum(sizes) - sizes, columns, D)
+
+
+def _listed_places(name: Any, listed: Any, names: list[Any]) -> list[int]:
+    """The places of features that are given by name or number."""
+    known = {feature: place for place, feature in enumerate(names)}
+    found = []
+    for one in listed:
+        place = known.get(one, one)
+        if not isinstance(place, numbers.Integral) or not 0 <= int(place) < len(names):
+            raise ValueError(f"bands[{name!r}] lists {one!r}, which is no feature of the model.")
+        found.append(int(place))
+    return found
