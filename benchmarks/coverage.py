@@ -45,6 +45,24 @@ MODELS = {
     "out ([how](exact.md)).",
 }
 METHODS = ("plus", "residual")
+PROMISES = (
+    "| interval | promises, asked for 90 % | needs | does not count |",
+    "| --- | --- | --- | --- |",
+    '| `"plus"` | 80 % of new samples (jackknife+); about 90 % are measured | '
+    "exchangeable samples; the training data | the search, z-scores and kept "
+    "features, which have seen all samples |",
+    '| `"plus"`, fitted with `groups` | the same for a sample of a new group '
+    "(hierarchical jackknife+) | exchangeable groups, 9 or more; one more fit for "
+    "each | the same |",
+    '| `"plus"`, `cv` a list of splits | 80 % less about √(2/n) (CV+) | exchangeable '
+    "samples; folds that test each once | the same |",
+    '| `"nested"` | 80 % less about √(2/n) (CV+); with `groups` folds are of whole '
+    "groups | exchangeable samples or groups; `nested_cv`, a search for each fold | "
+    "nothing |",
+    '| `"residual"` | nothing | a saved model is enough | the same as "plus", and how'
+    " models vary |",
+    "| splits in the order of time | refused | `groups` or another `cv` | |",
+)
 
 
 def linear(X: np.ndarray) -> np.ndarray:
@@ -219,6 +237,8 @@ def page(parts: dict[str, list[str]]) -> list[str]:
         "come from elsewhere. A search has seen the residuals that it is judged by, z-scores and "
         "(with a density below one) the kept features are those of all training samples: each "
         'loosens the guarantee. "residual" has none.',
+        "",
+        *PROMISES,
         *(
             line
             for group, lines in parts.items()

@@ -40,6 +40,12 @@ METHOD = (
     'SR: `StretchyRegressor(fit_intercept="column", a=-0.2)` with k, c and density as given; '
     "classes are ±1, cut at zero; nothing is tuned. CPU is the process time of one fit with one "
     "BLAS thread; `results.csv` has wall time beside it.",
+    "New z-scores are held within the training range and one range-width on each side of it; the "
+    "paper's formula is not, and on Arcene predictions differ from it by up to 2e-3.",
+    "The closed form is taken as the paper prints it. It minimises the paper's objective neither "
+    "freely nor among the combinations of stretched features that it is restricted to: the proof "
+    "of Theorem 3 treats K = P Qᵀ as symmetric, which it is at k = 2 alone "
+    "(`tests/core/test_closed_status.py`).",
     "LASSO: glmnet, made to solve MATLAB's problem (its λ sequence, its standardisation, its "
     "elastic-net scale, which unlike glmnet's does not depend on the deviation of y). "
     "`NumLambda` = 1 is the least λ at which all coefficients are zero, so LASSO1 predicts the "

@@ -105,7 +105,9 @@ def lasso_support(Z, Y, count, weights=None):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             coefs = lars_path(Z, y / abs(y).max(), method="lasso", max_iter=5_000)[2]
-        paths.append([set(np.flatnonzero(coef)) for coef in coefs.T[1:]])
+        # what leaves at a knot is zero but for rounding
+        active = np.abs(coefs) > 1e-10 * np.abs(coefs).max(axis=0)
+        paths.append([set(np.flatnonzero(each)) for each in active.T[1:]])
     found = set()
     for step in range(max(map(len, paths), default=0)):
         active = set().union(*(path[min(step, len(path) - 1)] for path in paths if path))

@@ -1,11 +1,11 @@
 """Closed-form stretchy regression: compressed coefficients for wide data, without iteration."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+import typing as _typing
 
 from skstretch._version import __version__ as __version__
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from skstretch.estimators import RecipeClassifierCV as RecipeClassifierCV
     from skstretch.estimators import RecipeRegressorCV as RecipeRegressorCV
     from skstretch.estimators import StabilitySelector as StabilitySelector
@@ -45,11 +45,11 @@ _ROOMS = ("core", "datasets", "exceptions", "features", "io", "plots")
 __all__ = [*_HOMES, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _HOMES:
-        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        found = getattr(_importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     elif name in _ROOMS:
-        return import_module(f"{__name__}.{name}")
+        return _importlib.import_module(f"{__name__}.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
@@ -57,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *_ROOMS})
+    return sorted({*(n for n in globals() if n[:2] == n[-2:] == "__"), *_HOMES, *_ROOMS})

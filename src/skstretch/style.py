@@ -54,7 +54,7 @@ MONOSPACE = "ui-monospace, 'SF Mono', Menlo, Consolas, monospace"
 SMALL, NORMAL = 8.5, 10.0
 DPI = 160
 
-THIN = "\u202f"  # a narrow space that does not break: the mark between thousands
+THOUSANDS = ","  # the mark between thousands, in texts, tables and on axes
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -120,13 +120,13 @@ def minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def thousands(n: Any, mark: str = THIN) -> str:
+def thousands(n: Any) -> str:
     """A whole number with a mark between its thousands.
 
-    >>> thousands(1234567, mark=" ")
-    '1 234 567'
+    >>> thousands(1234567)
+    '1,234,567'
     """
-    return f"{n:,.0f}".replace(",", mark)
+    return f"{n:{THOUSANDS}.0f}"
 
 
 def number(value: Any, digits: int = 3) -> str:
@@ -145,8 +145,7 @@ def number(value: Any, digits: int = 3) -> str:
     mantissa, _, exponent = f"{x:.{digits - 1}e}".partition("e")
     power = int(exponent)
     if -4 <= power < 6:
-        text = f"{float(f'{x:.{digits - 1}e}'):,.{max(0, digits - 1 - power)}f}"
-        text = text.replace(",", THIN)
+        text = f"{float(f'{x:.{digits - 1}e}'):{THOUSANDS}.{max(0, digits - 1 - power)}f}"
     else:
         mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         text = f"{mantissa} × 10{str(power).translate(_RAISED)}"

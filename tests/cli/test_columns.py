@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import skstretch
+
 RNG = np.random.default_rng(5)
 A, B = RNG.standard_normal((2, 30))
 Y = A - B + 0.1 * RNG.standard_normal(30)
@@ -98,3 +100,98 @@ def test_an_identifier_that_two_columns_could_be(call, folder, model):
     done = call("predict", model, data, "--id", "name")
     assert done.code == 2
     assert "the name 'name' occurs 2 times (columns 3, 4), and one of them" in done.err
+
+
+def fitted(call, frame, *words, index=False):
+    """The names of the features of a model that the program has fitted, and what it said."""
+    frame.to_csv("d.csv", index=index)
+    done = call("fit", "d.csv", "-t", "y", "--a", "0", "--k", "2", "-o", "m.stretchy", *words)
+    assert done.code == 0, done.err
+    return list(skstretch.load("m.stretchy").feature_names_in_), done.err
+
+
+TABLE = pd.DataFrame({"a": A, "b": B, "y": Y})
+
+
+@pytest.mark.parametrize("index", [range(30), [*range(0, 45, 3), *range(70, 85)], list("ab") * 15])
+def test_row_labels_are_no_feature(index, call, folder):
+    """Neither with gaps, as after rows were dropped, nor as text; predict does not ask for them."""
+    frame = TABLE.set_axis(index, axis=0)
+    found, said = fitted(call, frame, index=True)
+    assert found == ["a", "b"]
+    assert "left out the unnamed column 1, which labels the rows; --keep-index takes it" in said
+    assert call("predict", "m.stretchy", "d.csv").code == 0
+
+
+def test_row_labels_are_taken_where_they_are_asked_for(call, folder):
+    found, said = fitted(call, TABLE, "--keep-index", index=True)
+    assert found == ["column 1", "a", "b"]
+    assert "left out" not in said
+
+
+def test_a_named_first_column_of_rising_whole_numbers(call, folder):
+    numbered = TABLE.copy()
+    numbered.insert(0, "number", np.arange(30) * 3 + 7)
+    found, said = fitted(call, numbered)
+    assert found == ["a", "b"]
+    assert "left out the first column 'number'" in said
+    assert fitted(call, numbered, "--keep-index")[0] == ["number", "a", "b"]
+    # among whole numbers it is a feature like others
+    whole = numbered.assign(a=(9 * A).round(), b=(9 * B).round())
+    assert fitted(call, whole)[0] == ["number", "a", "b"]
+
+
+WAVES = [f"{1100 + 2 * i}" for i in range(40)]
+SPECTRA = pd.DataFrame(RNG.standard_normal((30, 40)), columns=WAVES)
+SPECTRA = SPECTRA.assign(moisture=A, oil=B, y=Y)
+
+
+def test_other_results_of_the_laboratory_are_no_feature(call, folder):
+    found, said = fitted(call, SPECTRA)
+    assert found == WAVES
+    assert "left out 'moisture', 'oil': the other 40 features are named by numbers" in said
+    assert "fit with --recipes" in said
+    assert call("predict", "m.stretchy", "d.csv").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--features", "*"], [*WAVES, "moisture", "oil"]),
+        (["--features", "1100-1110"], WAVES[:6]),
+        (["--features", "1100-1104,oil"], [*WAVES[:3], "oil"]),
+        (["--features", "11*", "--features", "moisture"], [*WAVES, "moisture"]),
+        (["--features", "110?", "--drop", "1102,1104"], ["1100", "1106", "1108"]),
+        (["--drop", "1104-1178", "--drop", "moisture,oil"], WAVES[:2]),
+    ],
+)
+def test_features_are_chosen_by_names_ranges_and_patterns(words, names, call, folder):
+    wanted = [name for name in names if not name.startswith("11") or name in WAVES]
+    assert fitted(call, SPECTRA, *words)[0] == wanted
+    assert call("predict", "m.stretchy", "d.csv").code == 0
+
+
+def test_words_that_mean_no_column(call, folder):
+    SPECTRA.to_csv("d.csv", index=False)
+    for option, word in (("--features", "3000-4000"), ("--drop", "1100,oel"), ("--drop", "q*")):
+        done = call("fit", "d.csv", "-t", "y", option, word, "-o", "m.stretchy")
+        assert done.code == 2
+        assert f"{option}: there is no column {word!r}" in done.err
+
+
+def test_no_header_has_no_labels(call, folder):
+    TABLE.to_csv("d.csv", index=False, header=False)
+    done = call("fit", "d.csv", "--no-header", "-t", "column 3", "-o", "m.stretchy")
+    assert done.code == 0
+    assert list(skstretch.load("m.stretchy").feature_names_in_) == ["column 1", "column 2"]
+
+
+def test_a_suggestion_is_no_column_that_the_model_uses(call, folder):
+    fitted(call, TABLE.rename(columns={"a": "width1", "b": "width2"}))
+    TABLE.rename(columns={"a": "width1", "b": "height"})[["width1", "height"]].to_csv(
+        "new.csv", index=False
+    )
+    done = call("predict", "m.stretchy", "new.csv")
+    assert done.code == 2
+    assert "'width2'" in done.err
+    assert "called 'width1'" not in done.err

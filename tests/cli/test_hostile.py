@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.program import environment
+from tests.cli.program import environment, quick
 
 STATUS = Path("/proc/self/status")
 pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="Linux says how much memory was used")
@@ -47,7 +47,7 @@ class Ended:
 
 def measured(*words, cwd):
     """The program and the most memory that it took."""
-    command = [sys.executable, "-c", PROGRAM, *map(str, words)]
+    command = [sys.executable, "-c", PROGRAM, *quick(words)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment())
     assert done.returncode in (0, 1, 2), done
     return Ended(done.returncode, done.stderr, int((cwd / "peak").read_text()) << 10)

@@ -48,7 +48,7 @@ def test_page(call):
     assert "StretchyRegressorCV (regression)" in words
     assert "120 rows, 10 features" in words
     assert "intervals exact jackknife+" in words
-    assert f"{-model.best_score_:,.0f}" in words
+    assert f"typical error {np.sqrt(-model.best_score_):.1f} ± " in words
     assert max(map(len, done.out.splitlines())) <= 120
     listed = done.out.split("strongest features")[1].splitlines()[2:]
     assert len(listed) == 3
@@ -60,14 +60,14 @@ def test_errors_of_repeated_searches_and_of_other_scorings(call):
     model = skstretch.StretchyRegressorCV(**grid, nested_cv=3).fit(X, y)
     skstretch.save(model, "m.stretchy")
     found = json.loads(call("inspect", "m.stretchy", "--json").out)
-    assert found["nested_error"] == -model.nested_score_
-    assert found["nested_standard_error"] == model.nested_score_se_
+    assert found["nested"]["error"] == -model.nested_score_
+    assert found["nested"]["standard_error"] == model.nested_score_se_
     words = " ".join(call("inspect", "m.stretchy").out.split())
-    assert f"searched again without parts of the rows: {-model.nested_score_:,.0f} ± " in words
+    assert f"Predicts the target: typical error {np.sqrt(-model.nested_score_):.1f} (" in words
     model = skstretch.StretchyRegressorCV(**grid, scoring="r2", cv=5).fit(X, y)
     skstretch.save(model, "m.stretchy")
     words = " ".join(call("inspect", "m.stretchy").out.split())
-    assert f"cross-validated score (r2) {model.best_score_:.4f}" in words
+    assert f"choice among models: score (r2) {model.best_score_:.3f}" in words
 
 
 def test_candidates_of_a_mixture(call):
@@ -78,7 +78,7 @@ def test_candidates_of_a_mixture(call):
     done = call("inspect", "m.stretchy")
     words = " ".join(done.out.split())
     weights = model.weights_["weight"]
-    assert f"mixed {len(weights)} candidates on 10 features {100 * weights[0]:.1f} % " in words
+    assert f"The average of {len(weights)} models, " in words
     found = json.loads(call("inspect", "m.stretchy", "--json").out)
     np.testing.assert_allclose([one["weight"] for one in found["mixture"]], weights)
 
@@ -93,8 +93,8 @@ def test_what_a_file_says_of_its_fit(call):
     assert found["standard_error"] == model.best_score_se_
     words = " ".join(call("inspect", "m.stretchy").out.split())
     assert "StretchyRegressorCV (regression of 'progression')" in words
-    error, spread = -model.best_score_, model.best_score_se_
-    assert f"mean squared error {error:,.0f} ± {spread:,.0f} (--cv 5)" in words
+    assert f"typical error {np.sqrt(-model.best_score_):.1f} ± " in words
+    assert "folds --cv 5" in words
     assert f"{found['seconds_fitting']:.2f} s to fit" in words
     assert "could not be stored" not in words
 

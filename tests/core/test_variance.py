@@ -250,7 +250,8 @@ def test_exponential_quadrant_and_a_constant_column(shape):
     Z = (X[:, vary] - X[:, vary].mean(axis=0)) / X[:, vary].std(axis=0)
     A, _ = linear_map(np.exp(-0.4 * Z), 1.3, 50.0, True)
     expected = np.zeros((X.shape[1], X.shape[1]))
-    expected[np.ix_(vary, vary)] = A @ A.T
+    slope = -0.4 / X[:, vary].std(axis=0)  # of the transform at the mean: coef_ is in raw units
+    expected[np.ix_(vary, vary)] = slope[:, None] * (A @ A.T) * slope
     assert_close(model.coef_covariance(1.0), expected, 1e-9)
     assert model.coef_std()[2] == 0.0
 

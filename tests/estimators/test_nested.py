@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
+from sklearn.dummy import DummyRegressor
 from sklearn.metrics import balanced_accuracy_score, get_scorer
 from sklearn.model_selection import (
     GroupKFold,
@@ -50,6 +51,34 @@ def test_numbers_make_shuffled_folds(random_state):
     folds = KFold(5, shuffle=True, random_state=random_state or 0)
     literal = cross_val_predict(StretchyRegressorCV(**QUICK), X, y, cv=folds)
     np.testing.assert_allclose(model.nested_predictions_, literal, rtol=1e-12)
+
+
+def test_ridge_and_the_mean_are_those_of_scikit_learn():
+    X, y = data()
+    model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(X, y)
+    (found,) = model.nested_results_
+    ridge = StretchyRegressorCV(1.0, a_grid=(0.0,), k_grid=(2.0,), combine="best")
+    for name, rival in (("mean", DummyRegressor()), ("ridge", ridge)):
+        literal = (y - cross_val_predict(rival, X, y, cv=FOLDS)) ** 2
+        differences = literal - (y - model.nested_predictions_) ** 2
+        assert found[name]["loss"] == pytest.approx(literal.mean(), rel=1e-12)
+        assert found[name]["above"] == pytest.approx(differences.mean(), rel=1e-9)
+        error = differences.std() / np.sqrt(len(y))
+        assert found[name]["above_se"] == pytest.approx(error, rel=1e-9)
+    assert found["loss"] == -model.nested_score_
+
+
+def test_an_interrupt_leaves_nothing_behind(monkeypatch):
+    X, y = data()
+    model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skstretch.estimators.nested._without", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_")
 
 
 def test_classes():
@@ -124,7 +153,7 @@ def test_jobs_and_progress(capsys):
     plain = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(X, y)
     model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS, n_jobs=2, verbose=1).fit(X, y)
     np.testing.assert_array_equal(model.nested_predictions_, plain.nested_predictions_)
-    assert "folds of nested_cv" in capsys.readouterr().err
+    assert "repeats of the search" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("cv", [RepeatedKFold(n_splits=3, n_repeats=2), ShuffleSplit(3)])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
@@ -65,6 +66,14 @@ def two_classes():
     X = rng.normal(size=(60, 30))
     y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=60) > 0, EVIL, "no")
     return quietly(StretchyClassifierCV(**GRID), X, y), X, y
+
+
+@functools.cache
+def nested():
+    """The mixture with the whole search repeated on other samples."""
+    model, X, y = mixture()
+    model = clone(model).set_params(nested_cv=5)
+    return quietly(model, X, pd.Series(y, name="yield")), X, y
 
 
 @functools.cache
@@ -133,8 +142,8 @@ def data_of(text):
 
 
 def without_origin(text):
-    """A page but for the line that tells where it has other candidates of the search from."""
-    short = re.sub(r"<div><dt>other candidates</dt>.*", "", text)
+    """A page but for the line that tells where it has other models of the search from."""
+    short = re.sub(r"<div><dt>other models</dt>.*", "", text)
     assert short != text
     return short
 

@@ -316,12 +316,33 @@ def test_from_the_mixture_to_its_candidates_and_back(scorer):
     model, _, _ = mixture()
     with scorer(mixture) as opened:
         before = opened.panels()
-        assert before[-1] == "The mixture"
+        assert before[-1] == "The average"
         opened.page.focus("#chart-surface")
         opened.page.keyboard.press("ArrowLeft")
         opened.wait_for(model.best_index_)
-        assert opened.panels()[-1] == "Picked candidate"
+        assert opened.panels()[-1] == "Picked model"
         assert opened.chart("top") != before[1]
         opened.page.click("#back")
         opened.wait_for(-1)
         assert opened.panels() == before
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_tables_have_words_on_a_line_not_letters(width, scorer):
+    """Names of the averaged models wrap between words, at any width."""
+    with scorer(mixture, viewport={"width": width, "height": 800}) as opened:
+        cells = opened.page.evaluate(
+            """() => [...document.querySelectorAll("#averaged-table th, #averaged-table td")].map(
+                (cell) => {
+                    const range = document.createRange();
+                    range.selectNodeContents(cell);
+                    const tops = [...range.getClientRects()].map((box) => Math.round(box.top));
+                    return [cell.textContent.trim(), new Set(tops).size];
+                }
+            )"""
+        )
+        assert len(cells) > 8
+        for text, lines in cells:
+            words = text.split()
+            assert lines <= len(words), (text, lines)
+            assert len(text) / lines >= min(len(text), 8), (text, lines)

@@ -138,8 +138,7 @@ def test_nothing_is_searched_again(sample, counted, tmp_path):
     data = data_of(page((model, X, y), tmp_path))
     assert len(data["fits"]) == model.cv_results_["usable"].sum()
     assert counted["searches"] == 0
-    # intervals of regressors are tested on tenths that their models have not seen
-    assert counted["fits"] == (0 if hasattr(model, "classes_") else 10)
+    assert counted["fits"] == 0
 
 
 @pytest.mark.parametrize("sample", [regression, two_classes], ids=["numbers", "classes"])
@@ -151,7 +150,7 @@ def test_a_model_without_outcomes_is_shown_alone(sample, counted, tmp_path):
         counted |= dict.fromkeys(counted, 0)
         assert not hasattr(again, "_outcomes")
         text = page((again, X, y), tmp_path)
-        said = "Only the chosen candidate is shown in full: the other candidates were not kept"
+        said = "Only the chosen model is shown in full: the other models were not kept"
         assert said in visible(text)
         data = data_of(text)
         assert list(data["fits"]) == [str(model.best_index_)]
@@ -178,7 +177,7 @@ def test_outcomes_that_would_take_too_much_memory_are_not_kept(monkeypatch, tmp_
     assert model._outcomes is None
     text = page((model, X, y), tmp_path)
     assert list(data_of(text)["fits"]) == [str(model.best_index_)]
-    assert "too large to keep what its other candidates gave" in visible(text)
+    assert "too large to keep what its other models gave" in visible(text)
 
 
 def test_outcomes_are_few_bytes_and_forgotten_with_the_fit():
@@ -292,5 +291,5 @@ def test_surface_has_a_level_and_a_place_for_every_candidate():
     errors = np.sqrt(-model.cv_results_["mean_test_score"])
     np.testing.assert_allclose([c.error for c in surface.candidates], errors)
     assert surface.rows == [
-        "a = −0.2, k = 1.25", "a = −0.2, k = 2", "a = 0, k = 1.25", "a = 0, linear"
+        "curved, a = −0.2, k = 1.25", "curved, a = −0.2, k = 2", "sparse linear, k = 1.25", "ridge"
     ]  # fmt: skip

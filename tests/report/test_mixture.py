@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
+from skstretch import StretchyRegressorCV, load, save
 from skstretch.core.crossfit import residual_width
 from skstretch.estimators.summary import mixture_members
 from skstretch.report.candidates import (
@@ -26,6 +27,7 @@ from tests.report.samples import (
     mixed_classes,
     mixed_targets,
     mixture,
+    nested,
     page,
     quietly,
     text_of,
@@ -74,7 +76,7 @@ def test_a_pickled_mixture_is_shown_alone(tmp_path):
     assert not hasattr(again, "_outcomes")
     text = page((again, X, y), tmp_path)
     assert list(data_of(text)["fits"]) == [str(MIXTURE)]
-    assert "Only the mixture is shown in full: the other candidates were not kept" in words_of(text)
+    assert "Only the average is shown in full: the other models were not kept" in words_of(text)
 
 
 def test_other_data_are_noticed():
@@ -91,22 +93,23 @@ def test_the_page_names_the_mixture_and_its_candidates():
     model, _, _ = mixture()
     text = text_of(mixture)
     words = words_of(text)
-    assert f"A mixture of {len(mixture_members(model))} candidates was made (" in words
-    assert "ridge alone is worse by" in words
-    assert "features would" in words
+    assert f"The average of {len(mixture_members(model))} models, mostly " in words
+    assert "has seen the choice among models" in words
+    assert "Better than ridge regression in that cross-validation (error " in words
+    assert re.search(r"With 5 features it is \w+", words)
     rows = re.findall(
         r"<tr><th scope=\"row\">(.*?)</th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>",
-        text.partition('id="mixture-table"')[2].partition("</table>")[0],
+        text.partition('id="averaged-table"')[2].partition("</table>")[0],
     )
     assert rows == [
         (part.name, share(part.share), number(part.c), number(np.sqrt(-part.score)))
         for part in mixture_members(model)
     ]
-    assert f"the mixture has {number(np.sqrt(-model.best_score_))}." in words
-    assert "Back to the mixture" in words
-    assert "chosen" not in words
+    assert f"of the average it is {number(np.sqrt(-model.best_score_))}." in words
+    assert "Back to the average" in words
+    assert "chosen model" not in words.lower()
     assert "Every target has weights of its own" in words_of(text_of(mixed_targets))
-    assert "The mixture uses its own cut" in words_of(text_of(mixed_classes))
+    assert "The average uses its own threshold" in words_of(text_of(mixed_classes))
 
 
 def test_all_families_are_on_the_surface():
@@ -114,10 +117,10 @@ def test_all_families_are_on_the_surface():
     surface = surface_of(subject_of(mixture()))
     assert len(surface.candidates) == len(model.cv_results_["usable"])
     assert len({(c.row, c.column) for c in surface.candidates}) == len(surface.candidates)
-    assert {"ridge", "ridge on 30 features", "exact k = 1.05"} < set(surface.rows)
+    assert {"ridge", "ridge, 30 features", "sparse, k = 1.05"} < set(surface.rows)
     assert not any("nan" in name for name in surface.columns)
-    # exact minimisers from weak to strong
-    at = surface.rows.index("exact k = 1.25")
+    # sparse models from weak to strong
+    at = surface.rows.index("sparse, k = 1.25")
     path = sorted(
         (c for c in surface.candidates if c.row == at), key=lambda candidate: candidate.column
     )
@@ -125,17 +128,20 @@ def test_all_families_are_on_the_surface():
     assert (np.diff(c) < 0).all()
     data = data_of(text_of(mixture))
     assert data["framed"] == model.weights_["row"].tolist()
-    assert data["own"][0] == "The mixture"
+    assert data["own"][0] == "The average"
     assert {point["density"]: point["chosen"] for point in data["density"]}["1"]
 
 
 def test_bars_hold_what_nine_tenths_of_the_residuals_say():
-    model, X, y = mixture()
+    plain, X, y = mixture()
+    subject = subject_of((plain, X, y))
+    assert bars_of(subject, chosen_outputs(subject), known_of(subject)).levels == ()
+    model, X, y = nested()
     subject = subject_of((model, X, y))
     bars = bars_of(subject, chosen_outputs(subject), known_of(subject))
-    residuals = np.asarray(y) - model.cv_predictions_
+    residuals = np.asarray(y) - model.nested_predictions_
     half = residual_width(residuals, COVERAGE)
-    np.testing.assert_allclose(bars.upper[:, 0] - model.cv_predictions_, half)
+    np.testing.assert_allclose(bars.upper[:, 0] - model.nested_predictions_, half)
     assert bars.levels == LEVELS
     for i, level in enumerate(LEVELS):
         inside = np.zeros(len(y), dtype=bool)
@@ -144,8 +150,9 @@ def test_bars_hold_what_nine_tenths_of_the_residuals_say():
             width = size[int(np.ceil(round(level * (train.size + 1), 9))) - 1]
             inside[test] = np.abs(residuals[test]) <= width
         assert bars.seen[0, i] == inside.mean()
-    assert "out-of-fold residuals were asked to hold" in words_of(text_of(mixture))
-    assert "jackknife+ intervals, each" not in words_of(text_of(mixture))
+    held = share(bars.seen[0, LEVELS.index(COVERAGE)], 0).replace("\u00a0", " ")
+    assert f"of the samples they held {held} of the observations in it" in words_of(text_of(nested))
+    assert "they held" not in words_of(text_of(mixture))
 
 
 def test_scores_of_classes_are_cut_as_the_mixture_cuts_them():
@@ -153,27 +160,49 @@ def test_scores_of_classes_are_cut_as_the_mixture_cuts_them():
     contents = contents_of(subject_of(mixed_classes()))
     scores = model.cv_predictions_ - model.threshold_
     right = np.mean(model.classes_[(scores > 0).astype(int)] == y)
-    assert contents.quality.right == right
+    assert contents.quality[0].right == pytest.approx(right)
 
 
-def test_nested_score_and_null_distribution_where_there_are_some(tmp_path):
+def test_the_search_repeated_leads(tmp_path):
+    model, _, _ = nested()
+    words = words_of(text_of(nested))
+    error, spread = np.sqrt(-model.nested_score_), model.nested_score_se_
+    figures = f"{number(error)} (standard error {number(0.5 * spread / error, 2)})"
+    first = words.index(f"Predicts yield: typical error {figures}")
+    seen = words.index("The plain cross-validation has seen the choice: typical error")
+    assert words.index("skstretch report") < first < seen
+    assert f"typical error {number(error)} search repeated on other samples" in words
+    assert "than ridge regression" in words
+    assert "if samples are independent of each other" in words
+    shown = data_of(text_of(nested))
+    np.testing.assert_allclose(
+        shown["fits"][str(shown["chosen"])]["predicted"][0], model.nested_predictions_, rtol=1e-3
+    )
+    save(model, tmp_path / "m.stretchy")
+    again = words_of(page((load(tmp_path / "m.stretchy"), None, None), tmp_path))
+    assert figures in again
+
+
+def test_noise_leads_with_nothing(tmp_path):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(30, 50)), rng.normal(size=30)
+    words = words_of(page((quietly(StretchyRegressorCV(nested_cv=5), X, y), X, y), tmp_path))
+    assert "Nothing was found: the target is not predicted better than by always" in words
+    assert "Predicts" not in words
+
+
+def test_null_distribution_where_there_is_one(tmp_path):
     model, X, y = mixture()
     plain = words_of(text_of(mixture))
     assert "Could it be chance?" not in plain
     model = copy.copy(model)
-    model.nested_score_, model.nested_score_se_ = -0.64, 0.16
     null = np.random.default_rng(0).normal(-3, 0.2, 500)
     model.permutation_ = SimpleNamespace(
         pvalue=1 / 501, statistic=model.best_score_, null_distribution=null
     )
     text = page((model, X, y), tmp_path)
     words, data = words_of(text), data_of(text)
-    assert "±0.800" in words
-    assert "Searched again without parts of the samples: 0.800, standard error 0.100." in words
-    assert (
-        "With targets in random order the closed forms of the search do as well with p = 0.002"
-        in words
-    )
+    assert "the search does as well with probability 0.002 (500 random orders" in words
     assert "Could it be chance?" in words
     assert sum(bar["n"] for bar in data["null"]) == 500
     np.testing.assert_allclose(data["statistic"][0]["at"], model.best_score_, rtol=1e-3)
@@ -183,13 +212,13 @@ def test_nested_score_and_null_distribution_where_there_are_some(tmp_path):
 def test_without_data_the_page_still_tells_the_mixture(tmp_path):
     model, _, _ = mixture()
     words = words_of(page((model, None, None), tmp_path))
-    assert "A mixture of" in words
-    assert "The mixture" in words
+    assert "The average of" in words
+    assert "The averaged models" in words
 
 
 def test_one_family_is_no_mixture(tmp_path):
     model, X, y = mixture()
     one = type(model)((0.0,), (2.0,), (0.1, 1.0), (1.0,))
     words = words_of(page((quietly(one, X, y), X, y), tmp_path))
-    assert "Ridge was chosen" in words
-    assert "The mixture" not in words
+    assert "Ridge regression, c = " in words
+    assert "The average" not in words

@@ -83,9 +83,11 @@ def assert_literal(X, Y, splits=None, *, at_least=0.9, huge=False, **settings):
             continue
         usable += 1
         count = literal.count_of(candidate.density, X.shape[1])
+        # every target has features of its own
+        own = np.arange(Y.shape[1]) if candidate.target is None else np.array([candidate.target])
         refitted = literal.out_of_fold(
             features[candidate.a],
-            Y,
+            Y[:, own],
             pairs,
             candidate.k,
             candidate.c,
@@ -95,10 +97,10 @@ def assert_literal(X, Y, splits=None, *, at_least=0.9, huge=False, **settings):
             Z,
         )
         tolerance = 1e-9 if outcome.rcond >= 1e-6 else 1e-15 / outcome.rcond
-        size = np.abs(np.vstack([Y, refitted]) if huge else Y).max()
+        size = np.abs(np.vstack([Y[:, own], refitted]) if huge else Y).max()
         # a square system without penalty can be far better conditioned than with a sample less:
         # the bound of the candidate knows, and is met with three digits to spare
-        tolerance = max(tolerance, 1e-3 * outcome.error / size)
-        error = np.abs(predictions - refitted).max() / size
+        tolerance = max(tolerance, 1e-3 * outcome.error.max() / size)
+        error = np.abs(predictions[:, own] - refitted).max() / size
         assert error <= tolerance, (candidate, outcome.rcond, error)
     assert usable >= at_least * len(found)

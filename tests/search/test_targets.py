@@ -1,5 +1,7 @@
 """Several targets: each has the candidate that it would have alone, whatever the rule."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,66 @@ def test_equal_targets_make_one_candidate(data):
     np.testing.assert_allclose(twice.predict(X)[:, 1], once.predict(X), rtol=1e-8)
 
 
-def test_another_scoring_chooses_for_all(data):
+def test_another_scoring_is_asked_of_each_target(data):
     X, Y = data
     model = StretchyRegressorCV(**GRID, combine="best", scoring="r2").fit(X, Y)
-    assert model.weights_["weight"].tolist() == [1.0]
+    alone = [StretchyRegressorCV(**GRID, combine="best", scoring="r2").fit(X, y) for y in Y.T]
+    expected = np.column_stack([one.predict(X) for one in alone])
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-8)
+
+
+def others(y, seed=1):
+    """Targets of all kinds of units and shapes that may stand beside y."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal(y.size)
+    units = {f"{f:g}": [f * noise] for f in (1e-150, 1e-6, 1.0, 1e4, 1e6, 1e150)}
+    kinds = {"constant": [np.full(y.size, 3.0)], "zero": [0.0 * y], "itself": [y]}
+    kinds["far away"], kinds["many"] = [1e9 + noise], [y + noise, 1e6 * noise, -y, 1e-6 * y**2]
+    return units | kinds
+
+
+SEARCHES = {
+    "whole": {},
+    "best": {"combine": "best"},
+    "given c": {"c_grid": (0.01, 0.1, 1.0, 10.0)},
+    "folds": {"cv": 4, "k_grid": (1.05, 1.5, 2.0)},
+    "r2": {"scoring": "r2", "k_grid": (1.25, 2.0)},
+    "density": {"n_features_to_select": 6, "k_grid": (1.25, 2.0)},
+}
+
+
+@pytest.mark.parametrize("kind", list(others(np.arange(3.0))))
+@pytest.mark.parametrize("shape", [(24, 60), (60, 8)])
+def test_what_stands_beside_a_target_does_not_matter(shape, kind):
+    check_beside(shape, kind, {})
+
+
+@pytest.mark.parametrize("search", list(SEARCHES))
+@pytest.mark.parametrize("kind", ["1", "1e+06", "many"])
+def test_so_it_is_in_every_search(kind, search):
+    check_beside((24, 60), kind, SEARCHES[search])
+
+
+def drawn(shape):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal(shape)
+    return X, X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(shape[0])
+
+
+@cache
+def searched_alone(shape, search):
+    return StretchyRegressorCV(**dict(search)).fit(*drawn(shape))
+
+
+def check_beside(shape, kind, search):
+    X, y = drawn(shape)
+    beside, new = others(y)[kind], np.random.default_rng(4).standard_normal((20, shape[1]))
+    alone = searched_alone(shape, tuple(search.items()))
+    model = StretchyRegressorCV(**search).fit(X, np.column_stack([y, *beside]))
+    size = 1e-10 * np.ptp(y)
+    np.testing.assert_allclose(model.predict(new)[:, 0], alone.predict(new), rtol=0, atol=size)
+    held_out = model.cv_predictions_[:, 0]
+    np.testing.assert_allclose(held_out, alone.cv_predictions_, rtol=0, atol=size)
+    if not search:
+        ours, theirs = alone.predict_interval(new), np.array(model.predict_interval(new))
+        np.testing.assert_allclose(theirs[:, :, 0], ours, rtol=0, atol=1e2 * size)

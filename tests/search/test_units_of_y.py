@@ -14,7 +14,7 @@ CLOSED = {"a_grid": (-0.2,), "k_grid": (1.5, 2.0)}
 MINIMISERS = {"k_grid": (1.25, 2.0)}
 CASES = [
     *((CLOSED, combine, e) for combine in ("average", "best", "1se") for e in (-150, -30, 30, 150)),
-    *((MINIMISERS, "average", e) for e in (-100, -30, 30, 100)),
+    *((MINIMISERS, "average", e) for e in (-150, -100, -30, 30, 100, 150)),
 ]
 
 
@@ -83,3 +83,27 @@ def test_units_of_columns_change_no_bit(e):
     np.testing.assert_array_equal(other.coef_ * s, one.coef_)
     bounds = other.predict_interval(X[:3] * s), one.predict_interval(X[:3])
     np.testing.assert_array_equal(*bounds)
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+@pytest.mark.parametrize("u", [1e-150, 1e-110, 1e-6, 0.3, 3.0, 1e10, 1e150])
+@pytest.mark.parametrize("weights", [None, np.arange(30) % 3 + 1.0])
+def test_the_default_search_in_any_unit(u, weights):
+    """Powers of ten do not keep the bits of y: what rounding decides must not show."""
+    one, other = (StretchyRegressorCV().fit(X, s * Y, weights) for s in (1.0, u))
+    size = 1e-9 * np.ptp(Y)
+    np.testing.assert_allclose(other.predict(X) / u, one.predict(X), rtol=0, atol=size)
+    assert len(one.cv_results_["params"]) == len(other.cv_results_["params"])
+
+
+@pytest.mark.parametrize("u", [1e-200, 1e-150, 1e-20, 1e20, 1e150, 1e200])
+@pytest.mark.parametrize("k", [1.05, 1.5])
+def test_one_exact_minimiser_in_any_unit(k, u):
+    """c has the unit of y^(k - 2): math says so, and a given c is taken as it is."""
+    one, other = (
+        StretchyRegressor(a=0.0, k=k, c=0.3 * s ** (k - 2)).fit(X, s * Y) for s in (1.0, u)
+    )
+    size = 1e-8 * np.ptp(Y)
+    np.testing.assert_allclose(other.predict(X) / u, one.predict(X), rtol=0, atol=size)
+    ours, theirs = one.predict_interval(X[:4]), other.predict_interval(X[:4])
+    np.testing.assert_allclose(np.array(theirs) / u, ours, rtol=0, atol=size)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from skstretch import StretchyRegressor, StretchyRegressorCV
-from skstretch.core import factors
+from skstretch import StretchyRegressor
 from tests.references import INTERCEPTS, exact_solution, exponential_features, literal_repeat
 from tests.solve.samples import plain, system
 
@@ -109,36 +108,3 @@ def test_rows_too_different_for_their_powers(intercept):
     for solver in ("auto", "dual"):
         found = system(P, 1.1, 2.0, intercept, solver)
         assert found.dof == pytest.approx(expected, rel=1e-10)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("shape", [(40, 90), (90, 40)])
-@intercepts
-def test_estimated_where_a_trace_takes_too_long(intercept, shape, weighted, monkeypatch):
-    """Within four standard errors of it, which are known from the hat matrix."""
-    P, _ = exponential_features(*shape, a=0.5)
-    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(P)) if weighted else np.ones(len(P))
-    exact = system(P, 1.5, 3.0, intercept, weights=weights).dof
-    monkeypatch.setattr(factors, "TRACED_SIDE", 39)
-    found = system(P, 1.5, 3.0, intercept, weights=weights)
-    estimate, factor = found.dof, found.system.factor
-    assert not {"inverse", "inverse_diagonal"} & factor.__dict__.keys()
-    # diag(s) A^-1 diag(s) of the penalties s^2 of the system
-    penalties = np.full(min(shape), 1.0 / (1.5 * 3.0)) / (weights if shape[0] == 40 else 1.0)
-    s = np.sqrt(penalties)
-    B = s[:, None] * factor.inverse[:40, :40] * s
-    error = np.linalg.norm(B + B.T - 2 * np.diag(B.diagonal())) / np.sqrt(2 * factors.PROBES)
-    assert 0.0 < abs(estimate - exact) < 4 * error
-    assert error < 0.05 * min(shape)
-    # exact again as soon as the inverse is there for another reason
-    assert found.dof == pytest.approx(exact, rel=1e-11)
-
-
-@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
-def test_a_search_has_the_diagonal_and_so_the_trace(monkeypatch):
-    P, y = exponential_features(40, 90, a=0.5)
-    grid = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (0.1, 1.0), "quadrant": "identity"}
-    plain = StretchyRegressorCV(**grid).fit(P, y).cv_results_["dof"]
-    monkeypatch.setattr(factors, "TRACED_SIDE", 0)
-    found = StretchyRegressorCV(**grid).fit(P, y).cv_results_["dof"]
-    np.testing.assert_array_equal(found, plain)

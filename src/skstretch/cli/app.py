@@ -4,18 +4,20 @@ Errors become messages and exit codes: 2 for mistakes, 1 for failures, 130 for C
 """
 
 import contextlib
+import errno
 import os
 import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from skstretch.cli import compare, datasets, fit, inspect, predict, report, version
-from skstretch.cli.console import fail
+from skstretch.cli.console import close_stdout, fail
 from skstretch.exceptions import DataError, Failure
 
 MISTAKE, FAILURE, INTERRUPTED = 2, 1, 130
@@ -59,8 +61,7 @@ def guarded(command: Command) -> Command:
             fail("interrupted.")
             raise SystemExit(INTERRUPTED) from None
         except BrokenPipeError:
-            # whoever read stdout has had enough; keep Python from flushing into it at exit
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            close_stdout()  # whoever read it has had enough
             raise SystemExit(FAILURE) from None
         except Exception as error:
             if _interrupted(error):
@@ -92,7 +93,9 @@ def _end(error: Exception) -> NoReturn:
         fail(str(error))
         raise SystemExit(MISTAKE) from None
     if isinstance(error, OSError) and error.errno is not None:
-        name = f"{error.filename!r}: " if error.filename is not None else ""
+        # files are written under their name: what is full without one is stdout
+        full = "standard output: " if error.errno == errno.ENOSPC else ""
+        name = f"{error.filename!r}: " if error.filename is not None else full
         fail(f"{name}{error.strerror or error}.")
     elif isinstance(error, Failure | ImportError):
         fail(str(error))
@@ -191,11 +194,32 @@ def run() -> None:
         number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup ignores it
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminate)
+    _have_a_home()
     try:
-        words = sys.argv[1:]
-        if len(words) == 2 and words[0] in COMMANDS and words[1] in ("-h", "--help"):
-            print(help_of(words[0]))
-            raise SystemExit(0)
-        program()(prog_name="skstretch")
+        try:
+            _run_command(sys.argv[1:])
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
+    except OSError as error:
+        close_stdout()
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(FAILURE) from None
+        _end(error)
+
+
+def _run_command(words: list[str]) -> None:
+    if len(words) == 2 and words[0] in COMMANDS and words[1] in ("-h", "--help"):
+        print(help_of(words[0]))
+        raise SystemExit(0)
+    program()(prog_name="skstretch")
+
+
+def _have_a_home() -> None:
+    """Packages ask for a home when they are imported: name one that is none where there is none."""
+    try:
+        Path.home()
+    except RuntimeError:  # neither HOME nor an entry among the users
+        os.environ["HOME"] = "/nonexistent"

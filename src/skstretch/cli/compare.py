@@ -37,6 +37,8 @@ def compare(
     ] = 0,
     groups: options.Groups = None,
     drop: options.Drop = None,
+    features: options.Features = None,
+    keep_index: options.KeepIndex = False,
     drop_missing: options.DropMissing = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -50,7 +52,10 @@ def compare(
     from skstretch.cli.problem import Request, read_problem
 
     talk = Talk(quiet)
-    request = Request(data, target, task, None, groups, tuple(drop or ()), drop_missing, form)
+    left_out, chosen = tuple(drop or ()), tuple(features or ())
+    request = Request(
+        data, target, task, None, groups, left_out, drop_missing, form, chosen, keep_index
+    )
     problem = read_problem(request, talk)
     places = contest(problem, outer_folds(problem, folds, seed), talk)
     measure = BALANCED if problem.classifies else SQUARED

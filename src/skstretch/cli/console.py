@@ -68,6 +68,11 @@ def stdout() -> TextIO:
     return sys.stdout
 
 
+def close_stdout() -> None:
+    """Let what is still to be written go nowhere, so that Python does not fail over it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def show(result: Any, stream: TextIO | None = None) -> None:
     """A result on stdout or another stream, without the blanks that pad its lines."""
     stream = stream or stdout()
@@ -208,8 +213,8 @@ def quoted(names: Sequence[str], shown: int = SHOWN, total: int | None = None) -
 
 
 def on_terminal(text: str) -> str:
-    """A sentence with the marks of this program: commas between thousands, plain spaces."""
-    return text.replace(style.THIN, ",").replace("\u00a0", " ")
+    """A sentence with plain spaces."""
+    return text.replace("\u00a0", " ")
 
 
 def counted(n: int, noun: str) -> str:

@@ -13,6 +13,7 @@ from skstretch.cli.console import (
     Talk,
     check_json,
     check_writable,
+    close_stdout,
     counted,
     is_stdout,
     listed,
@@ -21,12 +22,11 @@ from skstretch.cli.console import (
     print_json,
     show,
     size_words,
-    with_error,
 )
 from skstretch.cli.data.files import Form
 from skstretch.cli.recipe import Recipe, read_recipe
 from skstretch.exceptions import DataError
-from skstretch.style import near_one, share
+from skstretch.style import share
 
 EXAMPLES = (
     "skstretch fit diabetes.csv --target target -o diabetes.stretchy",
@@ -36,7 +36,7 @@ EXAMPLES = (
     "skstretch fit patients.csv -t outcome --impute median -o patients.stretchy",
     "skstretch fit train.svm -o words.stretchy --json",
 )
-# members of a mixture that a page lists
+# averaged models that a page lists
 MEMBERS = 12
 
 
@@ -61,13 +61,15 @@ def fit(
     ] = None,
     groups: options.Groups = None,
     drop: options.Drop = None,
+    features: options.Features = None,
+    keep_index: options.KeepIndex = False,
     drop_missing: options.DropMissing = False,
     intervals: Annotated[
         bool,
         typer.Option(
             "--intervals",
             help="Store what exact jackknife+ intervals need; the training data can be worked out "
-            "from it. Without, predict --interval uses the leave-one-out residuals.",
+            "from it. Without, predict --interval uses the leave-one-out errors.",
         ),
     ] = False,
     report: Annotated[
@@ -76,7 +78,7 @@ def fit(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Learn from DATA, choose or mix a, k, c and density by exact cross-validation, and save it."""
+    """Learn from DATA by cross-validation of many models, say how well it does, and save it."""
     from skstretch.cli.learning import facts, searched
     from skstretch.cli.problem import Request, filled_words, read_problem
     from skstretch.io import save
@@ -84,7 +86,20 @@ def fit(
     talk = Talk(quiet)
     _check_outputs(output, report, json, (data, target))
     left_out = tuple(drop or ())
-    request = Request(data, target, task, weights, groups, left_out, drop_missing, form, recipe)
+    chosen = tuple(features or ())
+    request = Request(
+        data,
+        target,
+        task,
+        weights,
+        groups,
+        left_out,
+        drop_missing,
+        form,
+        chosen,
+        keep_index,
+        recipe,
+    )
     problem = read_problem(request, talk)
     if recipe.impute is not None and problem.filled:
         talk.note(filled_words(problem.filled, recipe.impute))
@@ -101,10 +116,15 @@ def fit(
             write_report(model, report, X=problem.X, y=problem.y, source=data, **about)
     found = facts(model, problem, seconds)
     found |= {"model": str(output)} | ({} if report is None else {"report": str(report)})
-    if json:
-        print_json(found)
-    elif not quiet:
-        show(page(fit_rows(found)), sys.stderr if is_stdout(output) else None)
+    try:
+        if json:
+            print_json(found)
+        elif not quiet:
+            show(page(fit_rows(found)), sys.stderr if is_stdout(output) else None)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        close_stdout()  # the reader has had enough, and the model is written
     talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
 
 
@@ -123,29 +143,27 @@ Rows = Iterator[tuple[str, str]]
 
 
 def fit_rows(found: dict[str, Any]) -> Rows:
-    """The facts for people, line by line."""
+    """The facts for people, line by line, what to trust first."""
+    yield from verdict_rows(found)
     yield "task", f"{found['task']} of {found['target']!r} ({found['task_reason']})"
     yield from model_rows(found)
-    yield "", found["why"]
     unusable = found["candidates_unusable"]
     ill = f" ({unusable:,} too ill-conditioned)" if unusable else ""
-    yield "", f"from {counted(found['candidates'], 'candidate')}{ill}, {found['cv']}"
-    for place, one in enumerate(found["errors"]):
-        yield one["measure"], with_error(one["error"], one["standard_error"])
-        if place == 0:
-            yield "", nested_words(found)
-        baseline = with_error(one["baseline"], one["baseline_standard_error"])
-        yield "", f"{one['baseline_name']}: {baseline}"
+    yield "tried", f"{counted(found['candidates'], 'model')}{ill}, {found['cv']}"
     yield "chance", found.get("permutation", {}).get("text", "")
-    if "r2" in found:
-        yield "R²", f"{near_one(found['r2'])} out of fold"
     yield "numerics", numerics_words(found)
     seconds = found["seconds_fitting"], found["seconds_reading"]
     yield "time", "{:.2f} s to fit, {:.2f} s to read".format(*seconds)
 
 
+def verdict_rows(found: dict[str, Any]) -> Rows:
+    """What was found, and how far to trust it."""
+    yield "found", found["verdict"]
+    yield "" if found["verdict"] else "error", found["trust"]
+
+
 def model_rows(found: dict[str, Any]) -> Rows:
-    """Classes, size of the data, steps before the model, and its candidates."""
+    """Classes, size of the data, steps before the model, and what it is."""
     names = [str(name) for name in found.get("classes", [])]
     if "class_sizes" in found:
         sizes = zip(names, found["class_sizes"], strict=True)
@@ -153,36 +171,15 @@ def model_rows(found: dict[str, Any]) -> Rows:
     yield "classes", listed(names[:SHOWN], len(names))
     yield "data", size_words(found["rows"], found["features"])
     yield "steps before", found.get("steps", "")
-    mixed = found.get("mixture", [])
-    yield "mixed" if mixed else "chosen", _chosen_words(found)
-    lines = [(one["share"], f"{one['name']}, c = {one['c']:.3g}") for one in mixed[:MEMBERS]]
-    if others := mixed[MEMBERS:]:
+    yield "model", found["choice"]
+    averaged = found.get("mixture", [])
+    lines = [(one["share"], f"{one['name']}, c = {one['c']:.3g}") for one in averaged[:MEMBERS]]
+    if others := averaged[MEMBERS:]:
         rest = sum(one["share"] for one in others)
         lines.append((rest, f"in {counted(len(others), 'other')}"))
     for part, words in lines:
         yield "", f"{on_terminal(share(part)):>6} {words}"
-
-
-def _chosen_words(found: dict[str, Any]) -> str:
-    """a, k, c and density in one line, or how many candidates are mixed."""
-    used = found["features_used"]
-    if "mixture" in found:
-        return f"{counted(len(found['mixture']), 'candidate')} on {counted(used, 'feature')}"
-    ridge = found["a"] == 0 and found["solver"] != "newton"
-    k = "" if ridge else f", k = {found['k']:g}"
-    limit = " (the linear limit: ridge)" if ridge else ""
-    if found["a"] == 0 and not ridge:
-        limit = " (the exact minimiser on z-scores)"
-    kept = counted(used, "feature") if used < found["features"] else "all features"
-    return f"a = {found['a']:g}{limit}{k}, c = {found['c']:.3g}, {kept}"
-
-
-def nested_words(found: dict[str, Any]) -> str:
-    """The error of a search that never saw the row, where it is known."""
-    if "nested_error" not in found:
-        return ""
-    text = with_error(found["nested_error"], found["nested_standard_error"])
-    return f"searched again without {found['nested_of']}: {text}"
+    yield "", f"uses {counted(found['features_used'], 'feature')}"
 
 
 def numerics_words(found: dict[str, Any]) -> str:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import columns, page, print_json, short, show, with_error
-from skstretch.cli.fit import Rows, model_rows, nested_words, numerics_words
+from skstretch.cli.console import columns, page, print_json, short, show
+from skstretch.cli.fit import Rows, model_rows, numerics_words, verdict_rows
 
 EXAMPLES = (
     "skstretch inspect diabetes.stretchy",
@@ -36,16 +36,17 @@ def inspect(
 
 
 def _facts(file: Any, path: Path, top: int) -> dict[str, Any]:
-    from skstretch.cli.learning import facts_of_model
+    from skstretch.cli.learning import facts_of_model, verdict_facts
     from skstretch.estimators.pipelines import named_model, steps_in_words
     from skstretch.estimators.quality import measure_of
-    from skstretch.estimators.summary import strongest
+    from skstretch.estimators.summary import stored_evidence, strongest
 
     steps, header, model = steps_in_words(file.model), file.header, named_model(file.model)
     names = getattr(model, "feature_names_in_", None)
     # columns of a file without names count from 1
     names = range(1, model.n_features_in_ + 1) if names is None else names
     found = {
+        **verdict_facts(model, stored_evidence(model)),
         "file": str(path),
         "bytes": path.stat().st_size,
         "schema": header["schema"],
@@ -86,14 +87,11 @@ def _rows(found: dict[str, Any]) -> Rows:
     """The facts for people, line by line."""
     target, cv, spent = found["target"], found["cv"], found["seconds_fitting"]
     of = "" if target is None else f" of {target!r}"
+    yield from verdict_rows(found)
     yield "file", f"{found['file']}, {found['bytes']:,} bytes, schema {found['schema']}"
-    yield "model", f"{found['class']} ({found['task']}{of})"
+    yield "class", f"{found['class']} ({found['task']}{of})"
     yield from model_rows(found)
-    if "measure" in found:
-        folds = "" if cv is None else f" (--cv {cv})"
-        score = with_error(found["error"], found["standard_error"])
-        yield "cross-validated", f"{found['measure']} {score}{folds}"
-    yield "", nested_words(found)
+    yield "folds", "" if cv is None else f"--cv {cv}"
     yield "numerics", numerics_words(found)
     yield "time", "" if spent is None else f"{spent:.2f} s to fit"
     yield "intervals", found["intervals"]

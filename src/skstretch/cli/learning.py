@@ -20,6 +20,8 @@ from skstretch.solve.choose import N_FOLDS
 # how errors are measured, and what knows nothing
 SQUARED, BALANCED, PLAIN = "mean squared error", "balanced error rate", "error rate"
 MEAN, LARGEST = "predicting the mean", "the largest class"
+# the least groups of which some can be left out twice
+LEAST_GROUPS = 3
 
 
 def penalty_factors(named: Mapping[str, float], problem: Problem) -> Any:
@@ -135,7 +137,6 @@ def search_of(problem: Problem, plan: Plan, talk: Talk) -> Any:
         penalty_factor=penalty_factors(plan.factors, problem),
         cv=splitter(plan.cv, problem.groups is not None, classes, compressed),
         combine=plan.combine,
-        nested_cv=N_FOLDS if plan.nested else None,
         verbose=int(talk.shows_progress),
     )
     if not several:
@@ -150,24 +151,53 @@ def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
     check_plan(plan, problem, talk)
     own, steps = search_of(problem, plan, talk), problem.recipe.steps()
     model = make_pipeline(*steps, own) if steps else own
-    more = {"sample_weight": problem.weights}
-    more |= {} if problem.groups is None else {"groups": problem.groups}
-    if steps:
-        more = {f"{type(own).__name__.lower()}__{name}": value for name, value in more.items()}
+    given = {"sample_weight": problem.weights, "groups": problem.groups}
+    given = {name: value for name, value in given.items() if value is not None}
+    last = f"{type(own).__name__.lower()}__" if steps else ""
     start = perf_counter()
     try:
         with talk.warnings(problem.names):
             # the note of `check_plan` says it in other words
             warnings.filterwarnings("ignore", "The least populated class")
-            model.fit(problem.X, problem.y, **more)
+            model.fit(
+                problem.X, problem.y, **{f"{last}{name}": each for name, each in given.items()}
+            )
     except ValueError as error:
         raise DataError(in_options(str(error), problem.names)) from error
+    repeated = repeated_search(model, problem, given, talk) if plan.nested else None
     if problem.recipe.recipes:
         model = Pipeline([*(model.steps[:-1] if steps else []), *own.pipeline_.steps])
+    found = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    found._target_names = [problem.target]
+    if repeated is not None:
+        repeated.store(found)
     if problem.names is not None:
         first = model.steps[0][1] if steps or problem.recipe.recipes else model
         first.feature_names_in_ = np.array(problem.names, dtype=object)
     return model, perf_counter() - start
+
+
+def repeated_search(model: Any, problem: Problem, given: Mapping[str, Any], talk: Talk) -> Any:
+    """The whole search repeated without each tenth of the rows; None where that cannot be."""
+    from skstretch.estimators.nested import nested_score
+    from skstretch.estimators.quality import LEAST_UNITS
+
+    groups = problem.groups is not None
+    units = len(np.unique(problem.groups)) if groups else problem.X.shape[0]
+    if units < (LEAST_GROUPS if groups else LEAST_UNITS):
+        what = counted(units, "group" if groups else "row")
+        talk.note(f"{what}: too few to repeat the search without some of them.")
+        return None
+    number = min(N_FOLDS, units)
+    if problem.classifies and not groups:
+        number = min(number, int(np.unique(problem.y, return_counts=True)[1].max()))
+    try:
+        folds = shuffled(max(2, number), groups, problem.classifies)
+        return nested_score(model, problem.X, problem.y, folds, **given)
+    except ValueError as error:
+        said = in_options(str(error).replace(", or nested_cv=None", ""), problem.names)
+        talk.note(f"the search could not be repeated for an error to trust: {said}")
+        return None
 
 
 @dataclass(frozen=True)
@@ -238,22 +268,21 @@ def cross_validated(model: Any, problem: Problem) -> list[Judged]:
 
 
 def facts(model: Any, problem: Any, seconds: float) -> dict[str, Any]:
-    """All that a fit has to say."""
+    """All that a fit has to say, what to trust first."""
     from skstretch.estimators.pipelines import named_model, steps_in_words
     from skstretch.estimators.quality import folds_in_words
-    from skstretch.estimators.summary import reason
 
     steps, own = steps_in_words(model), named_model(model)
     judged = cross_validated(own, problem)
     usable = own.cv_results_["usable"]
     found = {
+        **verdict_facts(own, own.summary().evidence),
         "task": str(problem.task),
         "task_reason": problem.reason,
         "target": problem.target,
         "rows": problem.X.shape[0],
         "features": problem.X.shape[1],
         **facts_of_model(own),
-        "why": on_terminal(reason(own)),
         "candidates": len(usable),
         "candidates_unusable": int((~usable).sum()),
         "cv": folds_in_words(own),
@@ -280,13 +309,37 @@ def facts(model: Any, problem: Any, seconds: float) -> dict[str, Any]:
     return found | ({"steps": steps, "filled": problem.filled} if steps else {})
 
 
-def facts_of_model(model: Any) -> dict[str, Any]:
-    """What holds for a fitted model, and for one from a file: candidates, errors, numerics.
+def verdict_facts(model: Any, evidence: Any) -> dict[str, Any]:
+    """What was found and how far to trust it, and the figures of the search repeated."""
+    from skstretch.estimators.quality import measure_of
+    from skstretch.estimators.summary import target_names, trust, verdict_of
 
-    a, k, c and density of a mixture are those of its heaviest candidate.
+    words = {
+        "verdict": "" if evidence is None else verdict_of(model, evidence, target_names(model)),
+        "trust": trust(model, evidence).replace("Fit with nested_cv=10", "Leave out --no-nested"),
+    }
+    found: dict[str, Any] = {
+        name: on_terminal(text).replace("pass groups", "use --groups")
+        for name, text in words.items()
+    }
+    if hasattr(model, "nested_score_"):
+        measure = measure_of(model)
+        found["nested"] = {
+            "measure": measure.name,
+            "error": float(measure.of_scores(model.nested_score_)),
+            "standard_error": float(model.nested_score_se_),
+            "targets": getattr(model, "nested_results_", []),
+        }
+    return found
+
+
+def facts_of_model(model: Any) -> dict[str, Any]:
+    """What holds for a fitted model, and for one from a file: its models, errors, numerics.
+
+    a, k, c and density of an average are those of its heaviest model.
     """
-    from skstretch.estimators.quality import chance_in_words, left_out, measure_of
-    from skstretch.estimators.summary import mixture_members
+    from skstretch.estimators.quality import chance_in_words
+    from skstretch.estimators.summary import Summary, mixture_members
 
     values = (
         model._leader
@@ -297,6 +350,7 @@ def facts_of_model(model: Any) -> dict[str, Any]:
         }
     )
     found = {"features_used": int(np.atleast_2d(model.coef_).any(axis=0).sum()), **values}
+    found["choice"] = on_terminal(Summary(model).choice).replace("table below", "below")
     if members := mixture_members(model):
         table = model._members
         found["mixture"] = [
@@ -308,11 +362,6 @@ def facts_of_model(model: Any) -> dict[str, Any]:
             }
             for i, member in enumerate(members)
         ]
-    score = float(getattr(model, "nested_score_", np.nan))
-    if np.isfinite(score):
-        found["nested_error"] = float(measure_of(model).of_scores(score))
-        found["nested_of"] = left_out(model, "row")
-        found["nested_standard_error"] = float(getattr(model, "nested_score_se_", np.nan))
     if chance := on_terminal(chance_in_words(model)):
         found["permutation"] = {"pvalue": float(model.permutation_.pvalue), "text": chance}
     return found | {

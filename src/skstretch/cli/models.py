@@ -22,6 +22,7 @@ from skstretch.cli.problem import (
     check_infinite,
     check_roles,
     filled_words,
+    meant,
     missing_counts,
     missing_message,
     others,
@@ -55,16 +56,16 @@ class KnownColumns:
             return name in names or name in extras
 
         ids = [name for name in self.ids if known(name) or not self._is_file(name)]
-        for option, listed in ((self.option, ids), ("--drop", self.drop)):
-            for name in listed:
-                if not known(name):
-                    raise DataError(unknown(option, name, names, extras))
+        for name in ids:
+            if not known(name):
+                raise DataError(unknown(self.option, name, names, extras))
+        dropped = meant("--drop", self.drop, names)
         check_roles({*ids}, names, extras)
         aside = {f"id {name}": name for name in ids}
         numbered = all(name == str(number) for number, name in enumerate(names, 1))
         if self.model_names is None or (numbered and not self._knows(names)):
-            return Choice(others(names, {*self.ids, *self.drop}), aside)
-        return Choice(self._by_name(names, self.model_names), aside)
+            return Choice(others(names, {*self.ids, *dropped}), aside)
+        return Choice(self._by_name(names, self.model_names, dropped), aside)
 
     def _is_file(self, name: str) -> bool:
         """Whether a target is in a file of its own, which is left to the caller."""
@@ -73,17 +74,17 @@ class KnownColumns:
     def _knows(self, names: Sequence[str]) -> bool:
         return bool(names) and names[0] in (self.model_names or ())
 
-    def _by_name(self, names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    def _by_name(self, names: Sequence[str], wanted: Sequence[str], dropped: set[str]) -> list[int]:
         place = {name: i for i, name in reversed(list(enumerate(names)))}
         lacking = [name for name in wanted if name not in place]
         needed = [name for name in lacking if name not in self.unused]
         if needed:
-            raise DataError(_lacking(needed, names))
+            raise DataError(_lacking(needed, [name for name in names if name not in {*wanted}]))
         if lacking:
             verb = "is" if len(lacking) == 1 else "are"
             absent = counted(len(lacking), "column")
             self.note(f"{absent} that the model gives no weight {verb} not in the file.")
-        known = {*wanted, *self.ids, *self.drop}
+        known = {*wanted, *self.ids, *dropped}
         if self.target in names and self.target not in known:
             self.note(f"left out {self.target!r}, which is what the model predicts.")
         ignored = [name for name in names if name not in known and name != self.target]
@@ -176,7 +177,10 @@ def _idle(model: Any) -> list[int]:
 def _fill(model: Any) -> str | None:
     """What a pipeline fills missing values with; None where it does not."""
     steps = steps_before(model)
-    filling = bool(steps) and type(steps[0]) is SimpleImputer and np.isnan(steps[0].missing_values)
+    if not steps or type(steps[0]) is not SimpleImputer:
+        return None
+    missing = steps[0].missing_values  # text and None are missing values of other data
+    filling = isinstance(missing, float | np.floating) and np.isnan(missing)
     return str(steps[0].strategy) if filling else None
 
 

@@ -106,8 +106,25 @@ Groups = Annotated[
 Drop = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COL", help="Leave a column out; may be repeated.", autocompletion=columns
+        metavar="COLS",
+        help="Leave columns out: a name, several with commas, a range of numbers (1100-1200) or a "
+        "pattern ('x*'); may be repeated.",
+        autocompletion=columns,
     ),
+]
+
+Features = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLS",
+        help="Learn from these columns alone, written as for --drop; '*' takes all.",
+        autocompletion=columns,
+    ),
+]
+
+KeepIndex = Annotated[
+    bool,
+    typer.Option("--keep-index", help="Take a first column that labels or numbers the rows."),
 ]
 
 DropMissing = Annotated[
@@ -217,7 +234,7 @@ class Plan:
     grid: Mapping[str, Any]
     combine: str
     factors: Mapping[str, float]
-    nested: bool = False
+    nested: bool = True
 
     @property
     def n_folds(self) -> int | None:
@@ -264,7 +281,7 @@ def read_plan(
             "--nested/--no-nested",
             help="Repeat the whole search without each of ten folds: the error to trust.",
         ),
-    ] = False,
+    ] = True,
     penalty_factor: Annotated[
         list[str] | None,
         typer.Option(

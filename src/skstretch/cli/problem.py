@@ -10,6 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from skstretch.cli.columns import (
+    beside_numbers,
+    is_index,
+    is_spectrum,
+    left_out_words,
+    matched,
+    unnamed,
+)
 from skstretch.cli.console import NAMES, SHOWN, Talk, counted, listed, nearest, quoted
 from skstretch.cli.data.columnar import read_columnar
 from skstretch.cli.data.delimited import MISSING, comment_hint, number_in, read_delimited
@@ -34,8 +42,6 @@ Note = Callable[[str], None]
 
 # vectors that are the target where none is named: those of NPZ and SVMlight files
 USUAL_TARGETS = ("y", "target", "label")
-# how unnamed columns of row numbers are called by us, pandas and pyarrow
-NUMBERINGS = ("column 1", "Unnamed: 0", "__index_level_0__")
 IDENTIFIERS = ("id", "index", "key", "row", "no", "nr", "uuid", "sample", "sample_id")
 # columns that a message describes one by one
 CLAUSES = 4
@@ -43,6 +49,8 @@ CLAUSES = 4
 FEW = 10
 # and so may numbers without a gap up to here
 MOST_CODES = 100
+# numbers below it have squares that float64 does not tell from zero
+LEAST = 1e-150
 
 
 # Columns of a file.
@@ -92,6 +100,8 @@ class TrainingColumns:
     roles: Mapping[str, str | None]
     drop: Sequence[str]
     note: Note
+    features: Sequence[str] = ()
+    keep_index: bool = False
     named: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
@@ -104,13 +114,10 @@ class TrainingColumns:
                     del aside[role]
                     continue
                 raise DataError(unknown(f"--{role}", name, names, extras))
-        for name in self.drop:
-            if name not in names:
-                raise DataError(unknown("--drop", name, names) + _apart(name, names))
-        taken = {*aside.values(), *self.drop}
-        if aside.get("target") in self.drop:
+        dropped = meant("--drop", self.drop, names)
+        if aside.get("target") in dropped and aside["target"] not in extras:
             raise DataError(f"--drop names the target {aside['target']!r}.")
-        features = others(names, taken)
+        features = others(names, {*aside.values(), *dropped, *self._unasked(names, aside, dropped)})
         check_roles({*aside.values()}, names, extras)
         if not isinstance(names, Numbers):
             check_distinct([names[i] for i in features], names)
@@ -118,6 +125,28 @@ class TrainingColumns:
             raise DataError("no column is left to learn from beside the target.")
         self.named.update(aside)
         return Choice(features, aside)
+
+    def _unasked(
+        self, names: Sequence[str], aside: Mapping[str, str], dropped: Collection[str]
+    ) -> set[str]:
+        """What is left out beside the target: all that --features does not name, else labels."""
+        if self.features:
+            wanted = {*meant("--features", self.features, names)}
+            return {name for name in names if name not in wanted}
+        taken, label = {*aside.values(), *dropped}, None if self.keep_index else unnamed(names)
+        left_out = set()
+        if label is not None and label not in taken:
+            place = names.index(label) + 1
+            self.note(
+                f"left out the unnamed column {place}, which labels the rows; --keep-index takes "
+                "it."
+            )
+            left_out.add(label)
+        rest = names if isinstance(names, Numbers) else [n for n in names if n not in taken]
+        words = [name for name in beside_numbers(rest) if name not in left_out]
+        if words:
+            self.note(left_out_words(words, len(rest) - len(words) - len(left_out)))
+        return {*left_out, *words}
 
     def _usual_target(self, names: Sequence[str], extras: Sequence[str]) -> str:
         for name in USUAL_TARGETS:
@@ -150,12 +179,15 @@ def unknown(option: str, name: str, names: Sequence[str], extras: Sequence[str] 
     return message + comment_hint(names)
 
 
-def _apart(name: str, known: Sequence[str]) -> str:
-    """How to write several names that were put into one word."""
-    parts = [part.strip() for part in name.split(",")]
-    if len(parts) < 2 or not {*parts} <= {*known}:
-        return ""
-    return f" Repeat the option: {dropping(*parts)}"
+def meant(option: str, words: Sequence[str], names: Sequence[str]) -> set[str]:
+    """The names that the words of an option mean, each of which must mean some."""
+    found: set[str] = set()
+    for word in words:
+        some = matched(word, names)
+        if not some:
+            raise DataError(unknown(option, word, names))
+        found.update(some)
+    return found
 
 
 def dropping(*names: str) -> str:
@@ -282,16 +314,16 @@ def check_infinite(table: Table) -> None:
         )
 
 
-def leave_out_numbering(table: Table, note: Note) -> None:
-    """Leave out an unnamed column that counts the rows."""
-    for name in NUMBERINGS:
-        if table.names is None or name not in table.names or len(table.names) < 2:
-            continue
-        column = table.names.index(name)
-        if _counts_rows(table.X[:, column]):
-            note(f"left out the unnamed column {column + 1}, which counts the rows.")
-            table.X = np.delete(table.X, column, axis=1)
-            table.names = [other for other in table.names if other != name]
+def leave_out_index(table: Table, note: Note) -> None:
+    """Leave out a first column that numbers the rows, perhaps with gaps."""
+    if table.names is None or table.is_sparse or not is_index(table.X):
+        return
+    name = table.names[0]
+    note(
+        f"left out the first column {name!r}, whole numbers that rise from row to row beside "
+        "features that are not whole; --keep-index takes it."
+    )
+    table.X, table.names = table.X[:, 1:], table.names[1:]
 
 
 def _counts_rows(values: Any) -> bool:
@@ -443,6 +475,8 @@ class Request:
     drop: Sequence[str] = ()
     drop_missing: bool = False
     form: Form = field(default_factory=Form)
+    features: Sequence[str] = ()
+    keep_index: bool = False
     recipe: Recipe | None = None  # None where the command has no steps before the model
 
 
@@ -471,7 +505,7 @@ def read_problem(request: Request, talk: Talk) -> Problem:
     """Read a file and check all that can be checked before a fit."""
     start = perf_counter()
     roles = {"target": request.target, "weights": request.weights, "groups": request.groups}
-    choose = TrainingColumns(roles, request.drop, talk.note)
+    choose = TrainingColumns(roles, request.drop, talk.note, request.features, request.keep_index)
     table, named = read_table(request.data, request.form, choose, talk), choose.named
     if "target" not in named:
         table.aside["target"] = read_vector(
@@ -488,11 +522,18 @@ def read_problem(request: Request, talk: Talk) -> Problem:
     check_infinite(table)
     filled = missing_counts(table)[0] if _fills(request) else {}
     _check_filled(table, filled)
-    leave_out_numbering(table, talk.note)
+    if not (request.keep_index or request.features):
+        leave_out_index(table, talk.note)
     note_identifiers(table, talk.note)
+    if request.recipe is not None and not request.recipe.filters and is_spectrum(table.names):
+        talk.note(
+            "the names of the features are numbers in order, as of spectra: fit with --recipes to "
+            "have scatter corrections and derivatives tried."
+        )
     target = columns["target"]
     if target.numbers is not None and not np.isfinite(target.numbers).all():
         raise DataError(f"the target {name!r} has infinite values: correct or delete those rows.")
+    _check_range("target", name, target)
     recipe = request.recipe or Recipe()
     recipe.check(table)
     labels = read_labels(target, request.task, name)
@@ -592,6 +633,16 @@ def _taken(values: Values, keep: Any) -> Values:
     return replace(values, numbers=numbers, words=[values.words[row] for row in keep])
 
 
+def _check_range(role: str, name: str | None, values: Values) -> None:
+    """Refuse numbers whose squares are all zero to a computer."""
+    largest = 0.0 if values.numbers is None else float(abs(values.numbers).max())
+    if 0.0 < largest < LEAST:
+        raise DataError(
+            f"the {role} {name!r} has no value beyond {largest:.1e}, too small to compute with: "
+            "give it in another unit."
+        )
+
+
 def _weights(values: Values | None, name: str | None) -> Any:
     if values is None:
         return None
@@ -601,4 +652,5 @@ def _weights(values: Values | None, name: str | None) -> Any:
         raise DataError(f"the weights {name!r} have a value below zero or infinite.")
     if not values.numbers.any():
         raise DataError(f"the weights {name!r} are all zero.")
+    _check_range("weights", name, values)
     return values.numbers

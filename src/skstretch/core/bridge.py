@@ -71,6 +71,18 @@ class Problem:
         """x − N Nᵀx for N = null; x is (M) or (M×n)."""
         return x - self.null @ (self.null.T @ x) if self.null.shape[1] else x
 
+    def spread(self, e: Array) -> Array:
+        """R e, of which Zᵀ is taken: u∘e, unless another root of the weights stands there."""
+        return self.u * e
+
+    def gather(self, fitted: Array) -> Array:
+        """Rᵀ Zα from Zα, outside null."""
+        return self.project(self.u * fitted)
+
+    def squeeze(self, S: Array) -> Array:
+        """Rᵀ S R (M×M) for S = Z W Zᵀ, outside null."""
+        return sandwich(S if np.all(self.u == 1.0) else S * self.u * self.u[:, None], self.null)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -214,10 +226,9 @@ def evaluate(problem: Problem, e: Array, result: TrialResult, old: Point | None)
         fitted, energy = fitted + a0, energy + q0
         S = None if S is None else S + w0
     done = (old.n_iter if old else 0) + 1
-    f = p.project(p.u * fitted)
+    f = p.gather(fitted)
     if S is not None:
-        A = sandwich(S if np.all(p.u == 1.0) else S * p.u * p.u[:, None], p.null)
-        return Point(p, e, result.v, fitted, f, energy, A, done)
+        return Point(p, e, result.v, fitted, f, energy, p.squeeze(S), done)
     assert old is not None, "a first pass brings its Gram matrix"
     keep: dict[str, Any] = {x: old.cache[x] for x in KEPT if x in old.cache}
     stale = old.stale + p.r * float(np.linalg.norm(e - old.e) / np.linalg.norm(e))
@@ -292,7 +303,7 @@ def start(
     for _ in range(20):
         safe = {i: at_unit(problems[i], tops[i]) for i in todo}
         # below this ceiling the matrix does not overflow either
-        trials = [Trial(p.k, p.lam, p.u * es[i], True, 1e100) for i, p in safe.items()]
+        trials = [Trial(p.k, p.lam, p.spread(es[i]), True, 1e100) for i, p in safe.items()]
         found = dict(zip(todo, products.step(trials), strict=True))
         for i, result in found.items():
             if np.isfinite(result.energy):
@@ -371,10 +382,10 @@ class _State:
         slack = q.dual + 1e-9 * q.scale - float(0.5 * self.aim @ self.aim - p.target @ self.aim)
         ceiling = max(slack, 0.0) / (p.lam * (p.k - 1.0))
         if self.size > NEAR or q.v is None:
-            return Trial(p.k, p.lam, p.u * self.aim, want, ceiling)
+            return Trial(p.k, p.lam, p.spread(self.aim), want, ceiling)
         # Near the end v moves by Zᵀ(u∘td): of e as a whole, nearly orthogonal to features of hardly
         # any penalty, Zᵀ(u∘e) would round away the digits that tell their coefficients.
-        return Trial(p.k, p.lam, p.u * (self.t * q.step), want, ceiling, base=q.v)
+        return Trial(p.k, p.lam, p.spread(self.t * q.step), want, ceiling, base=q.v)
 
 
 def newton(

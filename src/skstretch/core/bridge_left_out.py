@@ -39,7 +39,7 @@ PARTS, LEAST_PART = 4, 64
 class LeftOut:
     """Exact leave-one-out residuals y_i − ŷ_i^(−i) (M), chord iterations, samples refitted; where
     asked for the e of every left-out problem (T×n, for the n samples with weight), from which
-    `left_out_coef` makes its coefficients; degrees of freedom and rcond of the fit."""
+    `left_out_coef` makes its coefficients; degrees of freedom, rcond and gap of the fit."""
 
     residual: Array
     n_iter: int
@@ -47,6 +47,7 @@ class LeftOut:
     e: Array | None = None
     dof: float = np.nan
     rcond: float = np.nan
+    gap: float = 0.0
 
 
 def columns(s: Space, point: Point, S: Index) -> Array:
@@ -242,7 +243,7 @@ class LeaveOneOutState:
             if states:
                 held[:, i] = e
         kept = held if states else None
-        return LeftOut(out, done, lost.size, kept, s.dof(point), point.rcond)
+        return LeftOut(out, done, lost.size, kept, s.dof(point), point.rcond, point.gap)
 
 
 def parts_of_samples(n: int, side: int) -> list[Index]:

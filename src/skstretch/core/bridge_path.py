@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -40,6 +41,20 @@ MOST_DOF = 0.98
 FIRST_DOF = 0.5
 # log(c) along a path is a multiple of this above its beginning.
 STEP = 0.1
+
+
+def units_of(Y: Array) -> Array:
+    """The power of two at the size of each target (M×t), one where a target is zero.
+
+    Divided by it a target keeps its bits, and squares and powers of it stay in range.
+    """
+    return np.asarray(np.ldexp(1.0, np.frexp(np.abs(Y).max(axis=0, initial=0.0))[1]))
+
+
+def c_in_unit(c: float, k: float, unit: float) -> float:
+    """The c that means for y/unit what c means for y: α scales with y, and |α|^k + 2c e² is to
+    grow as a whole."""
+    return float(c * unit ** (2.0 - k))
 
 
 @dataclass(frozen=True)
@@ -243,6 +258,13 @@ class Fit:
     freedom: Callable[[], float]
     gamma: Array = field(default_factory=lambda: np.zeros(0))
 
+    def times(self, unit: float) -> Fit:
+        """The fit of y from that of y/unit; c stays that of y/unit."""
+        new = {
+            name: unit * getattr(self, name) for name in ("alpha", "m", "e", "residual", "gamma")
+        }
+        return replace(self, **new)
+
     @cached_property
     def dof(self) -> float:
         """Degrees of freedom; they take an inverse, so they are computed for those who ask."""
@@ -282,18 +304,19 @@ def batches(items: Sequence[Item], each: int) -> list[Sequence[Item]]:
 
 
 def solve_all(
-    s: Space, k: float, c: float, Y: Array, E: Array | None = None, tol: Tolerance = REPORTED
-) -> tuple[Space, list[Point]]:
-    """All targets Y (M×t) from a cold start, or from the e of neighbours in c or k (E, one column
-    each); and the space in which they were solved, which is split if that was necessary. One pass a
-    step serves as many as fit in `BATCH` bytes of Newton matrices."""
+    s: Space, k: float, cs: Sequence[float], Y: Array, E: Array | None = None,
+    tol: Tolerance = REPORTED,
+) -> tuple[Space, list[Point]]:  # fmt: skip
+    """All targets Y (M×t), at a c each, from a cold start, or from the e of neighbours in c or k
+    (E, one column each); and the space in which they were solved, which is split if that was
+    necessary. One pass a step serves as many as fit in `BATCH` bytes of Newton matrices."""
     points: list[Point] = []
     for some in batches(range(Y.shape[1]), 24 * s.side**2):
-        problems = [s.problem(k, c, Y[:, i]) for i in some]
+        problems = [s.problem(k, cs[i], Y[:, i]) for i in some]
         first = start(s.products, problems, None if E is None else [E[:, i] for i in some])
         points += newton(s.products, first, tol)
     if s.null is None and s.Q is None and any(q.cancels for q in points):
-        return solve_all(split(s), k, c, Y, np.column_stack([q.e for q in points]), tol)
+        return solve_all(split(s), k, cs, Y, np.column_stack([q.e for q in points]), tol)
     return s, points
 
 
@@ -301,7 +324,7 @@ def solve(
     s: Space, k: float, c: float, y: Array, e: Array | None = None, tol: Tolerance = REPORTED
 ) -> tuple[Space, Point]:
     """One problem, as `solve_all` solves several."""
-    s, (point,) = solve_all(s, k, c, y[:, None], None if e is None else e[:, None], tol)
+    s, (point,) = solve_all(s, k, [c], y[:, None], None if e is None else e[:, None], tol)
     return s, point
 
 
@@ -407,50 +430,67 @@ def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
     return float(np.exp(STEP * np.round(ratio / STEP)))
 
 
+@dataclass(frozen=True)
+class Path:
+    """One path along c: a power, the targets (columns of Y) that walk it together, and its c where
+    they are given. Targets in different units have paths of their own."""
+
+    k: float
+    targets: tuple[int, ...]
+    cs: Sequence[float] | None = None
+
+    def following(self, s: Space, group: Sequence[Point], at: int, n: int) -> float:
+        """The c after the one that `group` was solved at."""
+        if self.cs is not None:
+            return self.cs[at + 1]
+        return group[0].problem.c * next_ratio(s, group, n)
+
+
 def paths(
-    s: Space, ks: Sequence[float], Y: Array, n: int = 20,
-    cs: Sequence[Sequence[float]] | None = None, tol: Tolerance = SCORING,
+    s: Space, asked: Sequence[Path], Y: Array, n: int = 20, tol: Tolerance = SCORING,
     held_out: HeldOut | None = None, enough: Callable[[Sequence[PathPoint]], bool] | None = None,
 ) -> list[list[PathPoint]]:  # fmt: skip
-    """All k and all targets (Y: M×q) along their c, upwards, in step: one pass serves them all.
+    """All paths along their c, upwards, in step: one pass serves them all. Y: M×q.
 
-    Without cs the path of each k begins near no degrees of freedom and ends at saturation, at
-    most n candidates; c scales as y^(k−2) does, so the path follows the units of y. One list a k.
-    Such a path ends before where its candidates so far are `enough`.
+    Without given c a path begins near no degrees of freedom and ends at saturation, at most n
+    candidates; c scales as y^(k−2) does, so the path follows the units of y. Such a path ends
+    before where its candidates so far are `enough`.
     """
-    s, q, share = split(s), Y.shape[1], share_of(s.products)
-    given = [1.0 if cs is None else cs[i][0] for i in range(len(ks))]
-    problems = [s.problem(k, c, y) for k, c in zip(ks, given, strict=True) for y in Y.T]
-    firsts = start(s.products, problems, anywhere=cs is None)
-    live = {i: firsts[i * q : (i + 1) * q] for i in range(len(ks))}
-    c = {i: min(first_c(p) for p in live[i]) if cs is None else cs[i][0] for i in live}
-    path_points: list[list[PathPoint]] = [[] for _ in ks]
+    s, share = split(s), share_of(s.products)
+    begin = [1.0 if path.cs is None else path.cs[0] for path in asked]
+    both = zip(asked, begin, strict=True)
+    problems = [s.problem(path.k, c, Y[:, t]) for path, c in both for t in path.targets]
+    first = iter(start(s.products, problems, anywhere=all(path.cs is None for path in asked)))
+    live = {i: [*islice(first, len(path.targets))] for i, path in enumerate(asked)}
+    c = {i: min(map(first_c, live[i])) if asked[i].cs is None else begin[i] for i in live}
+    path_points: list[list[PathPoint]] = [[] for _ in asked]
 
     def scored_point(solved: tuple[Point, int]) -> PathPoint:
         point, t = solved
         return path_point(s, point, Y[:, t], t, held_out)
 
-    for at in range(n if cs is None else max(map(len, cs))):
-        moved = [rescale(p, c[i]) for i in live for p in live[i]]
-        solved = newton(s.products, moved, tol)
-        scored = share(scored_point, [(point, j % q) for j, point in enumerate(solved)])
-        live = {i: solved[j * q : (j + 1) * q] for j, i in enumerate(live)}
-        for j, (i, group) in enumerate(list(live.items())):
-            path_points[i] += scored[j * q : (j + 1) * q]
-            last = cs is not None and at + 1 >= len(cs[i])
-            last |= cs is None and enough is not None and enough(path_points[i])
-            if last or ended(s, group, path_points[i][-q:], cs is None):
+    at = 0
+    while live:
+        solved = newton(s.products, [rescale(p, c[i]) for i in live for p in live[i]], tol)
+        targets = [t for i in live for t in asked[i].targets]
+        scored = iter(share(scored_point, [*zip(solved, targets, strict=True)]))
+        rest = iter(solved)
+        live = {i: [*islice(rest, len(live[i]))] for i in live}
+        for i, group in list(live.items()):
+            found, path = [*islice(scored, len(group))], asked[i]
+            path_points[i] += found
+            last = at + 1 >= (n if path.cs is None else len(path.cs))
+            if path.cs is None and not last:
+                last = arrived(s, group, found) or (enough is not None and enough(path_points[i]))
+            if last:
                 del live[i]
             else:
-                c[i] = c[i] * next_ratio(s, group, n) if cs is None else cs[i][at + 1]
-        if not live:
-            break
+                c[i] = path.following(s, group, at, n)
+        at += 1
     return path_points
 
 
-def ended(
-    s: Space, points: Sequence[Point], path_points: Sequence[PathPoint], automatic: bool
-) -> bool:
-    """Whether an automatic path has arrived: every target saturated or no longer usable."""
+def arrived(s: Space, points: Sequence[Point], path_points: Sequence[PathPoint]) -> bool:
+    """Whether an automatic path is at its end: every target saturated or no longer usable."""
     most = MOST_DOF * room(s, points[0]) + s.n_free
-    return automatic and all(x.dof > most or not x.usable for x in path_points)
+    return all(x.dof > most or not x.usable for x in path_points)

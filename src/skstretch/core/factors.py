@@ -18,10 +18,6 @@ from skstretch.exceptions import SingularSystemError
 WHOLE_INVERSE = 600
 # rows of a triangle that are multiplied at a time
 DIAGONAL_BLOCK = 32
-# the side up to which a trace is exact: beyond, it would take as long as the factorisation again
-TRACED_SIDE = 10_000
-# vectors of random signs from which it is estimated
-PROBES = 64
 # perturbations that are drawn in all, unless there are more targets
 DRAWN = 4
 
@@ -127,20 +123,8 @@ class Factor:
         return _product_diagonal(packed, place) / (self.rows * self.columns)
 
     def trace(self, scale: Array) -> float:
-        """``sum_i scale_i (A^-1)_ii`` over the first rows, for a scale that is not negative.
-
-        Beyond `TRACED_SIDE` rows, unless the diagonal is at hand, the mean of
-        ``(sz)' A^-1 (sz)`` with ``s_i**2 = scale_i`` and random signs z (Hutchinson's estimate):
-        with B = diag(s) A^-1 diag(s), its standard error is ``|B + B' - 2 diag(B)|_F`` over the
-        square root of 2 `PROBES`, a small share of the trace where no few samples make it up.
-        """
-        n, known = scale.size, {"inverse", "inverse_diagonal"} & self.__dict__.keys()
-        if self.lu.shape[0] <= TRACED_SIDE or known:
-            return float(scale @ self.inverse_diagonal[:n])
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
-        B = np.zeros((self.lu.shape[0], PROBES), order="F")
-        B[:n] = np.sqrt(scale)[:, None] * signs
-        return float(np.einsum("ij,ij->", B, self.solve(B)) / PROBES)
+        """``sum_i scale_i (A^-1)_ii`` over the first rows."""
+        return float(scale @ self.inverse_diagonal[: scale.size])
 
     def _must_be_regular(self) -> None:
         if self.rcond == 0.0:

@@ -105,6 +105,8 @@ def checked_X_y(
     """
     if is_dask(X):
         check_known(X)
+    if reset:
+        estimator._target_names = names_of_targets(y)
     y = y.compute() if is_dask(y) else y
     check_unmasked(X)
     check_unmasked(y, "y")
@@ -123,6 +125,12 @@ def checked_X_y(
         )
         X = _as_numbers(X)
     return tidy(X), y
+
+
+def names_of_targets(y: Any) -> list[str] | None:
+    """The name of a series, or those of a frame's columns; None where some have none."""
+    names = [*getattr(y, "columns", [getattr(y, "name", None)])]
+    return names if all(isinstance(name, str) and name.strip() for name in names) else None
 
 
 def _as_numbers(X: Any) -> Any:

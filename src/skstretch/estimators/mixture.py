@@ -65,8 +65,9 @@ class Member:
     gap: float | None = None
 
     def targets(self, number: int) -> Index:
-        """The targets of one pass over kept columns."""
-        return np.arange(self.weight.size) if len(self.kept) == 1 else np.array([number])
+        """The targets of one pass over kept columns: of one alone, all that the candidate counts
+        for."""
+        return np.flatnonzero(self.weight) if len(self.kept) == 1 else np.array([number])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +177,6 @@ class Mixture(State):
             design, Y, weights = design.take_rows(rows), Y[rows], weights[rows]
         for number, kept in enumerate(member.kept):
             part, targets = _columns(design, kept), member.targets(number)
-            targets = targets[member.weight[targets] > 0]
             # a minimiser has a pass for every target
             for own in targets[:, None] if spec.exact else [targets]:
                 if own.size:
@@ -242,8 +242,7 @@ class Mixture(State):
             for number, (kept, jackknife) in enumerate(zip(member.kept, passes, strict=True)):
                 part = _columns(new[member.term], kept)
                 for place, target in enumerate(member.targets(number)):
-                    if member.weight[target]:
-                        out[target] += member.weight[target] * jackknife.predictions(part, place)
+                    out[target] += member.weight[target] * jackknife.predictions(part, place)
         return out
 
 

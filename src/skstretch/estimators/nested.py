@@ -2,31 +2,42 @@
 
 Nothing has seen the fold: not the z-scores, not the candidates and their weights, not the features
 that are kept. What is repeated is the public estimator itself (clone, fit, predict), so that the
-predictions are those of scikit-learn's `cross_val_predict`. It costs one search for every fold.
+predictions are those of scikit-learn's `cross_val_predict`. So are ridge regression, chosen by the
+same folds within, and the mean, beside which the score is read. It costs one search for every fold.
 """
 
 import numbers
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, check_cv
 
-from skstretch.core.classes import balanced_weights
 from skstretch.core.crossfit import paired_error
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
 from skstretch.estimators.inputs import seed_of
 from skstretch.estimators.intervals import FoldModels, masses
+from skstretch.estimators.pipelines import is_pipeline, last_step
 from skstretch.estimators.progress import Progress
+from skstretch.estimators.quality import Evidence, class_evidence, held_out_losses, number_evidence
 from skstretch.estimators.state import Units
 
 Split = tuple[Index, Index]
+# ridge regression as a search: what is left of the grids
+RIDGE = {
+    "a_grid": (0.0,),
+    "k_grid": (2.0,),
+    "n_features_to_select": 1.0,
+    "combine": "best",
+    "quadrant": "exp",
+}
 
 
 @dataclass(frozen=True)
@@ -34,54 +45,57 @@ class NestedScore:
     """Predictions of all samples by searches without them, their score and its standard error.
 
     Classes are predicted as labels. The score is minus the mean squared error, or the balanced
-    accuracy; with a `scoring` of the user's the mean over the folds. Of regressors the
-    models are kept, without their training data.
+    accuracy; with a `scoring` of the user's the mean over the folds. `evidence` is for each target,
+    or of all classes. Of regressors without steps before them the models are kept, without their
+    training data.
     """
 
     predictions: Any
     score: float
     standard_error: float
+    evidence: list[Evidence]
     models: FoldModels | None = None
+
+    def store(self, model: Any) -> None:
+        """Give a fitted search what was found, as it is written to files."""
+        model.nested_predictions_ = self.predictions
+        model.nested_score_, model.nested_score_se_ = self.score, self.standard_error
+        model.nested_results_ = [asdict(each) for each in self.evidence]
+        model._nested = self.models
 
 
 def nested_score(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any = None, groups: Any = None
 ) -> NestedScore:
-    """Repeat a search without each fold of its ``nested_cv``."""
+    """Repeat a search, or a pipeline that ends in one, without each fold of `cv`."""
     if is_source(X):
         raise ValueError(
             "nested_cv takes rows out of X, which an array in a file does not allow: load it into "
             "memory, or leave nested_cv=None."
         )
-    y = y if hasattr(y, "iloc") else np.asarray(y)
-    splits = _splits(estimator, X, y, groups)
+    y, search = y if hasattr(y, "iloc") else np.asarray(y), search_in(estimator)
+    splits = _splits(search, cv, y, groups)
     given = {"sample_weight": sample_weight, "groups": groups}
     given = {name: np.asarray(value) for name, value in given.items() if value is not None}
-    own = clone(estimator).set_params(nested_cv=None, verbose=0)
-    progress = Progress(len(splits), "folds of nested_cv", estimator.verbose)
-    jobs = (delayed(_without)(own, X, y, given, split) for split in splits)
+    methods = _methods(estimator)
+    progress = Progress(len(splits), "repeats of the search", search.verbose)
+    jobs = (delayed(_without)(methods, X, y, given, split) for split in splits)
     found = []
     # the folds and their keywords are handed over by name: nothing is left to be routed
     with config_context(enable_metadata_routing=False):
-        for each in Parallel(n_jobs=estimator.n_jobs, return_as="generator")(jobs):
+        for each in Parallel(n_jobs=search.n_jobs, return_as="generator")(jobs):
             found.append(each)
             progress.step()
     progress.close()
     predictions, scores, fits = zip(*found, strict=True)
-    tested = np.concatenate([test for _, test in splits])
-    whole = np.concatenate(predictions)[np.argsort(tested, kind="stable")]
-    weights = given.get("sample_weight", np.ones(len(whole)))
-    models = None
-    if not is_classifier(estimator):
-        units = _units(splits, weights, given.get("groups"))
-        residuals = (np.asarray(y) - whole).reshape(len(whole), -1)
-        models = FoldModels(fits, units, residuals)
-    if estimator.scoring is not None:
-        error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
-        return NestedScore(whole, float(np.mean(scores)), error, models)
-    losses = _losses(np.asarray(y), whole, weights, classes=is_classifier(estimator))
-    mean, error = paired_error(losses, weights, given.get("groups"))
-    return NestedScore(whole, float(is_classifier(estimator)) - mean, error, models)
+    order = np.argsort(np.concatenate([test for _, test in splits]), kind="stable")
+    whole = {name: np.concatenate([each[name] for each in predictions])[order] for name in methods}
+    judged = _judged(search, np.asarray(y), whole, given, scores)
+    if fits[0] is None:
+        return judged
+    units = _units(splits, given.get("sample_weight", np.ones(len(order))), given.get("groups"))
+    residuals = (np.asarray(y) - judged.predictions).reshape(len(order), -1)
+    return replace(judged, models=FoldModels(fits, units, residuals))
 
 
 def _units(splits: list[Split], weights: Array, groups: Any) -> Units:
@@ -92,21 +106,49 @@ def _units(splits: list[Split], weights: Array, groups: Any) -> Units:
     return Units(codes, masses(weights, groups))
 
 
-def _splits(estimator: Any, X: Any, y: Any, groups: Any) -> list[Split]:
+def search_in(estimator: Any) -> Any:
+    """The search within an estimator: its own, its last step, or that of its recipes."""
+    own = last_step(estimator)
+    return getattr(own, "estimator", own) or own.own()
+
+
+def _methods(estimator: Any) -> dict[str, Any]:
+    """What predicts every fold: the whole search, the mean, and ridge regression alone."""
+    quiet = {"nested_cv": None, "verbose": 0}
+    classes = is_classifier(last_step(estimator))
+    return {
+        "model": _changed(estimator, quiet),
+        "mean": DummyClassifier(strategy="most_frequent") if classes else DummyRegressor(),
+        "ridge": _changed(estimator, quiet | RIDGE),
+    }
+
+
+def _changed(estimator: Any, values: dict[str, Any]) -> Any:
+    """A copy that is not fitted, with other parameters of the search within it."""
+    own = clone(estimator)
+    search = search_in(own).set_params(**values)
+    if hasattr(last_step(own), "estimator"):
+        last_step(own).set_params(estimator=search)
+    return own
+
+
+def _splits(search: Any, cv: Any, y: Any, groups: Any) -> list[Split]:
     """The folds, which must test every sample once."""
-    cv = estimator.nested_cv
-    if not isinstance(estimator.cv, numbers.Integral | None) and not hasattr(estimator.cv, "split"):
+    if not isinstance(search.cv, numbers.Integral | None) and not hasattr(search.cv, "split"):
         raise ValueError(
             "cv is a list of splits, which says nothing of searches on fewer rows: pass a number "
             "of folds or a splitter where nested_cv is given."
         )
-    splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+    splitter = check_cv(cv, y, classifier=is_classifier(search))
     if isinstance(cv, numbers.Integral) and groups is not None:
         splitter = GroupKFold(int(cv))
     elif isinstance(cv, numbers.Integral):  # whatever the order of the rows
-        seed = seed_of(estimator.random_state)
+        seed = seed_of(search.random_state)
         splitter = type(splitter)(int(cv), shuffle=True, random_state=seed)
-    splits = [*splitter.split(np.zeros((len(y), 1)), y, groups)]
+    with warnings.catch_warnings():
+        # a class of few samples: folds without it are as good as they can be
+        warnings.filterwarnings("ignore", "The least populated class")
+        splits = [*splitter.split(np.zeros((len(y), 1)), y, groups)]
     tested = np.sort(np.concatenate([test for _, test in splits]))
     if not np.array_equal(tested, np.arange(len(y))):
         raise ValueError(
@@ -117,38 +159,56 @@ def _splits(estimator: Any, X: Any, y: Any, groups: Any) -> list[Split]:
 
 
 def _without(
-    own: Any, X: Any, y: Any, given: dict[str, Array], split: Split
-) -> tuple[Any, float, Any]:
-    """Predictions of a fold by the search without it, their score by the user's scorer, and what
-    the search found, as transforms with coefficients."""
+    methods: dict[str, Any], X: Any, y: Any, given: dict[str, Array], split: Split
+) -> tuple[dict[str, Any], float, Any]:
+    """Predictions of a fold by methods that are fitted without it, the user's score of ours, and
+    what our search found, as transforms with coefficients."""
     train, test = split
-    model = clone(own)
-    with warnings.catch_warnings():
-        # the search on all samples has said what there is to say
-        warnings.simplefilter("ignore")
-        try:
-            model.fit(
-                rows_of(X, train), rows_of(y, train), **{n: v[train] for n, v in given.items()}
-            )
-        except ValueError as error:
-            raise ValueError(
-                f"nested_cv: the search without samples {_some(test)} fails: {error} Use fewer or "
-                "other folds, or nested_cv=None."
-            ) from error
-    X, y, score = rows_of(X, test), rows_of(y, test), np.nan
-    if own.scoring is not None:
-        weighted = {n: v[test] for n, v in given.items() if n == "sample_weight"}
-        score = float(check_scoring(model, scoring=own.scoring)(model, X, y, **weighted))
-    return np.asarray(model.predict(X)), score, (model._terms(), model._state.level)
+    new, found, score = rows_of(X, test), {}, np.nan
+    for name, method in methods.items():
+        model = clone(method)
+        keywords = {key: values[train] for key, values in given.items()}
+        if name == "mean":
+            keywords.pop("groups", None)
+        if is_pipeline(model):
+            keywords = {f"{model.steps[-1][0]}__{key}": each for key, each in keywords.items()}
+        with warnings.catch_warnings():
+            # the search on all samples has said what there is to say
+            warnings.simplefilter("ignore")
+            try:
+                model.fit(rows_of(X, train), rows_of(y, train), **keywords)
+            except ValueError as error:
+                raise ValueError(
+                    f"nested_cv: the search without samples {_some(test)} fails: {error} Use fewer "
+                    "or other folds, or nested_cv=None."
+                ) from error
+            found[name] = np.asarray(model.predict(new))
+        scoring = search_in(model).scoring if name == "model" else None
+        if scoring is not None:
+            weighted = {key: each[test] for key, each in given.items() if key == "sample_weight"}
+            scorer = check_scoring(model, scoring=scoring)
+            score = float(scorer(model, new, rows_of(y, test), **weighted))
+        if name == "model":
+            own = search_in(model) is model and not is_classifier(model)
+            terms = (model._terms(), model._state.level) if own else None
+    return found, score, terms
 
 
-def _losses(y: Array, predictions: Array, weights: Array, *, classes: bool) -> Array:
-    """Squared errors, or balanced errors of classes, by sample."""
-    if not classes:
-        squared = np.square(y - predictions)
-        return np.asarray(squared if squared.ndim == 1 else squared.mean(axis=1))
-    names, codes = np.unique(y, return_inverse=True)
-    return np.asarray((predictions != y) * balanced_weights(codes, names.size, weights)[codes])
+def _judged(
+    search: Any, y: Array, found: dict[str, Any], given: dict[str, Array], scores: Any
+) -> NestedScore:
+    """Predictions of all methods beside the observed values."""
+    weights, groups = given.get("sample_weight", np.ones(len(y))), given.get("groups")
+    if is_classifier(search):
+        evidence = [class_evidence(y, found, weights, groups, trusted=True)]
+    else:
+        evidence = number_evidence(y, found, weights, groups, trusted=True)
+    if search.scoring is not None:
+        error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
+        return NestedScore(found["model"], float(np.mean(scores)), error, evidence)
+    losses = held_out_losses(y, found["model"], weights, classes=is_classifier(search))
+    mean, error = paired_error(losses, weights, groups)
+    return NestedScore(found["model"], float(is_classifier(search)) - mean, error, evidence)
 
 
 def rows_of(X: Any, rows: Index) -> Any:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from skstretch.core.classes import decided
+from skstretch.core.classes import balanced_weights, decided
+from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Index, Mask
 from skstretch.style import count, near_one, number, plain, share
@@ -57,7 +58,9 @@ class Measure:
         """
         if self.root:
             error = error * 0.5 / np.sqrt(-score) if score < 0 else np.nan
-        return self.write(error) if np.isfinite(error) else ""
+        if not np.isfinite(error):
+            return ""
+        return number(error, 2) if self.write is number else self.write(error)
 
 
 def measure_of(model: Any, root: bool = False) -> Measure:
@@ -72,7 +75,7 @@ def measure_of(model: Any, root: bool = False) -> Measure:
     if is_classifier(model):
         return Measure("balanced error rate", True, share, best=1.0)
     if root:
-        return Measure("typical error (root mean square)", True, number, root=True)
+        return Measure("typical error", True, number, root=True)
     return Measure("mean squared error", True, number)
 
 
@@ -109,11 +112,6 @@ def folds_in_words(model: Any) -> str:
     return text
 
 
-def left_out(model: Any, noun: str = "sample") -> str:
-    """What a nested score was searched without."""
-    return f"parts of the {noun}s"
-
-
 def chance_in_words(model: Any) -> str:
     """The permutation test of the closed forms, where there was one; else nothing."""
     found = getattr(model, "permutation_", None)
@@ -121,12 +119,286 @@ def chance_in_words(model: Any) -> str:
         return ""
     null: Array = np.asarray(found.null_distribution)
     return (
-        "With targets in random order the closed forms of the search do as well with p = "
-        f"{plain(float(f'{found.pvalue:.2g}'))} ({count(null.size, 'order')})."
+        "By chance, with targets in random order, the search does as well with probability "
+        f"{plain(float(f'{found.pvalue:.2g}'))} ({count(null.size, 'random order')}, tried with "
+        "ridge and curved models of all features)."
     )
 
 
-# How well it does on samples that it has not seen, and what using no feature gives.
+# What held-out losses say of a model, beside those of knowing nothing and of ridge regression.
+
+# with fewer samples, or groups of them, an error has no meaning
+LEAST_UNITS = 10
+# paired differences: below so many standard errors there is none, below so many it may be chance
+NONE, CERTAIN = 1.0, 2.0
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another way to predict the same samples: its mean loss, and by how much it is `above` that of
+    the model, with the standard error of this mean of paired differences."""
+
+    loss: float
+    above: float
+    above_se: float
+
+    @property
+    def margin(self) -> float:
+        """How many standard errors the model is better."""
+        if self.above_se > 0:
+            return self.above / self.above_se
+        return float(np.sign(self.above)) * np.inf if self.above else 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Losses of held-out predictions of one target, or of classes.
+
+    Losses are squared errors, or errors of classes weighted so that classes count alike. `trusted`
+    says that nothing has seen the samples, also not the choice among models. `right` and `largest`
+    are shares of samples: put into the right class, and in the largest class.
+    """
+
+    loss: float
+    loss_se: float
+    n_units: int
+    grouped: bool
+    trusted: bool
+    mean: Rival
+    ridge: Rival | None = None
+    right: float | None = None
+    largest: float | None = None
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough samples or groups to say anything."""
+        return self.n_units >= LEAST_UNITS
+
+    @property
+    def found(self) -> bool:
+        """Whether the model is better than knowing nothing by a standard error."""
+        return self.enough and self.mean.margin >= NONE
+
+    @property
+    def gain(self) -> float:
+        """The share of the error of knowing nothing that is gone."""
+        return 1.0 - self.figure(self.loss) / self.figure(self.mean.loss)
+
+    @property
+    def r2(self) -> float:
+        return 1.0 - self.loss / self.mean.loss if self.mean.loss > 0 else np.nan
+
+    def figure(self, loss: float) -> float:
+        """A loss as it is written: the root of a mean square error, or a rate."""
+        return loss if self.right is not None else float(np.sqrt(loss))
+
+    def write(self, loss: float) -> str:
+        return share(loss) if self.right is not None else number(np.sqrt(loss))
+
+    @property
+    def spread(self) -> str:
+        """The standard error of the figure; ``d sqrt(m) = d m / (2 sqrt(m))``."""
+        if self.right is not None:
+            return share(self.loss_se)
+        return number(0.5 * self.loss_se / np.sqrt(self.loss) if self.loss > 0 else 0.0, 2)
+
+    @property
+    def noun(self) -> str:
+        return "groups" if self.grouped else "samples"
+
+
+def evidence_of(
+    losses: dict[str, Array],
+    weights: Array,
+    groups: Any = None,
+    *,
+    trusted: bool,
+    right: Any = None,
+    largest: float | None = None,
+) -> Evidence:
+    """From losses by sample of the ``"model"``, the ``"mean"`` and perhaps of ``"ridge"``.
+
+    `right` tells of classes which samples were put into theirs.
+    """
+    own = losses["model"]
+
+    def beside(name: str) -> Rival | None:
+        if name not in losses:
+            return None
+        mean = float(np.average(losses[name], weights=weights))
+        return Rival(mean, *paired_error(losses[name] - own, weights, groups))
+
+    used = weights > 0
+    units = used.sum() if groups is None else np.unique(np.asarray(groups)[used]).size
+    return Evidence(
+        *paired_error(own, weights, groups),
+        n_units=int(units),
+        grouped=groups is not None,
+        trusted=trusted,
+        mean=cast(Rival, beside("mean")),
+        ridge=beside("ridge"),
+        right=None if right is None else float(np.average(right, weights=weights)),
+        largest=largest,
+    )
+
+
+def number_evidence(
+    y: Array, found: dict[str, Any], weights: Array, groups: Any, *, trusted: bool
+) -> list[Evidence]:
+    """Of predictions of numbers, for each target."""
+    columns = y.reshape(len(y), -1).T
+    squared = {
+        name: np.square(columns - np.asarray(each).reshape(len(y), -1).T)
+        for name, each in found.items()
+    }
+    return [
+        evidence_of(
+            {name: each[j] for name, each in squared.items()}, weights, groups, trusted=trusted
+        )
+        for j in range(len(columns))
+    ]
+
+
+def class_evidence(
+    y: Any, found: dict[str, Any], weights: Array, groups: Any, *, trusted: bool
+) -> Evidence:
+    """Of predictions of classes, all of which count alike."""
+    losses = {name: held_out_losses(y, each, weights, classes=True) for name, each in found.items()}
+    sizes = [weights[y == each].sum() for each in np.unique(y)]
+    return evidence_of(
+        losses,
+        weights,
+        groups,
+        trusted=trusted,
+        right=found["model"] == y,
+        largest=float(max(sizes) / weights.sum()),
+    )
+
+
+def held_out_losses(y: Array, predictions: Array, weights: Array, *, classes: bool) -> Array:
+    """Squared errors, or balanced errors of classes, by sample."""
+    if not classes:
+        squared = np.square(y - predictions)
+        return np.asarray(squared if squared.ndim == 1 else squared.mean(axis=1))
+    names, codes = np.unique(y, return_inverse=True)
+    return np.asarray((predictions != y) * balanced_weights(codes, names.size, weights)[codes])
+
+
+# of numbers and of classes: the error, that nothing was found, that something was, knowing nothing
+WORDS = {
+    False: (
+        "typical error",
+        "is not predicted better than by always answering the mean",
+        "Predicts {}",
+        "always answering the mean",
+    ),
+    True: (
+        "balanced error",
+        "are not told apart better than by guessing",
+        "Tells {} apart",
+        "guessing",
+    ),
+}
+
+
+def verdict(evidence: Evidence, target: str = "the target", n_classes: int = 0) -> str:
+    """What was found, in one sentence.
+
+    It says "predicts" only where nothing has seen the samples and the model beats knowing nothing
+    by a standard error.
+    """
+    if evidence.mean.loss == 0:
+        return f"All samples have one value of {target}: there is nothing to predict."
+    if not evidence.enough:
+        return (
+            f"Too few {evidence.noun} to say how well {target} is predicted: there are "
+            f"{evidence.n_units}, and {LEAST_UNITS} are the least."
+        )
+    error, not_better, does, nothing = WORDS[bool(n_classes)]
+    own, other = evidence.write(evidence.loss), evidence.write(evidence.mean.loss)
+    if n_classes:
+        of = "" if target == "the target" else f" of {target}"
+        target = f"the {n_classes} classes{of}"
+    if not evidence.found:
+        return f"Nothing was found: {target} {not_better} ({error} {own} against {other})."
+    figures = f"{error} {own} (standard error {evidence.spread})"
+    less = f"{share(evidence.gain, 0)} less than {nothing} ({other})"
+    if not evidence.trusted:
+        return (
+            "How well it does on new samples is not known yet. In a cross-validation that has seen "
+            f"the choice among models the {error} of {target} is {figures.removeprefix(error)[1:]}"
+            f", {less}."
+        )
+    if evidence.mean.margin < CERTAIN:
+        return (
+            f"{does.format(target)} a little better than {nothing}, perhaps by chance: {figures} "
+            f"against {other}."
+        )
+    text = f"{does.format(target)}: {figures}, {less}."
+    if evidence.right is None or evidence.largest is None:
+        return text
+    return (
+        f"{text} {share(evidence.right)} of samples are put into their class (always answering the "
+        f"largest class: {share(evidence.largest)})."
+    )
+
+
+def several_verdicts(found: list[Evidence], names: list[str]) -> str:
+    """Several targets: how many are predicted, the best of them and the worst."""
+    if not found[0].enough:
+        return verdict(found[0], f"any of {len(found)} targets")
+    gains = np.array([each.gain if each.mean.loss > 0 else 0.0 for each in found])
+    good = sum(each.found for each in found)
+    best, worst = int(gains.argmax()), int(gains.argmin())
+    if not good:
+        return (
+            f"Nothing was found: none of {len(found)} targets is predicted better than by always "
+            f"answering its mean (the best, {names[best]}: typical error {_less(gains[best])})."
+        )
+    many = f"all {len(found)}" if good == len(found) else f"{good} of {len(found)}"
+    ends = (
+        f"typical error {_less(gains[best])} than that of always answering the mean for "
+        f"{names[best]}, the best, and {_less(gains[worst])} for {names[worst]}, the worst"
+    )
+    if not found[0].trusted:
+        return (
+            "How well it does on new samples is not known yet. In a cross-validation that has seen "
+            f"the choice among models {many} targets are better than their means: {ends}."
+        )
+    return f"Predicts {many} targets better than their means: {ends}."
+
+
+def beside_ridge(evidence: Evidence) -> str:
+    """One sentence on ridge regression; nothing where it was not tried or is the model itself."""
+    ridge = evidence.ridge
+    if ridge is None or not evidence.enough or (ridge.above == 0 and ridge.above_se == 0):
+        return ""
+    own, other, margin = evidence.write(evidence.loss), evidence.write(ridge.loss), ridge.margin
+    figures = f"(error {own} against {other})"
+    if not evidence.found:
+        also = "Nor by ridge regression" if ridge.loss >= evidence.mean.loss else "Ridge regression"
+        return f"{also}: error {other}."
+    if abs(margin) < NONE:
+        return f"No better than ridge regression {figures}."
+    way = "better" if margin > 0 else "worse"
+    if not evidence.trusted:
+        return f"{way.capitalize()} than ridge regression in that cross-validation {figures}."
+    if abs(margin) < CERTAIN:
+        return f"{way.capitalize()} than ridge regression, perhaps by chance {figures}."
+    return f"Clearly {way} than ridge regression {figures}."
+
+
+def needs(evidence: Evidence) -> str:
+    """What the figures rest on."""
+    if evidence.grouped:
+        return "Groups were left out whole: it holds for new groups like these."
+    return (
+        "It holds for new samples like these if samples are independent of each other; pass groups "
+        "where some belong together."
+    )
+
+
+# Errors of one candidate, and what using no feature gives.
 
 
 @dataclass(frozen=True)
@@ -148,22 +420,6 @@ class RegressionQuality:
     @property
     def text(self) -> str:
         return f"typical error {number(self.error)}, out-of-fold R² {near_one(self.r2)}"
-
-    def sentence(self, target: str = "the target") -> str:
-        """The error beside that of the mean."""
-        if self.baseline == 0 and self.error == 0:
-            return f"All samples have one value of {target}: there is nothing to predict."
-        if self.gain <= 0:
-            return (
-                f"This model does not predict {target}: on samples that it has not seen its "
-                f"typical error is ±{number(self.error)}, and always answering the mean gives "
-                f"±{number(self.baseline)}."
-            )
-        return (
-            f"Predicts {target} with a typical error of ±{number(self.error)} on samples that it "
-            f"has not seen, {share(self.gain, 0)} less than always answering the mean "
-            f"(±{number(self.baseline)})."
-        )
 
 
 def left_out_means(y: Array, weights: Array | None = None, groups: Index | None = None) -> Array:
@@ -191,18 +447,6 @@ def regression_quality(
     return RegressionQuality(error, baseline)
 
 
-def many_targets(quality: list[RegressionQuality], names: list[str]) -> str:
-    """Several targets: the one that is predicted best, and the worst."""
-    gains = np.array([q.gain for q in quality])
-    order = np.argsort(-gains, kind="stable")
-    best, worst = int(order[0]), int(order[-1])
-    return (
-        f"Predicts {len(gains)} targets at once. On samples that it has not seen the typical error "
-        f"is {_less(gains[best])} than that of always answering the mean for "
-        f"{names[best]}, the best, and {_less(gains[worst])} for {names[worst]}, the worst."
-    )
-
-
 def _less(gain: float) -> str:
     return f"{share(gain, 0)} less" if gain >= 0 else f"{share(-gain, 0)} more"
 
@@ -215,19 +459,6 @@ class ClassRates:
     balanced_error: float
     baseline: float
     n_classes: int
-
-    def sentence(self, target: str = "the target") -> str:
-        """The share of right answers beside that of the most frequent class."""
-        what = "" if target == "the target" else f" of {target}"
-        tells = "Tells"
-        if self.right <= self.baseline and self.balanced_error >= 0.5:
-            tells = "Does not tell"
-        return (
-            f"{tells} the {self.n_classes} classes{what} apart: {share(self.right)} of samples "
-            "that it has not seen are put into the right one (always answering the most frequent "
-            f"class: {share(self.baseline)}); the balanced error rate is "
-            f"{share(self.balanced_error)}."
-        )
 
 
 def class_rates(outputs: Array, codes: Index, n_classes: int) -> ClassRates:

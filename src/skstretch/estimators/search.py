@@ -74,7 +74,14 @@ from skstretch.search import (
     kept_outcomes,
     light_design,
 )
-from skstretch.search.permutation import PermutationTest, Tested, permutation_test
+from skstretch.search.permutation import (
+    PermutationTest,
+    Tested,
+    check_no_copies,
+    permutation_test,
+    random_orders,
+    whole_features,
+)
 from skstretch.search.scoring import (
     BalancedAccuracy,
     LogLoss,
@@ -127,7 +134,10 @@ class SearchResult:
         unit, linear = view.quadrant.unit, view.quadrant.kind == "linear"
         spec = checked_spec(candidate.k, candidate.c, linear, estimator.fit_intercept, "auto", unit)
         data = view.design, problem.Y, problem.weights
-        model = finished_model(outcome, *data, spec)
+        targets = np.arange(problem.n_targets)
+        if candidate.target is not None:
+            targets = np.array([candidate.target])
+        model = finished_model(outcome, *data, spec, targets)
         return self.prepared.state(view, model, self.targets.single, decision)
 
     def outcomes(self) -> Outcomes | None:
@@ -191,8 +201,8 @@ def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) 
         table.candidates += [replace(candidate, recipe=name) for candidate in own.candidates]
         table.results += own.results
         table.scores += own.scores
-        table.paired += own.paired
         table.losses += own.losses
+        table.alone += own.alone
     views = {a: prepared.at(a) for part in parts for a in part.views}
     automatic = first.automatic
     return Joined(prepared, views, first.targets, table, automatic, parts=tuple(parts))
@@ -293,10 +303,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         with self._searching(X, y, sample_weight, params) as found:
             self._conclude(found)
         if self.nested_cv is not None:
-            nested = nested_score(self, X, y, sample_weight, params.get("groups"))
-            self.nested_predictions_ = nested.predictions
-            self.nested_score_, self.nested_score_se_ = nested.score, nested.standard_error
-            self._nested = nested.models
+            nested_score(self, X, y, self.nested_cv, sample_weight, params.get("groups")).store(
+                self
+            )
         return self
 
     @contextmanager
@@ -511,7 +520,12 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         )
 
     def permutation_test(
-        self, n_permutations: int = 1000, *, random_state: Any = 0
+        self,
+        n_permutations: int = 1000,
+        *,
+        groups: Any = None,
+        within: bool = False,
+        random_state: Any = 0,
     ) -> PermutationTest:
         """Whether the search could have found this by chance.
 
@@ -519,19 +533,29 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         forms of the grid (ridge, and a different from 0), each family's best c mixed as the model
         is, with leave one out: their residuals are linear in y, so that all orders share one
         inverse a candidate. Exact minimisers of k < 2 and selected features take no part, nor do
-        weights of classes: the test has its level whatever it leaves out.
+        weights of classes; beside the mixture goes the largest correlation of a single feature,
+        and the p-value is that of the better of the two. The test has its level whatever it leaves
+        out, if the samples are exchangeable: any order of the targets is as likely as another.
 
         Parameters
         ----------
         n_permutations : int, default=1000
             How many random orders are tried; the least p-value is one over one more than these.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Samples that belong together (replicates, subjects, batches): whole groups change
+            places, with others of their size or, where targets do not vary within them, with all.
+            Needed where samples are copies of each other or the search was fitted with groups.
+        within : bool, default=False
+            Targets change places within each group instead: for samples that are exchangeable in a
+            batch, but not across batches.
         random_state : int, RandomState or None, default=0
             What the orders are drawn with.
 
         Returns
         -------
         result : PermutationTest
-            ``pvalue``, ``statistic`` and ``null_distribution``; kept as ``permutation_``.
+            ``pvalue``, the two statistics and their null distributions; kept as
+            ``permutation_``.
         """
         check_is_fitted(self)
         if not isinstance(n_permutations, numbers.Integral) or n_permutations < 1:
@@ -544,8 +568,12 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 "permutation_test needs what the search kept, and a model that was loaded, pickled "
                 "or searched on very large data has not kept it: fit it again."
             )
-        if known.grouped:
-            raise ValueError("samples in groups cannot be put in any order: fit without groups.")
+        if known.grouped and groups is None:
+            raise ValueError(
+                "samples in groups cannot be put in any order: pass the groups to permutation_test "
+                "too."
+            )
+        units = self._checked_groups(groups)
         whole = self._checked_grid(self.n_features_in_, (1.0,), SEARCHES[2])
         grid = replace(whole, a=tuple(known.views), linear_k=(2.0,))
         codes, classes = None, getattr(self, "classes_", None)
@@ -553,11 +581,27 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             codes = decided(known.Y)
         n_classes = 0 if classes is None else classes.size
         tested = Tested(known.Y, known.sample_weights, known.intercept, codes, n_classes)
+        if units is None:
+            check_no_copies(whole_features(known.views[grid.a[0]].design))
+        elif not within:
+            tested = replace(tested, groups=units)
         rng = check_random_state(random_state)
-        orders = np.array([rng.permutation(len(known.Y)) for _ in range(n_permutations)])
+        orders = random_orders(rng, n_permutations, known.Y, units, within=within)
         found = permutation_test(grid, lambda a: known.views[a].design, tested, orders)
         self.permutation_ = found
         return found
+
+    def _checked_groups(self, groups: Any) -> Index | None:
+        """Numbers of the groups of the samples of positive weight."""
+        if groups is None:
+            return None
+        used = self._state.used
+        if np.shape(groups) != used.shape:
+            raise ValueError(
+                f"groups has the shape {np.shape(groups)}, and the search was fitted to "
+                f"{used.size} samples: pass one group for each."
+            )
+        return np.unique(np.asarray(groups)[used], return_inverse=True)[1]
 
     def _of_all_samples(self, held_out: Array, prepared: Prepared) -> Array:
         """Out-of-fold outputs of all samples; those of weight zero get the model's own."""

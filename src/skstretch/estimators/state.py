@@ -21,8 +21,8 @@ from skstretch.solve import FittedModel, interval_bounds
 
 # what a fit stores beside its public attributes: what it has learned, what a search
 # found out about other candidates (in memory, or in the file it came from), the sums of batches,
-# and the models of nested_cv
-PRIVATE = frozenset(["_state", "_outcomes", "_kept", "_seen", "_nested"])
+# the models of nested_cv, and the names of the targets
+PRIVATE = frozenset(["_state", "_outcomes", "_kept", "_seen", "_nested", "_target_names"])
 
 
 @dataclass(frozen=True)

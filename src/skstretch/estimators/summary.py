@@ -1,14 +1,14 @@
-"""A fitted model in sentences: what was chosen and why, how well it does, what matters most.
+"""A fitted model in sentences: what was found, how far to trust it, and what matters most.
 
-The command line, the report and notebooks take their sentences from here. A mixture is described
-by the shares of its candidates, how much better it is than ridge alone and with what certainty,
-and whether fewer features would do as well.
+The command line, the report and notebooks take their sentences from here. The first figure is the
+one to trust: that of the search repeated on other samples, where it was.
 """
 
 import html
+import textwrap
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -20,58 +20,80 @@ from skstretch.core.classes import decided
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Mask
 from skstretch.estimators.quality import (
+    CERTAIN,
+    NONE,
+    Evidence,
+    Rival,
+    beside_ridge,
     chance_in_words,
-    class_rates,
-    left_out,
-    many_targets,
+    class_evidence,
+    left_out_means,
     measure_of,
-    regression_quality,
+    needs,
+    number_evidence,
     score_in_words,
     selecting,
+    several_verdicts,
+    verdict,
 )
 from skstretch.exceptions import IllConditionedWarning, NeedsInverseError
 from skstretch.style import count, near_one, number, plain, share, thousands
 
-# features, and candidates, that a sentence names
+# features, and models, that a text names
 NAMED = 5
-# differences below so many standard errors are none, and below so many may be chance
-NONE, CERTAIN = 0.05, 2.0
+# how wide a summary is, and how long its table
+WIDTH, ROWS = 88, 12
+# only where a number of features in this range was tried is it said that fewer would not do
+FEW = (3, 20)
 # the side of a system from which leaving samples out is too much work for a summary
 LARGE_SIDE = 3000
+HOW = "nested_cv=10"
+
+
+def kind_name(a: float, k: float, identity: bool = False) -> str:
+    """The kind of a model: ridge, sparse linear, linear or curved.
+
+    >>> kind_name(0.0, 1.25), kind_name(-0.2, 2.0)
+    ('sparse linear', 'curved')
+    """
+    if identity or (a == 0 and k > 2):
+        return "linear"
+    if a != 0:
+        return "curved"
+    return "ridge" if k == 2 else "sparse linear"
 
 
 def family_name(
     a: float, k: float, density: Any = 1.0, n_features: int = 1, identity: bool = False
 ) -> str:
-    """What candidates of one (a, k, density) have in common, in a few words.
+    """What models of one (a, k, density) have in common, in a few words.
 
     >>> family_name(0.0, 1.25), family_name(0.0, 2.0, 30, 700)
-    ('exact minimiser with k = 1.25', 'ridge on 30 features')
+    ('sparse linear, k = 1.25', 'ridge, 30 features')
     """
-    if identity:
-        name = f"stretching with k = {plain(k)}"
-    elif a != 0:
-        name = f"stretching with a = {plain(a)}, k = {plain(k)}"
-    else:
-        name = "ridge" if k == 2 else f"exact minimiser with k = {plain(k)}"
+    name = kind_name(a, k, identity)
+    if name == "curved":
+        name += f", a = {plain(a)}"
+    if name != "ridge":
+        name += f", k = {plain(k)}"
     if not selects([density], n_features):
         return name
     if isinstance(density, Integral):
-        return f"{name} on {count(int(density), 'feature')}"
-    return f"{name} on {share(float(density), 0)} of the features"
+        return f"{name}, {count(int(density), 'feature')}"
+    return f"{name}, {share(float(density), 0)} of the features"
 
 
 def candidate_name(a: float, k: float, c: float, identity: bool = False) -> str:
     """A candidate in a few words, with its c."""
-    family = family_name(a, k, identity=identity).removeprefix("stretching with ")
-    return f"{family}, c = {number(c)}"
+    return f"{family_name(a, k, identity=identity)}, c = {number(c)}"
 
 
 @dataclass(frozen=True)
 class Member:
-    """A candidate of a mixture: its family in words, its share (the mean over targets), its row."""
+    """One of the averaged models: its words, its share (the mean over targets), its row."""
 
     name: str
+    kind: str
     c: float
     share: float
     score: float
@@ -79,7 +101,7 @@ class Member:
 
 
 def mixture_members(model: Any) -> list[Member]:
-    """The candidates of a mixture, the heaviest first; none where one candidate is the model."""
+    """The averaged models, the heaviest first; none where one candidate is the model."""
     table = getattr(model, "_members", None)
     if table is None or len(table["row"]) < 2:
         return []
@@ -91,7 +113,9 @@ def mixture_members(model: Any) -> list[Member]:
         if "recipe" in table:
             name = f"{name} ({table['recipe'][i]})"
         weight = float(np.mean(table["weight"][i]))
-        found.append(Member(name, float(table["c"][i]), weight, float(table["score"][i]), row))
+        kind = kind_name(*candidate[:2], identity)
+        figures = float(table["c"][i]), weight, float(table["score"][i])
+        found.append(Member(name, kind, *figures, row))
     return found
 
 
@@ -119,78 +143,60 @@ def shares_in_words(members: list[Member]) -> str:
     return "; ".join(words)
 
 
-def _first(found: list[Any]) -> list[Any]:
+def _first(found: list[Any], most: int = NAMED) -> list[Any]:
     """As many as a sentence names; all where only one would be left."""
-    return found if len(found) <= NAMED + 1 else found[:NAMED]
+    return found if len(found) <= most + 1 else found[:most]
 
 
 def choice(model: Any) -> str:
-    """Which candidates are in use, and why, in one sentence."""
-    searched, mixed = hasattr(model, "cv_results_"), mixture_members(model)
-    if mixed and model.combine != "average":
-        own = candidates_of_targets(model)
-        return f"Every target has a candidate of its own ({own}): {reason(model)}."
-    if mixed:
-        several, shares = count(len(mixed), "candidate"), shares_in_words(mixed)
-        return f"A mixture of {several} was made ({shares}): {reason(model)}."
+    """What the model is, in one sentence."""
+    searched, averaged = hasattr(model, "cv_results_"), mixture_members(model)
+    if averaged and model.combine != "average":
+        return f"Every target has a model of its own ({candidates_of_targets(model)})."
+    if averaged:
+        return f"The average of {count(len(averaged), 'model')}, {_mostly(averaged)} (table below)."
     used = model._leader if searched else {**model.get_params(), "c": model.c_}
     a, k, c, density = (used[name] for name in ("a", "k", "c", "density"))
-    form, words = _form(model, a, k)
-    words, D = f"{words}, c = {number(c)}", int(model.n_features_in_)
-    if selects([density], D):
+    words = f"{_form(model, a, k)}, c = {number(c)}"
+    if selects([density], D := int(model.n_features_in_)):
         kept = int(np.atleast_2d(model.support_).any(axis=0).sum())
         words += f", {thousands(kept)} of {count(D, 'feature')}"
-    if not searched:
-        return f"{form} was asked for ({words}); nothing was searched.{_certificate(model)}"
-    return f"{form} was chosen ({words}): {reason(model)}.{_certificate(model)}"
+    return f"{words}: {reason(model) if searched else 'as asked for, nothing was searched'}."
 
 
-def _form(model: Any, a: float, k: float) -> tuple[str, str]:
-    """The kind of one candidate, and its parameters."""
+def _mostly(members: list[Member]) -> str:
+    """The kind that has most of the weight, where there is one."""
+    kinds: dict[str, float] = {}
+    for member in members:
+        kinds[member.kind] = kinds.get(member.kind, 0.0) + member.share
+    kind = max(kinds, key=lambda each: kinds[each])
+    if len(kinds) == 1:
+        return f"all of them {kind}"
+    return f"mostly {kind} ones" if kinds[kind] > 0.5 else "of several kinds"
+
+
+def _form(model: Any, a: float, k: float) -> str:
+    """One model as the start of a sentence."""
     if model.quadrant == "identity":
-        return "Stretching", f"k = {plain(k)} on the features as they are"
+        return f"A linear model of the features as they are, k = {plain(k)}"
     if a != 0:
-        return "Stretching", f"a = {plain(a)}, k = {plain(k)}"
-    # files of versions without the exact minimiser have other k at a = 0, where all were ridge
-    if "newton" in np.atleast_1d(model.solver_):
-        return "The exact minimiser", f"a = 0, k = {plain(k)}"
-    return "Ridge", "a = 0, the linear limit"
-
-
-def _certificate(model: Any) -> str:
-    """How near the objective of an exact minimiser is to the least."""
-    gap = getattr(model, "dual_gap_", None)
-    if gap is None:
-        return ""
-    bound = number(max(float(np.max(gap)), float(np.finfo(float).eps)), 1)
-    return f" Its objective is the least but for a share of {bound}."
+        return f"A sum of one curve per feature, a = {plain(a)}, k = {plain(k)}"
+    # files of older versions have other k at a = 0, where all were ridge
+    if "newton" not in np.atleast_1d(model.solver_):
+        return "Ridge regression"
+    return f"A {kind_name(a, k)} model, k = {plain(k)}"
 
 
 def reason(model: Any) -> str:
-    """Why the search chose its candidate or mixed several, by its rule."""
-    results, own = model.cv_results_, int(model.best_index_)
-    usable = _usable(results)
-    n = int(usable.sum())
+    """Why the search took its one candidate."""
+    results = model.cv_results_
+    n = int(_usable(results).sum())
     if n == 1:
-        return "it was the only candidate to choose from"
-    if mixture_members(model):
-        ridge = beside_ridge(model)
-        if model.combine == "average":
-            return f"{ridge}; {fewer_features(model)}"
-        return f'combine="{model.combine}" of each; {ridge}'
-    if model.combine == "average":
-        return f"it is the best of {count(n, 'candidate')}, and no other family has a share"
+        return "the only model that was tried"
     if model.combine == "1se":
-        within = int(np.sum(results["within_1se"]))
-        alike = count(within, "candidate")
-        return f"it is the simplest of {alike} within one standard error of the best"
-    several = count(n, "candidate")
-    nearest = _closest(results, usable & (np.arange(usable.size) != own))
-    # files of older versions have rules that are gone
-    best = (
-        "it is the best" if model.combine == "best" else f'combine="{model.combine}" chose it out'
-    )
-    return f"{best} of {several}; closest: {_beside(model, nearest)}"
+        alike = count(int(np.sum(results["within_1se"])), "model")
+        return f"the simplest of {alike} within one standard error of the best"
+    return f"the best of {count(n, 'model')} that were tried"
 
 
 def _usable(results: Any) -> Mask:
@@ -203,66 +209,41 @@ def _closest(results: Any, among: Any) -> int:
     return int(np.argmin(np.where(among, badness, np.inf)))
 
 
-def _margin(results: Any, row: int) -> float:
-    """How many paired standard errors a candidate is worse than the model; NaN if not known."""
-    if "loss_above_chosen" not in results:
-        return np.nan
-    worse, error = (float(results[f"loss_above_chosen{end}"][row]) for end in ("", "_se"))
-    if error > 0:
-        return worse / error
-    return 0.0 if worse == 0 else np.nan
-
-
-def _beside(model: Any, row: int) -> str:
-    """Another candidate beside the chosen one."""
-    results = model.cv_results_
-    a, k, c = (float(results[f"param_{name}"][row]) for name in ("a", "k", "c"))
-    name, margin = candidate_name(a, k, c, model.quadrant == "identity"), _margin(results, row)
-    if not np.isfinite(margin):
-        return name
-    return f"{name}, {_differs(margin) if abs(margin) >= NONE else 'which does as well'}"
-
-
-def _differs(margin: float) -> str:
-    """How much worse than the model, in standard errors; plainly worse where they are not known."""
-    if not np.isfinite(margin):
-        return "worse"
-    return f"{'worse' if margin > 0 else 'better'} by {abs(margin):.1f} standard errors"
-
-
-def beside_ridge(model: Any) -> str:
-    """How much better a mixture is than the best ridge on all features, and how sure that is."""
+def ridge_of(model: Any) -> Rival | None:
+    """The best ridge on all features in the cross-validation of a search, where it is known."""
     results = model.cv_results_
     ridge = _usable(results) & (np.asarray(results["param_a"]) == 0)
     ridge &= (np.asarray(results["param_k"]) == 2) & ~selecting(model)
-    if model.quadrant == "identity" or not ridge.any():
-        return "ridge alone was not tried"
+    missing = "loss_above_chosen" not in results or model.scoring is not None
+    if model.quadrant == "identity" or not ridge.any() or missing:
+        return None
     row = _closest(results, ridge)
-    measure = measure_of(model)
-    own, other = map(measure.write_score, (model.best_score_, results["mean_test_score"][row]))
-    figures = f"{other} against {own}" if own != other else f"{own} of both"
-    figures = f"{measure.name} {figures}"
-    margin = _margin(results, row)
-    if not np.isfinite(margin):
-        return f"ridge alone beside it: {figures}"
-    if abs(margin) < NONE:
-        return f"ridge alone does as well ({figures})"
-    chance = ", which may be chance" if abs(margin) < CERTAIN else ""
-    return f"ridge alone is {_differs(margin)}{chance} ({figures})"
+    above, error = (float(results[f"loss_above_chosen{end}"][row]) for end in ("", "_se"))
+    loss = float(measure_of(model).of_scores(results["mean_test_score"][row]))
+    return Rival(loss, above, error)
 
 
 def fewer_features(model: Any) -> str:
-    """The smallest number of features whose best candidate is within one standard error of the
-    model."""
+    """What the search says of models of fewer features, in one sentence; nothing without any."""
     tried = _numbers_of_features(model)
     if not tried:
-        return "fewer features were not tried"
-    for n, margin in tried.items():
-        if margin <= 1.0:
-            chosen = f"{thousands(n)} of {count(int(model.n_features_in_), 'feature')}"
-            return f"{chosen} would do as well (within one standard error)"
-    worse = ", ".join(f"{thousands(n)}: {_differs(margin)}" for n, margin in tried.items())
-    return f"fewer features would not do as well ({worse})"
+        return ""
+    said = [f"with {thousands(n)} {_differs(margin)}" for n, margin in tried.items()]
+    said[0] = said[0].replace(" it is", " features it is", 1)
+    text = f"{'; '.join(said)}.".capitalize()
+    if all(m >= CERTAIN for m in tried.values()) and any(FEW[0] <= n <= FEW[1] for n in tried):
+        text += " Fewer features do not do as well."
+    return text
+
+
+def _differs(margin: float) -> str:
+    """How a model of fewer features compares, by standard errors of paired differences."""
+    if not np.isfinite(margin):
+        return "it is not known"
+    if abs(margin) < NONE:
+        return "it is not told apart"
+    way = "worse" if margin > 0 else "better"
+    return f"it is {way}" if margin >= CERTAIN else f"it is slightly {way}, perhaps by chance"
 
 
 def _numbers_of_features(model: Any) -> dict[int, float]:
@@ -279,6 +260,92 @@ def _numbers_of_features(model: Any) -> dict[int, float]:
     return found
 
 
+def _margin(results: Any, row: int) -> float:
+    """How many paired standard errors a candidate is worse than the model; NaN if not known."""
+    if "loss_above_chosen" not in results:
+        return np.nan
+    worse, error = (float(results[f"loss_above_chosen{end}"][row]) for end in ("", "_se"))
+    if error > 0:
+        return worse / error
+    return 0.0 if worse == 0 else np.nan
+
+
+# How well it does.
+
+
+def plain_evidence(model: Any, outputs: Array, Y: Array, weights: Array) -> list[Evidence]:
+    """Of held-out outputs (n, t) beside the mean of the other samples, for each target.
+
+    Of classes, outputs are scores; they are cut where the model cuts.
+    """
+    known = np.isfinite(outputs).all(axis=1)
+    outputs, Y, weights = outputs[known], Y[known], weights[known]
+    # nothing was chosen where all parameters were given
+    trusted = not hasattr(model, "cv_results_") and not isinstance(model.c, str)
+    if is_classifier(model):
+        labels = decided(outputs - np.atleast_1d(model.threshold_))
+        # weights of classes are no repetitions of samples
+        codes, weights = decided(Y), np.ones(len(Y))
+        most = np.argmax(np.bincount(codes))
+        guesses = {"model": labels, "mean": np.full(len(codes), most)}
+        found = [class_evidence(codes, guesses, weights, None, trusted=trusted)]
+    else:
+        means = np.column_stack([left_out_means(y, weights) for y in Y.T])
+        found = number_evidence(
+            Y, {"model": outputs, "mean": means}, weights, None, trusted=trusted
+        )
+    if len(found) == 1 and hasattr(model, "cv_results_"):
+        found = [replace(found[0], ridge=ridge_of(model))]
+    return found
+
+
+def stored_evidence(model: Any) -> list[Evidence] | None:
+    """Of the search repeated on other samples, where it was."""
+    found = getattr(model, "nested_results_", None)
+    if found is None:
+        return None
+    rivals = [
+        {name: each[name] and Rival(**each[name]) for name in ("mean", "ridge")} for each in found
+    ]
+    return [Evidence(**{**one, **two}) for one, two in zip(found, rivals, strict=True)]
+
+
+def verdict_of(model: Any, evidence: list[Evidence], names: Sequence[str]) -> str:
+    """What was found, and how it compares with ridge regression."""
+    if len(evidence) > 1:
+        return several_verdicts(evidence, [*names])
+    one = evidence[0]
+    first = verdict(one, names[0], model.classes_.size if is_classifier(model) else 0)
+    if one.found and one.trusted and one.right is None:
+        first += f" R² is {near_one(one.r2)}."
+    return f"{first} {beside_ridge(one)}".strip()
+
+
+def trust(model: Any, evidence: list[Evidence] | None) -> str:
+    """Where the first figure is from, the other one, and what they rest on; or how to get one."""
+    if evidence is not None and not evidence[0].enough:
+        return ""
+    rests = needs(evidence[0]) if evidence is not None and evidence[0].trusted else ""
+    if not hasattr(model, "best_score_"):
+        return rests
+    measure = measure_of(model, root=True)
+    seen = f"{measure.name} {score_in_words(model, 'best_score_', measure)}"
+    nested = score_in_words(model, "nested_score_", measure)
+    if evidence is None and nested:
+        first = f"When the whole search is repeated on other samples: {measure.name} {nested}."
+    elif nested and model.scoring is not None:
+        first = f"These are of the whole search repeated on other samples: {measure.name} {nested}."
+    elif nested:
+        first = "This is the error when the whole search is repeated on other samples."
+    else:
+        seen = f"{seen}. " if evidence is None or model.scoring is not None else ""
+        known = f"In a cross-validation that has seen the choice among models: {seen}" * bool(seen)
+        return f"{known}Fit with {HOW} for an error that has not seen the choice."
+    return f"{first} {rests} The plain cross-validation has seen the choice: {seen}.".replace(
+        "  ", " "
+    )
+
+
 # What matters most.
 
 
@@ -289,7 +356,7 @@ def strongest(
 
     `slope` is the change of the prediction (of the score, for classes) for one unit of the raw
     feature at its mean, `effect` that for one standard deviation `sd`; `of` is the class that a
-    positive effect speaks for, or the number of the target where there are several.
+    positive effect speaks for, or the target where there are several.
     """
     slopes = np.atleast_2d(model.coef_)
     sd = model._state.quadrant.moments.scale
@@ -318,7 +385,7 @@ def output_names(model: Any) -> list[Any]:
     if hasattr(model, "classes_"):
         classes = model.classes_.tolist()
         return classes[1:] if n == 1 else classes
-    return [None] if n == 1 else list(range(1, n + 1))
+    return [None] if n == 1 else [*target_names(model)]
 
 
 @dataclass(frozen=True)
@@ -353,20 +420,47 @@ class Summary:
         data = f"{count(int(n), 'sample')}, {count(int(self.model.n_features_in_), 'feature')}"
         return f"{type(self.model).__name__}: {data}"
 
-    @property
-    def choice(self) -> str:
-        """What was chosen, and why."""
-        return choice(self.model)
+    @cached_property
+    def evidence(self) -> list[Evidence] | None:
+        """Held-out errors for each target: of the search repeated on other samples, else plain."""
+        if (stored := stored_evidence(self.model)) is not None:
+            return stored
+        outputs, fitted = self._held_out(), self.model._state.model
+        if outputs is None or not np.isfinite(fitted.Y).all():
+            return None
+        return plain_evidence(self.model, outputs, fitted.Y, fitted.weights)
 
     @cached_property
     def error(self) -> str:
-        """The error on samples that the model has not seen, and that of using no feature."""
-        outputs, fitted = self._held_out(), self.model._state.model
-        spread = _scores_in_words(self.model)
-        if outputs is None or not np.isfinite(fitted.Y).all():
-            return spread or "Its error on samples that it has not seen is not known."
-        sentence = self._quality_sentence(outputs, fitted.Y, fitted.weights)
-        return f"{sentence} {spread}".strip()
+        """What was found, how far to trust it, and how ridge regression and the mean compare."""
+        told = trust(self.model, self.evidence), chance_in_words(self.model)
+        if self.evidence is None:
+            return " ".join(filter(None, told)) or "Its error on new samples is not known."
+        found = verdict_of(self.model, self.evidence, target_names(self.model))
+        return " ".join(filter(None, [found, *told]))
+
+    @property
+    def choice(self) -> str:
+        """What the model is, and whether one of fewer features would do."""
+        found = self.evidence is None or any(each.found for each in self.evidence)
+        fewer = found and hasattr(self.model, "cv_results_")
+        return f"{choice(self.model)} {fewer_features(self.model) if fewer else ''}".strip()
+
+    @property
+    def table(self) -> str:
+        """The averaged models with their weights; nothing where there is one model."""
+        members = mixture_members(self.model)
+        if not members:
+            return ""
+        measure = measure_of(self.model, root=True)
+        width = max(len(member.name) for member in members)
+        lines = [f"Averaged models, their weights and strengths c, and the {measure.name} of each:"]
+        for each in _first(members, ROWS):
+            figures = f"c = {number(each.c, 2)}", measure.write_score(each.score)
+            lines.append(f"  {share(each.share, 0):>5}  {each.name:<{width}}  {'  '.join(figures)}")
+        if rest := members[len(lines) - 1 :]:
+            lines.append(f"  {share(sum(m.share for m in rest), 0):>5}  in {len(rest)} others")
+        return "\n".join(lines)
 
     def _held_out(self) -> Array | None:
         """Out-of-fold outputs (M, t): of the search, or leave one out."""
@@ -383,29 +477,21 @@ class Summary:
         except (ArithmeticError, NeedsInverseError, ValueError):
             return None  # rows that were not kept, or too many for an inverse
 
-    def _quality_sentence(self, outputs: Array, Y: Array, weights: Array) -> str:
-        if not is_classifier(self.model):
-            pairs = zip(Y.T, outputs.T, strict=True)
-            quality = [regression_quality(*pair, weights) for pair in pairs]
-            if len(quality) > 1:
-                return many_targets(quality, [f"target {j}" for j in output_names(self.model)])
-            return f"{quality[0].sentence()} R² is {near_one(quality[0].r2)}."
-        scores = outputs - np.atleast_1d(self.model.threshold_)
-        codes, n_classes = decided(Y), self.model.classes_.size
-        return class_rates(scores, codes, n_classes).sentence()
-
     @property
     def effects(self) -> str:
         """The strongest features, with signs and units."""
         found = strongest(self.model, NAMED)
         if not found:
             return "No feature has an effect."
-        classes = is_classifier(self.model)
-        what = "the score" if classes else "the prediction"
+        classes, names = is_classifier(self.model), target_names(self.model)
+        what = "the score of its class" if classes else "the prediction"
+        what += "" if names[0] == "the target" or classes or len(names) > 1 else f" of {names[0]}"
         lines = [f"Strongest features, and what one standard deviation more does to {what}:"]
+        if self.evidence is not None and not any(each.found for each in self.evidence):
+            lines = [f"Nothing shows that features matter. Largest changes of {what}:"]
         width = max(len(one["feature"]) for one in found)
         for one in found:
-            of = "" if one["of"] is None else f" of {'' if classes else 'target '}{one['of']}"
+            of = "" if one["of"] is None else f" of {one['of']}"
             lines.append(
                 f"  {one['feature']:<{width}}  {_signed(one['effect'])}{of}"
                 f"  ({_signed(one['slope'])} per unit, sd {number(one['sd'])})"
@@ -444,7 +530,9 @@ class Summary:
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
     def __str__(self) -> str:
-        return "\n".join([self.title, self.choice, self.error, self.effects])
+        texts = self.error, self.choice
+        parts = [self.title, *(_wrapped(text) for text in texts), self.effects, self.table]
+        return "\n".join(filter(None, parts))
 
     def _repr_html_(self) -> str:
         """For notebooks: colours are inherited, so that it is at home on light and dark."""
@@ -462,24 +550,27 @@ class Summary:
         return (
             "<div style='font:14px/1.5 system-ui,sans-serif;max-width:46em;margin:.5em 0'>"
             f"<p style='margin:0 0 .4em'><strong>{_safe(self.title)}</strong></p>"
-            f"<p style='margin:0 0 .4em'>{_safe(unbroken)}</p>"
-            f"<p style='margin:0 0 .6em'>{_safe(self.error)}</p>"
+            f"<p style='margin:0 0 .4em'>{_safe(self.error)}</p>"
+            f"<p style='margin:0 0 .6em'>{_safe(unbroken)}</p>"
             f"{_html_mixture(self.model)}"
             "<table style='border-collapse:collapse;font:inherit;color:inherit'>"
             f"{table}</table></div>"
         )
 
 
-def _scores_in_words(model: Any) -> str:
-    """The scores of a search, and what chance would do, where that was asked."""
-    if not hasattr(model, "best_score_"):
-        return ""
-    measure = measure_of(model)
-    cut = ", scores cut at zero" if is_classifier(model) and measure.lower else ""
-    score = f"{measure.name}{cut}: {score_in_words(model, 'best_score_', measure)}"
-    if nested := score_in_words(model, "nested_score_", measure):
-        score += f"; searched again without {left_out(model)}: {nested}"
-    return f"Cross-validated {score}. {chance_in_words(model)}".strip()
+def _wrapped(text: str) -> str:
+    """Lines of at most WIDTH; what belongs together stays on one."""
+    whole = text.replace(" = ", "\u00a0=\u00a0")
+    return "\n".join(textwrap.wrap(whole, WIDTH, break_long_words=False, break_on_hyphens=False))
+
+
+def target_names(model: Any) -> list[str]:
+    """What is predicted: the names of y where it had some."""
+    given = getattr(model, "_target_names", None)
+    t = 1 if is_classifier(model) else len(np.atleast_2d(model.coef_))
+    if given and len(given) == t:
+        return [str(name) for name in given]
+    return ["the target"] if t == 1 else [f"target {j}" for j in range(1, t + 1)]
 
 
 def _names(model: Any) -> list[str]:
@@ -492,17 +583,16 @@ def _signed(value: float) -> str:
 
 
 def _html_mixture(model: Any) -> str:
-    """The candidates of a mixture as a table that can be opened; nothing where there is one
-    candidate."""
+    """The averaged models as a table that can be opened; nothing where there is one model."""
     found = mixture_members(model)
     if not found:
         return ""
-    write = measure_of(model).write_score
-    head = _html_row(["candidates of the mixture", "share", "c", "score alone"], "th")
-    rows = [[p.name, share(p.share), number(p.c), write(p.score)] for p in found]
+    measure = measure_of(model, root=True)
+    head = _html_row(["model", "weight", "c", f"{measure.name} alone"], "th")
+    rows = [[p.name, share(p.share), number(p.c), measure.write_score(p.score)] for p in found]
     table = head + "".join(_html_row(row, "td") for row in rows)
     return (
-        "<details style='margin:0 0 .6em'><summary>The candidates of the mixture</summary>"
+        "<details style='margin:0 0 .6em'><summary>The averaged models</summary>"
         f"<table style='border-collapse:collapse;font:inherit;color:inherit'>{table}</table>"
         "</details>"
     )

@@ -20,6 +20,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, BinaryIO, cast
@@ -83,9 +84,31 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
     file is as it was. What is not a regular file (a device, a pipe, ``/dev/stdout``) is never
     replaced: the bytes go through to it at the end of the block.
     """
+    _check_link(Path(os.fspath(path)))
     writing = _through(path) if is_special(path) else _renamed(Path(os.path.realpath(path)))
-    with writing as file:
-        yield file
+    try:
+        with writing as file:
+            yield file
+    except OSError as error:
+        if error.errno == errno.ENOSPC and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
+
+
+def _check_link(path: Path) -> None:
+    """Refuse a link that another user has put into a folder that all may write to.
+
+    As Linux does where it opens such a link; a file that is renamed into place is not opened.
+    """
+    try:
+        folder, link = os.stat(path.parent), os.lstat(path)
+    except OSError:
+        return
+    shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+    if stat.S_ISLNK(link.st_mode) and shared and link.st_uid not in (os.geteuid(), folder.st_uid):
+        raise PermissionError(
+            errno.EACCES, "it is a link of another user in a shared folder", str(path)
+        )
 
 
 def is_special(path: Any) -> bool:
@@ -135,13 +158,11 @@ def _renamed(target: Path) -> Iterator[BinaryIO]:
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     with _removed_at_the_end(temporary):
         try:
-            # a plain open, unlike tempfile, leaves the permissions to the umask
-            with open(temporary, "xb+") as file:
+            mode = target.stat().st_mode & 0o777 if target.exists() else None
+            with open(temporary, "xb+", opener=partial(_private, mode)) as file:
                 yield cast(BinaryIO, file)
                 file.flush()
                 os.fsync(file.fileno())
-            if target.exists():
-                os.chmod(temporary, target.stat().st_mode & 0o777)
             os.replace(temporary, target)
         except BaseException:
             # last: on a full disk, closing the file is an error of its own
@@ -149,6 +170,18 @@ def _renamed(target: Path) -> Iterator[BinaryIO]:
                 os.unlink(temporary)
             raise
     _sync_folder(target.parent)
+
+
+def _private(mode: int | None, name: str, flags: int) -> int:
+    """Open a new file with the permissions of the one that it replaces, else those of the umask.
+
+    No one else can open it before it has them.
+    """
+    if mode is None:
+        return os.open(name, flags, 0o666)
+    number = os.open(name, flags, 0o600)
+    os.chmod(name, mode)
+    return number
 
 
 @contextlib.contextmanager
@@ -277,6 +310,8 @@ def file_size(file: BinaryIO) -> int:
 
 def check_end(file: BinaryIO) -> None:
     """Look at the end records, before `zipfile` reads the directory that they claim."""
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        raise ModelFileError("it is a pipe or a device: write the model to a file first.")
     size = file_size(file)
     if size == 0:
         raise ModelFileError("the file is empty.")

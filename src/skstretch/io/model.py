@@ -7,6 +7,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
+from dataclasses import astuple
 from functools import partial
 from typing import Any, BinaryIO, cast
 
@@ -15,10 +16,12 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import estimators
+from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.pipelines import as_model, is_pipeline, last_step
 from skstretch.estimators.state import Decision, State
+from skstretch.estimators.summary import stored_evidence
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import (
     Archive,
@@ -48,6 +51,7 @@ from skstretch.io.header import (
 from skstretch.io.outcomes import read_outcomes, write_outcomes
 from skstretch.io.pipelines import read_pipeline, write_pipeline
 from skstretch.io.state import n_rows, read_state, stored_columns, write_state, write_training
+from skstretch.solve import checked_spec
 
 # beyond this, names of features are stored as arrays and values of parameters as their repr
 MAX_TEXT = MAX_BYTES // 4
@@ -243,6 +247,7 @@ def write_model(file: Record, model: Any, intervals: bool, outcomes: bool) -> No
     file.fields["notes"] = []
     _write_parameters(file, model)
     _write_names(file, getattr(model, "feature_names_in_", None))
+    file.fields["target_names"] = _bounded(getattr(model, "_target_names", None))
     write_state(file, state)
     if classifier:
         _write_classes(file, model.classes_, cast(Decision, state.decision))
@@ -284,13 +289,19 @@ def read_model(file: Record) -> Any:
     if decision is not None and np.size(decision.biases) not in (1, n_classes):
         raise ModelFileError("its probabilities have no bias for every class.")
     _read_names(model, file)
+    if file.fields.get("target_names") is not None:
+        model._target_names = file.listed("target_names", str)
     model.n_features_in_ = state.n_features
+    if not searched:
+        _check_parameters(model)
     model._store(state)
     if "n_samples_seen" in file.fields:
         model.n_samples_seen_ = n_rows(file, state.used)
+    _check_summary(file, getattr(model, "n_samples_seen_", state.used.size), state)
     if searched:
         read_outcomes(model, file)
         _check_chosen(model, state)
+        _read_nested(model, file)
     return model
 
 
@@ -321,6 +332,21 @@ def _check_words(file: Record, name: str) -> None:
             raise ModelFileError(f"its header has no sound version of {package[:80]!r}.")
     if file.fields.get("task") != task_of(name):
         raise ModelFileError(f"its task is not that of a {name}.")
+
+
+def _check_parameters(model: Any) -> None:
+    """Refuse what no fit takes: `ValueError` or `TypeError`, as a fit would say it."""
+    a = checked_number("a", model.a, "")
+    checked_spec(model.k, model.c, a == 0, model.fit_intercept, model.solver)
+    keep_count(model.density, model.n_features_in_)
+
+
+def _check_summary(file: Record, n_samples: int, state: State) -> None:
+    """Refuse sizes that are not those of the model."""
+    found = {"n_samples": n_samples, "n_features": state.n_features, "n_targets": state.n_targets}
+    for name, size in found.items():
+        if file.field(name, int) != size:
+            raise ModelFileError(f"its header says {name}={file.fields[name]}, and it has {size}.")
 
 
 def _write_parameters(file: Record, model: Any) -> None:
@@ -367,6 +393,11 @@ def _not_stored(file: Record) -> dict[str, str]:
         for name, data in fields.items()
         if isinstance(data, dict) and "$repr" in data
     }
+
+
+def _bounded(names: list[str] | None) -> list[str] | None:
+    """Names of targets, unless they are too long for a header."""
+    return names if sum(map(len, names or [])) <= MAX_TEXT else None
 
 
 def _write_names(file: Record, names: Any) -> None:
@@ -461,6 +492,9 @@ def _write_search(file: Record, model: Any) -> None:
     for name in NESTED:
         if hasattr(model, f"{name}_"):
             file.fields[name] = encode(float(getattr(model, f"{name}_")))
+    if hasattr(model, "nested_results_"):
+        file.fields["nested_results"] = encode(model.nested_results_)
+        _write_nested_predictions(file, model)
     file.put("cv_predictions", model.cv_predictions_)
     columns = file.fields["results"] = []
     for name, values in model.cv_results_.items():
@@ -479,6 +513,40 @@ def _best(model: Any, file: Record) -> float:
     balanced error rate, and are the balanced accuracy now."""
     own = model.scoring is None and "scoring" not in getattr(model, "not_stored_", {})
     return float(is_classifier(model) and own and file.field("schema", int) < 7)
+
+
+def _write_nested_predictions(file: Record, model: Any) -> None:
+    """Numbers as they are, classes as their places among the classes."""
+    found = np.asarray(model.nested_predictions_)
+    if hasattr(model, "classes_"):
+        place = {label: i for i, label in enumerate(model.classes_.tolist())}
+        found = np.array([place[label] for label in found.tolist()], dtype=np.int64)
+    file.put("nested_predictions", found)
+
+
+def _read_nested(model: Any, file: Record) -> None:
+    """What the search repeated on other samples gave, where it was and the file is young enough."""
+    if "nested_results" not in file.fields:
+        return
+    model.nested_results_ = decode(file.field("nested_results", list))
+    try:
+        found = stored_evidence(model) or []
+        numbers = [value for each in found for value in astuple(each)]
+        sound = all(isinstance(value, float | int | tuple | None) for value in numbers)
+        rivals = [value for each in numbers if isinstance(each, tuple) for value in each]
+        sound = sound and all(isinstance(value, float) for value in rivals)
+    except (TypeError, KeyError):
+        sound = False
+    if not sound or len(found) != (1 if hasattr(model, "classes_") else model._state.n_targets):
+        raise ModelFileError("its header has no sound field 'nested_results'.")
+    shape = "n" if file.field("single", bool) or hasattr(model, "classes_") else "n t"
+    if not hasattr(model, "classes_"):
+        model.nested_predictions_ = file.take("nested_predictions", Rule(shape, itemsize=None))
+        return
+    places = file.take("nested_predictions", Rule(shape, "i"))
+    if not ((places >= 0) & (places < model.classes_.size)).all():
+        raise ModelFileError("its nested predictions are of no known class.")
+    model.nested_predictions_ = model.classes_[places]
 
 
 def _read_search(model: Any, file: Record) -> None:

@@ -181,8 +181,6 @@ def _fit_together(kept: Kept, state: State) -> bool:
         flags = {by_columns, scaled} <= {0, 1}
         if not (inside and alone and flags and shaped.get(kind, False)):
             return False
-        if kind == MINIMISER and target >= 0:
-            return False
         last, values = candidate, values + _length(kind, rows, width, scaled, M)
         if n_columns >= 0:
             own = kept.columns[columns : columns + n_columns]
@@ -213,6 +211,9 @@ def reunited(model: Any, X: Any, Y: Array, digest: str) -> Any:
     again, table = twin(model), model.cv_results_
     columns = (table[name].tolist() for name in CANDIDATE)
     candidates = [Candidate(*values) for values in zip(*columns, strict=True)]
+    for row, target in enumerate(table.get("target", np.zeros(0)).tolist()):
+        if target >= 0:
+            candidates[row] = replace(candidates[row], target=target)
     intercept = Intercept.of(model.fit_intercept)
     views = _views(
         model, tidy(X), kept.weights, {candidate.a for candidate in candidates}, intercept
@@ -267,7 +268,7 @@ def _passes(
         elif kind == MINIMISER:
             unit = views[candidate.a].quadrant.unit
             spec = Spec(float(candidate.k), float(candidate.c), intercept, "auto", unit, True)
-            solved = Minimisers(spec, main, kept.Y)
+            solved = Minimisers(spec, main, kept.Y if target < 0 else kept.Y[:, [target]])
         yield row, Unknowns(solved, frame, columns, None if target < 0 else target)
 
 

@@ -30,9 +30,9 @@ AXES = {
     "s": "strength s of the penalty, weak to strong",
     "c": "c, from strong to weak penalty",
     "paths": (
-        "strength s of the penalty, weak to strong; rows of exact minimisers: along their own paths"
+        "strength s of the penalty, weak to strong; rows of sparse models: in steps of their own"
     ),
-    "numbers": "place on the path of a row, from weak to strong penalty",
+    "numbers": "steps of a row, from weak to strong penalty",
 }
 
 
@@ -112,7 +112,7 @@ def _bounded(rows: Index, results: Any, subject: Subject) -> tuple[Index, str]:
     order = np.argsort(results["rank_test_score"][rows], kind="stable")
     members = subject.members
     rows = np.union1d(rows[order[: MOST_CANDIDATES - len(members)]], members)
-    return rows, f"Shown are {thousands(rows.size)} of the {count(total, 'candidate')}."
+    return rows, f"Shown are {thousands(rows.size)} of the {count(total, 'model')}."
 
 
 def _levels(errors: Array, usable: Any, measure: Measure) -> tuple[Any, float]:
@@ -154,13 +154,12 @@ def _row_names(subject: Subject, row: int) -> tuple[str, str]:
     results, identity = subject.model.cv_results_, subject.model.quadrant == "identity"
     a, k = float(results["param_a"][row]), float(results["param_k"][row])
     if not subject.mixture:
-        form = "a = 0, linear" if a == 0 and k == 2 else f"a = {plain(a)}, k = {plain(k)}"
+        form = family_name(a, k)
         return (f"k = {plain(k)}",) * 2 if identity else (form, form)
     name = family_name(a, k, results["param_density"][row], subject.shape[1], identity)
     if "param_recipe" in results:
         name = f"{name} ({results['param_recipe'][row]})"
-    short_name = name.replace("minimiser with ", "").replace("stretching with ", "")
-    return short_name.replace(" of the features", ""), name
+    return name.replace("sparse linear", "sparse").replace(" of the features", ""), name
 
 
 def _column_names(strengths: Array) -> list[str]:
@@ -226,8 +225,8 @@ POINTS, GROUPS = 500, 300
 MIXTURE = -1
 
 NO_DATA = "the training data were not at hand"
-NOT_KEPT = "the other candidates were not kept with it; fit it again to see them"
-TOO_MUCH = "the search was too large to keep what its other candidates gave"
+NOT_KEPT = "the other models were not kept with it; fit it again to see them"
+TOO_MUCH = "the search was too large to keep what its other models gave"
 OTHER = "the data that were passed are not, value by value, those that it was fitted on"
 
 
@@ -301,9 +300,11 @@ def n_shown(subject: Subject, rows: Sequence[int]) -> int:
 
 
 def chosen_outputs(subject: Subject) -> Array | None:
-    """Out-of-fold outputs (n, t) that a search holds of its chosen candidate or mixture."""
+    """Held-out outputs (n, t) of a search: of the search repeated, where it was, else plain."""
     if not subject.searched:
         return None
+    if subject.nested and not subject.classifies:
+        return np.asarray(subject.model.nested_predictions_).reshape(subject.shape[0], -1)
     return np.asarray(subject.model.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
 
 

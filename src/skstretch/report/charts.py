@@ -4,83 +4,30 @@ User's strings are values of data, titles or orders of a scale; never names of f
 expressions. Colours are names of the page's style sheet, so that charts follow it to dark and to
 paper.
 
-The script is Vega, Vega-Lite and Vega-Embed as one text. Bundling takes longer than the rest of
-most pages, and gives the same for the same versions: so the text is kept in the cache
-folder of the user, where one is. Whoever deletes it loses these seconds.
+The script is Vega, Vega-Lite and Vega-Embed as one text. It is bundled from the installed package
+in every process that writes a page, and kept nowhere: no other file gets into a page.
 """
 
-import contextlib
 import functools
-import hashlib
-import os
 import re
-import sys
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
 from skstretch import style
-from skstretch.io.archive import replacing
 from skstretch.style import var
 
 
 @functools.cache
 def library() -> str:
     """Vega, Vega-Lite and Vega-Embed, in the version that altair writes for."""
-    of_lite = "_".join(alt.SCHEMA_VERSION.split(".")[:2])
-    folder = cache_folder()
-    kept = None if folder is None else folder / f"vega-{version('vl-convert-python')}-{of_lite}.js"
-    found = None if kept is None else _read(kept)
-    if found is None:
-        found = _bundled(of_lite)
-        if kept is not None:
-            _keep(kept, found)
-    return found
-
-
-def cache_folder() -> Path | None:
-    """Where programs of this user keep what they can make again; None where that is not known."""
-    named = os.environ.get("XDG_CACHE_HOME") or (
-        os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else None
-    )
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return Path(named) / "skstretch" if named else None
-    usual = home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return (Path(named) if named else usual) / "skstretch"
-
-
-def _bundled(of_lite: str) -> str:
     import vl_convert
 
+    of_lite = "_".join(alt.SCHEMA_VERSION.split(".")[:2])
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=of_lite)
     # in a function, so that its thousands of names stay out of the page's
     closed = re.sub(r"<(?=/script|!--)", r"\\x3c", bundle, flags=re.IGNORECASE)
     return "(()=>{" + closed + "\n})();"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def _read(path: Path) -> str | None:
-    """The text of a file whose first line is its digest; None where it is missing or another."""
-    try:
-        digest, _, text = path.read_text("utf-8").partition("\n")
-    except (OSError, UnicodeDecodeError):
-        return None
-    return text if digest == _digest(text) else None
-
-
-def _keep(path: Path, text: str) -> None:
-    """Write it; a folder that cannot be written to is no trouble."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
-            file.write(f"{_digest(text)}\n{text}".encode())
 
 
 INK, SOFT, LINE, PAPER = (var(name) for name in ("ink", "soft", "line", "paper"))
@@ -113,7 +60,7 @@ CONFIG = {
 # One mark between thousands and one minus, on axes as in the text.
 LOCALE = {
     "decimal": ".",
-    "thousands": style.THIN,
+    "thousands": style.THOUSANDS,
     "grouping": [3],
     "currency": ["", ""],
     "minus": "−",
@@ -186,7 +133,7 @@ def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, 
         named("chosen").mark_rect(fill=None, stroke=WARM, strokeWidth=3),
         named("picked").mark_rect(fill=None, stroke=INK, strokeWidth=2, strokeDash=[3, 2]),
     ]
-    tip = alt.Tooltip("text:N", title="candidate")
+    tip = alt.Tooltip("text:N", title="model")
     layers = [
         rect.encode(**place, fill=fill, tooltip=tip),
         dots.encode(**place, tooltip=tip),
@@ -208,7 +155,7 @@ def density_chart(title: str, wide: bool) -> dict[str, Any]:
         ),
         y=alt.Y("error:Q", title=title, scale=alt.Scale(zero=False, padding=8)),
         tooltip=[
-            alt.Tooltip("density:N"),
+            alt.Tooltip("density:N", title="asked for"),
             alt.Tooltip("features:Q"),
             alt.Tooltip("written:N", title="error"),
         ],
@@ -263,7 +210,7 @@ def calibration_chart(said: str, seen: str) -> dict[str, Any]:
 def fit_chart(target: str) -> dict[str, Any]:
     """Observed against out-of-fold predicted, with bars."""
     x = alt.X("observed:Q", title=f"observed {target}".strip(), scale=alt.Scale(zero=False))
-    y = alt.Y("predicted:Q", title="predicted, out of fold", scale=alt.Scale(zero=False))
+    y = alt.Y("predicted:Q", title="predicted without the sample", scale=alt.Scale(zero=False))
     points = named("points")
     colour = alt.Color(
         "state:N",
@@ -272,7 +219,7 @@ def fit_chart(target: str) -> dict[str, Any]:
     )
     bars = points.transform_filter("isValid(datum.lower)").mark_rule(opacity=0.35, strokeWidth=1.2)
     tip = [
-        alt.Tooltip("sample:Q"),
+        alt.Tooltip("sample:N"),
         alt.Tooltip("observed:Q"),
         alt.Tooltip("predicted:Q"),
         alt.Tooltip("interval:N"),
@@ -302,11 +249,13 @@ def profile_chart(names: bool, sparse: bool, grouped: bool) -> dict[str, Any]:
             labelSeparation=8,
         ),
     )
-    y = alt.Y("slope:Q", title="coef_: change per unit of the feature")
+    y = alt.Y("slope:Q", title="change for one unit of the feature")
     base = named("profile")
     tip = [
         alt.Tooltip("name:N", title="from feature" if grouped else "feature"),
-        alt.Tooltip("slope:Q", title="mean coef_" if grouped else "coef_", format=".4~g"),
+        alt.Tooltip(
+            "slope:Q", title="mean for one unit" if grouped else "for one unit", format=".4~g"
+        ),
         *([alt.Tooltip("range:N", title="range")] if grouped else []),
     ]
     low, high = alt.Y("low:Q"), alt.Y2("high:Q")
@@ -327,7 +276,7 @@ def top_chart(n_bars: int) -> dict[str, Any]:
     """Effects of one standard deviation of the strongest features."""
     # few enough that no label is left out: zero is always among them
     axis = alt.Axis(tickCount=5, format=",~r", labelOverlap=False)
-    slope = alt.Tooltip("slope:Q", title="coef_", format=".4g")
+    slope = alt.Tooltip("slope:Q", title="for one unit", format=".4g")
     return _bars("top", n_bars, "effect of one standard deviation", axis, slope, "effect of 1 sd")
 
 

@@ -67,7 +67,7 @@ def chart_data(contents: Contents) -> Data:
     data: Data = {
         "chosen": contents.candidates.chosen,
         "framed": subject.members if subject.searched else [],
-        "own": ["The mixture" if subject.mixture else "Chosen candidate", own_text(contents)],
+        "own": ["The average" if subject.mixture else "Chosen model", own_text(contents)],
         "outputs": subject.outputs[:MOST_OUTPUTS],
         "config": charts.CONFIG,
         "locale": charts.LOCALE,
@@ -140,7 +140,13 @@ def _shares(one: Explained) -> Data:
             zip(one.names, one.written, rounded(one.shares), strict=True)
         )
     ]
-    return {"sample": one.sample, "why": one.why, "facts": one.facts, "bars": bars}
+    return {
+        "sample": one.sample,
+        "title": one.title,
+        "why": one.why,
+        "facts": one.facts,
+        "bars": bars,
+    }
 
 
 def _features(contents: Contents) -> Data:
@@ -170,7 +176,8 @@ def _samples(contents: Contents) -> Data:
         values = None if bars is None else getattr(bars, side)
         sides[side] = [] if values is None else [rounded(v) for v in values[shown, :MOST_OUTPUTS].T]
     observed = [rounded(values) for values in subject.Y[shown, :MOST_OUTPUTS].T]
-    return {"samples": shown.tolist(), "observed": observed, **sides}
+    named = [subject.sample_name(i) for i in shown.tolist()]
+    return {"samples": named, "observed": observed, **sides}
 
 
 def _fit(contents: Contents, row: int, data: Data) -> Data:
@@ -204,11 +211,12 @@ def _regression_fit(contents: Contents, fitted: Fitted) -> Data:
     if subject.y is None or fitted.outputs is None:
         return {"predicted": [], "notes": ["" for _ in fitted.pictures]}
     outputs = fitted.outputs[:, :MOST_OUTPUTS]
-    pairs = list(zip(subject.Y.T, outputs.T, strict=False))
-    return {
-        "predicted": [rounded(values) for values in outputs[contents.shown].T],
-        "notes": [regression_quality(*pair).text for pair in pairs],
-    }
+    # a candidate of one target says nothing of the others
+    notes = [
+        regression_quality(*pair).text if np.isfinite(pair[1]).any() else ""
+        for pair in zip(subject.Y.T, outputs.T, strict=False)
+    ]
+    return {"predicted": [rounded(values) for values in outputs[contents.shown].T], "notes": notes}
 
 
 def _class_fit(contents: Contents, row: int) -> Data:
@@ -249,7 +257,7 @@ def _specs(contents: Contents, data: Data) -> Data:
         wide = min(features) > 0 and max(features) > 20 * min(features)
         specs["density"] = charts.density_chart(contents.surface.measure.name, wide)  # type: ignore[union-attr]
     if data["null"]:
-        specs["null"] = charts.null_chart("score of the closed forms, mixed: greater is better")
+        specs["null"] = charts.null_chart("score: greater is better")
     for i, one in enumerate(data["explained"]):
         what = "score" if subject.classifies else "prediction"
         specs[f"sample{i}"] = charts.share_chart(max(1, len(one["bars"])), what)
@@ -343,14 +351,17 @@ def _hash(text: str) -> str:
 def write_report(
     model: Any,
     path: Any,
-    *,
     X: Any = None,
     y: Any = None,
+    *,
     source: str | None = None,
     seconds: float | None = None,
     target: str | None = None,
 ) -> Path:
     """Write a report on a fitted model as one HTML file that asks for nothing else.
+
+    The figure that leads is that of the whole search repeated on other samples, where the model was
+    fitted with ``nested_cv``; without, the page says that its figure has seen the choice.
 
     Parameters
     ----------
@@ -362,8 +373,8 @@ def write_report(
         By convention with the ending ``.html``. An older file is replaced in one step.
     X, y : array-like, optional
         The data of the fit, in any container that `fit` takes. With them the page shows other
-        candidates than the chosen one, out-of-fold fits, intervals and calibration; with y alone
-        the out-of-fold fit of the chosen candidate; without them what the model itself holds, and
+        models than the one in use, predictions of samples left out, intervals and calibration; with
+        y alone those of the model in use; without them what the model itself holds, and
         it says what is missing.
     source : str, optional
         Where the data came from, such as the name of a file; shown at the top.
@@ -386,7 +397,7 @@ def write_report(
     A search that was fitted in this process is not run again: the page is made from what it kept of
     every candidate. Nor is one from a file that holds this too, where X and y are those of the fit
     value by value: a digest in the file tells. Of other models from files and pickles only the
-    chosen candidate or the mixture is shown in full, and the page says so. At most 150 candidates
+    model in use is shown in full, and the page says so. At most 150 candidates
     can be picked, divided by the number of outputs, fewer for large data. The page holds at most 50
     features and a profile of 500 points for each candidate, and 500 samples. Names of features,
     values of y and predictions are on it: it is as confidential as these.

@@ -18,14 +18,8 @@ from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
 from skstretch.estimators.base import base_of, check_outputs, contributions_of
 from skstretch.estimators.influence import influence_of
-from skstretch.estimators.quality import (
-    ClassRates,
-    RegressionQuality,
-    class_rates,
-    left_out,
-    many_targets,
-    regression_quality,
-)
+from skstretch.estimators.quality import ClassRates, Evidence, class_rates
+from skstretch.estimators.summary import plain_evidence, stored_evidence, trust, verdict_of
 from skstretch.exceptions import NeedsInverseError, RowsForgottenError
 from skstretch.report.candidates import (
     PAGE_WORK,
@@ -149,8 +143,8 @@ LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 class Bars:
     """Intervals at COVERAGE of shape (n, t), and the coverage seen at several levels, (t, L).
 
-    `method` is "plus" or "residual". The second is a quantile of what it would be tested on, and
-    has no levels; but for mixtures, whose quantiles are taken without the tenth that they test.
+    `method` is "plus", "nested" or "residual". The last is a quantile of what it would be tested
+    on, or of errors that have seen the choice among models: it has no levels.
     """
 
     lower: Array
@@ -171,19 +165,22 @@ class Bars:
 
 
 def bars_of(subject: Subject, outputs: Array | None, known: Known) -> Bars | None:
-    """Bars for every sample with an out-of-fold prediction.
+    """Bars for every sample with a prediction by models that have not seen it.
 
-    Jackknife+ where the training data are at hand: ten times a tenth of the samples is bounded by
-    a model that was fitted to the others. Else, and where samples belong to groups, the quantile
-    of the out-of-fold residuals on either side of the out-of-fold prediction. So too for mixtures,
-    whose candidates would all have to be fitted ten times.
+    Where the search was repeated on other samples: the quantile of its errors, checked in each
+    tenth by those of the other nine. Of a single model whose data are at hand: jackknife+, ten
+    times a tenth of the samples is bounded by a model that was fitted to the others. Else the
+    quantile of the errors of samples left out, without a check.
     """
     if subject.classifies or subject.y is None or outputs is None:
         return None
-    usable = known.verified and known.outcomes is not None and not known.outcomes.grouped
+    if subject.nested:
+        bars = _residual(subject, outputs)
+        if stored_evidence(subject.model)[0].grouped or len(outputs) < N_FOLDS:  # type: ignore[index]
+            return bars
+        return replace(bars, levels=LEVELS, seen=_held(subject, outputs), method="nested")
+    usable = not subject.searched and known.verified and known.outcomes is not None
     enough = usable and known.outcomes.weights.size >= N_FOLDS
-    if subject.mixture and enough:
-        return replace(_residual(subject, outputs), levels=LEVELS, seen=_held(subject, outputs))
     if enough and _interval_work(subject) <= PAGE_WORK:
         return _plus(subject, known.outcomes.weights)
     return _residual(subject, outputs)
@@ -247,23 +244,14 @@ def _held(subject: Subject, outputs: Array) -> Array:
 Tile = tuple[str, str, str]  # figure, what it is, how to read it
 
 
-def regression_verdict(
-    quality: list[RegressionQuality], bars: Bars | None, subject: Subject
-) -> str:
-    """The error beside that of the mean, and what the intervals held."""
-    if len(quality) > 1:
-        return many_targets(quality, subject.outputs)
-    one = quality[0]
-    return one.sentence(subject.target) + (interval_sentence(bars) if one.gain > 0 else "")
-
-
 def interval_sentence(bars: Bars | None) -> str:
+    """What the intervals held of observations that they had not seen; nothing without a check."""
     if bars is None or not bars.finite or not bars.levels:
         return ""
     seen = bars.seen[0, bars.levels.index(COVERAGE)]
     return (
-        f" Its {share(COVERAGE, 0)} intervals reach about ±{number(bars.half)} and held "
-        f"{share(seen, 0)} of the observations that they were tested on."
+        f" Its {share(COVERAGE, 0)} intervals reach about ±{number(bars.half)}; made without a "
+        f"tenth of the samples they held {share(seen, 0)} of the observations in it."
     )
 
 
@@ -271,17 +259,12 @@ def modest_verdict(subject: Subject) -> str:
     """What can be said without the observed values."""
     n, D = subject.shape
     kind = "A classifier" if subject.classifies else "A regression model"
-    text = f"{kind} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
-    if subject.searched:
-        text += f" Cross-validated: {subject.measure.name} {subject.error('best_score_')}."
-        nested = subject.error("nested_score_")
-        text += f" Searched again without {left_out(subject.model)}: {nested}." if nested else ""
-    return text
+    return f"{kind} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
 
 
-def tiles(subject: Subject, quality: Any, bars: Bars | None) -> list[Tile]:
+def tiles(subject: Subject, quality: list[Evidence] | None, bars: Bars | None) -> list[Tile]:
     """Figures for the top of the page."""
-    found = [*_quality_tiles(quality), *_nested_tiles(subject), *_bar_tiles(bars)]
+    found = [*_evidence_tiles(subject, quality), *_bar_tiles(bars)]
     kept, (n, D) = int(subject.state.support.any(axis=0).sum()), subject.shape
     found.append((thousands(kept), "features in use", f"of {thousands(D)} given"))
     dof = np.max(np.atleast_1d(subject.model.dof_))
@@ -289,41 +272,40 @@ def tiles(subject: Subject, quality: Any, bars: Bars | None) -> list[Tile]:
     return found
 
 
-def _quality_tiles(quality: Any) -> list[Tile]:
-    if isinstance(quality, ClassQuality):
-        area = [(near_one(quality.area), "area under ROC", "0.5 is guessing, 1 is perfect")]
-        return [
-            (share(quality.right), "right", f"most frequent class: {share(quality.baseline)}"),
-            (share(quality.balanced_error), "balanced error rate", "mean error of the classes"),
-            *([] if np.isnan(quality.area) else area),
-        ]
-    if not quality or len(quality) > 1:
-        return []
-    one = quality[0]
-    return [
-        (f"±{number(one.error)}", "typical error", f"answering the mean: ±{number(one.baseline)}"),
-        (near_one(one.r2), "out-of-fold R²", "0 is the mean, 1 is perfect"),
-    ]
-
-
-def _nested_tiles(subject: Subject) -> list[Tile]:
-    """The error without the luck of choosing, where the search was run again for it."""
-    nested = subject.error("nested_score_") if subject.searched else ""
-    if not nested:
-        return []
-    measure = subject.measure
-    figure, _, error = nested.partition(", standard error ")
-    sign = "±" if measure.lower and not subject.classifies else ""
-    spread = f"{measure.name}, standard error {error}" if error else measure.name
-    return [(f"{sign}{figure}", f"searched again without {left_out(subject.model)}", spread)]
+def _evidence_tiles(subject: Subject, quality: list[Evidence] | None) -> list[Tile]:
+    """The error to trust first, then the one that has seen the choice."""
+    found: list[Tile] = []
+    if quality is not None and len(quality) == 1 and quality[0].enough:
+        one = quality[0]
+        what = "balanced error" if subject.classifies else "typical error"
+        how = "search repeated on other samples" if one.trusted else "has seen the choice of model"
+        found.append((one.write(one.loss), what, f"{how}, standard error {one.spread}"))
+        if one.ridge is not None:
+            found.append(
+                (one.write(one.ridge.loss), "ridge regression", "error on the same samples")
+            )
+        nothing = "guessing" if subject.classifies else "always answering the mean"
+        found.append((one.write(one.mean.loss), "knowing nothing", nothing))
+        if one.right is not None and one.largest is not None:
+            largest = f"largest class: {share(one.largest)}"
+            found.append((share(one.right), "put into their class", largest))
+        elif one.found and one.trusted:
+            found.append((near_one(one.r2), "R²", "0 is the mean, 1 is perfect"))
+    if (quality is not None and not quality[0].trusted) or not subject.searched:
+        return found
+    measure, figure = subject.measure, subject.error("best_score_")
+    figure, _, error = figure.partition(", standard error ")
+    spread = f"has seen the choice of model{f', standard error {error}' if error else ''}"
+    return [*found, (figure, f"plain {measure.name}", spread)] if figure else found
 
 
 def _bar_tiles(bars: Bars | None) -> list[Tile]:
     if bars is None or not bars.finite or bars.lower.shape[1] > 1:
         return []
-    how = "from out-of-fold residuals"
+    how = "from errors of samples left out, not checked"
     if bars.levels:
-        how = f"held {share(bars.seen[0, bars.levels.index(COVERAGE)], 0)} of observations"
+        seen = share(bars.seen[0, bars.levels.index(COVERAGE)], 0)
+        how = f"held {seen} of observations that they had not seen"
     return [(f"±{number(bars.half)}", f"{share(COVERAGE, 0)} interval", how)]
 
 
@@ -352,24 +334,24 @@ class Contents:
         return np.sort(order[places])
 
     @cached_property
-    def quality(self) -> Any:
-        """A ClassQuality, a RegressionQuality of each target, or None without observed values."""
+    def quality(self) -> list[Evidence] | None:
+        """Errors of each target or of the classes: of the search repeated, else plain ones."""
         subject = self.subject
+        if (stored := stored_evidence(subject.model)) is not None:
+            return stored
         if subject.y is None or self.outputs is None:
             return None
-        if subject.classifies:
-            scores = self.cut(self.candidates.chosen)
-            return class_quality(scores, subject.codes, subject.model.classes_.size)  # type: ignore[arg-type]
-        return [regression_quality(*pair) for pair in zip(subject.Y.T, self.outputs.T, strict=True)]
+        return plain_evidence(subject.model, self.outputs, subject.Y, subject.weights)
 
     @property
     def sentence(self) -> str:
         """How well the model does, for the top of the page."""
+        subject = self.subject
         if self.quality is None:
-            return modest_verdict(self.subject)
-        if self.subject.classifies:
-            return str(self.quality.sentence(self.subject.target))
-        return regression_verdict(self.quality, self.bars, self.subject)
+            return f"{modest_verdict(subject)} {trust(subject.model, None)}".strip()
+        names = [subject.target] if subject.classifies else subject.outputs
+        text = verdict_of(subject.model, self.quality, names)
+        return text + (interval_sentence(self.bars) if self.quality[0].found else "")
 
     def cut(self, row: int) -> Array | None:
         """Out-of-fold scores of a candidate less their cut, which only the model has learned."""
@@ -430,6 +412,7 @@ class Explained:
     """
 
     sample: int
+    title: str
     why: str
     facts: str
     names: list[str]
@@ -490,10 +473,8 @@ def _explained(subject: Subject, sample: int, why: str) -> Explained:
         at = int(np.argmax(output)) if subject.classifies else 0
         own, base, output, name = own[:, at], base[at], output[at], subject.outputs[at]
     names, written, strongest = _strongest(subject, own, _numbers(row))
-    return Explained(
-        sample, why, _facts(subject, sample, name, float(output), float(base)), names, written,
-        strongest,
-    )  # fmt: skip
+    title, facts = f"Sample {subject.sample_name(sample)}", (name, float(output), float(base))
+    return Explained(sample, title, why, _facts(subject, sample, *facts), names, written, strongest)
 
 
 def _shares(subject: Subject, row: Any) -> tuple[Array, Array]:
@@ -570,7 +551,7 @@ def _doubtful(contents: Contents) -> Striking | None:
     rows: list[tuple[str, ...]] = []
     for i in first:
         observed, predicted = subject.classes[codes[i]], subject.classes[probability[i].argmax()]
-        rows.append((str(known[i]), observed, predicted, share(own[i])))
+        rows.append((subject.sample_name(known[i]), observed, predicted, share(own[i])))
     caption = (
         "The labels that models which have not seen the sample find least probable: wrong labels "
         "are found here first, and samples unlike the others of their class."
@@ -591,13 +572,18 @@ def _influential(subject: Subject) -> Striking | None:
     several = subject.state.n_targets > 1
     for i in found.order[:MOST_ROWS]:
         facts = [] if several else [found.observed[i], found.predicted[i], found.without[i]]
-        rows.append((str(found.samples[i]), *(number(v) for v in (*facts, found.distance[i]))))
+        rows.append(
+            (
+                subject.sample_name(found.samples[i]),
+                *(number(v) for v in (*facts, found.distance[i])),
+            )
+        )
     caption = (
         "The samples without which predictions would move most: the sum of squared changes of all "
-        "predictions, divided by the degrees of freedom and the mean square of leave-one-out "
-        "residuals. From exact fits without each sample, "
-        f"{'candidates and weights' if subject.mixture else 'the candidate'} held fixed. A large "
-        "distance is no fault; it says on which samples the model depends."
+        "predictions, divided by the degrees of freedom and the mean square of the errors of "
+        "samples left out. From exact fits without each sample, "
+        f"{'models and their weights' if subject.mixture else 'the model'} as chosen on all. A "
+        "large distance is no fault; it says on which samples the model depends."
     )
     columns = [] if several else ["observed", "predicted", "predicted without it"]
     return Striking("Samples to look at", caption, ["sample", *columns, "distance"], rows)

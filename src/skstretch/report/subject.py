@@ -26,7 +26,7 @@ from skstretch.estimators.pipelines import (
 )
 from skstretch.estimators.quality import Measure, measure_of, score_in_words
 from skstretch.estimators.state import State
-from skstretch.estimators.summary import Member, mixture_members
+from skstretch.estimators.summary import Member, mixture_members, target_names
 from skstretch.io.archive import add_numbers, data_digest
 from skstretch.io.outcomes import reunited
 
@@ -64,6 +64,7 @@ class Subject:
     given_target: str | None = None
     steps: str = ""
     from_file: bool = False  # outcomes of the search and data of the fit were brought together
+    samples: list[str] | None = None  # names of the samples, where they have some
 
     @property
     def state(self) -> State:
@@ -90,6 +91,19 @@ class Subject:
         if not self.mixture:
             return [int(self.model.best_index_)]
         return [member.row for member in self.mixture]
+
+    @property
+    def nested(self) -> bool:
+        """Whether the whole search was repeated on other samples."""
+        return hasattr(self.model, "nested_results_")
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the samples (n,), zero of those that were not used."""
+        found, own = np.zeros(self.shape[0]), self.state.model.weights
+        # a model file has none
+        found[self.state.used] = own if np.isfinite(own).all() else 1.0
+        return found
 
     @cached_property
     def measure(self) -> Measure:
@@ -131,6 +145,10 @@ class Subject:
             return [f"x{j}" for j in range(self.shape[1])]
         return [short(name) for name in names]
 
+    def sample_name(self, place: Any) -> str:
+        """The name of a sample, or its number from 0."""
+        return str(place) if self.samples is None else short(self.samples[int(place)])
+
     @cached_property
     def positions(self) -> Array | None:
         """Feature names as numbers, where all are and rise or fall."""
@@ -153,7 +171,9 @@ class Subject:
     def target(self) -> str:
         """What is predicted."""
         name = self.given_target or getattr(self.y, "name", None)
-        return short(name) if isinstance(name, str) and name.strip() else "the target"
+        if isinstance(name, str) and name.strip():
+            return short(name)
+        return short(target_names(self.model)[0])
 
     @cached_property
     def outputs(self) -> list[str]:
@@ -164,7 +184,7 @@ class Subject:
         columns = getattr(self.y, "columns", None)
         if columns is not None and len(columns) == t:
             return distinct([short(name) for name in columns])
-        return [self.target] if t == 1 else [f"target {j + 1}" for j in range(t)]
+        return [self.target] if t == 1 else distinct([short(n) for n in target_names(self.model)])
 
     @cached_property
     def codes(self) -> Index:
@@ -217,6 +237,7 @@ def checked_subject(
     check_is_fitted(own)
     if X is not None and y is None:
         raise ValueError("X was passed without y: pass the training data as X=X, y=y.")
+    samples = _sample_names(X, y)
     X = None if X is None else transformed(model, X)
     steps, model = steps_in_words(model), named_model(model)
     if hasattr(X, "columns"):
@@ -226,7 +247,7 @@ def checked_subject(
     source = None if source is None else short(source, 120)
     seconds = None if seconds is None else float(seconds)
     target = None if target is None else str(target)
-    subject = Subject(model, X, y, source, seconds, target, steps)
+    subject = Subject(model, X, y, source, seconds, target, steps, samples=samples)
     n, D = subject.shape
     if X is not None and tuple(X.shape) != (n, D):
         raise ValueError(
@@ -236,6 +257,15 @@ def checked_subject(
     if y is not None:
         _check_targets(subject)
     return _reunited(subject)
+
+
+def _sample_names(X: Any, y: Any) -> list[str] | None:
+    """The index of a frame or a series, unless it only counts."""
+    index = getattr(X, "index", None)
+    index = getattr(y, "index", None) if index is None else index
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return [str(name) for name in index]
 
 
 def _reunited(subject: Subject) -> Subject:

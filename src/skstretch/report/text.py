@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.estimators.quality import chance_in_words, folds_in_words, left_out
-from skstretch.estimators.summary import choice, shares_in_words
+from skstretch.estimators.quality import chance_in_words, folds_in_words
+from skstretch.estimators.summary import Summary, shares_in_words, trust
 from skstretch.report.candidates import MIXTURE, MOST_OUTPUTS
 from skstretch.report.quality import Contents, striking_samples, tiles
 from skstretch.report.subject import Subject, short
@@ -34,7 +34,7 @@ def numbers_of(contents: Contents) -> list[tuple[str, str]]:
         ("solver", ", ".join(dict.fromkeys(map(str, np.atleast_1d(model.solver_))))),
         ("condition number", _joined(1.0 / np.maximum(np.atleast_1d(model.rcond_), 1e-300))),
         *_search_rows(subject),
-        *([("other candidates", _origin(contents))] if subject.searched else []),
+        *([("other models", _origin(contents))] if subject.searched else []),
     ]
     if subject.seconds is not None:
         rows.append(("time of the fit", f"{number(subject.seconds)} s"))
@@ -42,16 +42,14 @@ def numbers_of(contents: Contents) -> list[tuple[str, str]]:
 
 
 def _candidate_rows(subject: Subject) -> list[tuple[str, str]]:
-    """The parameters of the one candidate in use, or how many are mixed."""
+    """The parameters of the one model in use, or how many are averaged."""
     if subject.mixture:
-        return [
-            ("mixture", f"{count(len(subject.mixture), 'candidate')}, in the table of the mixture")
-        ]
+        return [("averaged models", f"{len(subject.mixture)}, in the table of the averaged models")]
     candidate = subject.candidate
     return [
         *_transform(subject.model, candidate),
         ("c", number(candidate["c"], 4)),
-        ("density", _density(candidate["density"])),
+        ("features", _density(candidate["density"])),
     ]
 
 
@@ -60,7 +58,7 @@ def _transform(model: Any, candidate: dict[str, Any]) -> list[tuple[str, str]]:
         return [("a", "not used: features as they are"), ("k", plain(candidate["k"]))]
     if candidate["a"] == 0:
         exact = "newton" in np.atleast_1d(model.solver_)
-        return [("a", "0, the linear limit"), ("k", plain(candidate["k"]) if exact else "2: ridge")]
+        return [("a", "0: linear"), ("k", plain(candidate["k"]) if exact else "2: ridge")]
     return [("a", plain(candidate["a"])), ("k", plain(candidate["k"]))]
 
 
@@ -69,10 +67,11 @@ def _search_rows(subject: Subject) -> list[tuple[str, str]]:
     if not subject.searched:
         return [("search", "none: the parameters were given")]
     usable, nested = model.cv_results_["usable"], subject.error("nested_score_")
+    name = subject.measure.name
     return [
-        ("search", f"{count(usable.size, 'candidate')}, {thousands(usable.sum())} of them usable"),
-        ("cross-validated", f"{subject.measure.name} {subject.error('best_score_')}"),
-        *([("searched again", f"{nested}, without {left_out(model)}")] if nested else []),
+        *([("search repeated on other samples", f"{name} {nested}")] if nested else []),
+        ("has seen the choice", f"{name} {subject.error('best_score_')}"),
+        ("tried", f"{count(usable.size, 'model')}, {thousands(usable.sum())} of them usable"),
         ("combine", str(model.combine)),
         ("cross-validation", short(folds_in_words(model))),
         ("scoring", _scoring(model)),
@@ -80,7 +79,7 @@ def _search_rows(subject: Subject) -> list[tuple[str, str]]:
 
 
 def _origin(contents: Contents) -> str:
-    """Where the page has other candidates of the search from."""
+    """Where the page has other models of the search from."""
     subject, known = contents.subject, contents.candidates.known
     if known.outcomes is None:
         return f"not shown: {known.why}"
@@ -141,8 +140,9 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "title": title,
         "source": subject.source,
         "sentence": contents.sentence,
-        "choice": choice(subject.model).replace(" = ", "\u00a0=\u00a0"),
-        "tiles": tiles(subject, contents.quality or [], contents.bars),
+        "choice": Summary(subject.model).choice.replace(" = ", "\u00a0=\u00a0"),
+        "trust": trust(subject.model, contents.quality) if contents.quality else "",
+        "tiles": tiles(subject, contents.quality, contents.bars),
         "missing": _missing(contents),
         "mixture": _mixture(subject),
         "null": chance_in_words(subject.model),
@@ -168,16 +168,16 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
 def _missing(contents: Contents) -> list[str]:
     """What is not on the page, and how to get it."""
     subject, found = contents.subject, []
-    own = "mixture" if subject.mixture else "chosen candidate"
+    own = "average" if subject.mixture else "chosen model"
     if subject.y is None:
         found.append(
-            "The observed values were not at hand, so the page has no out-of-fold fit and no "
-            f"calibration. {HOW}"
+            "The observed values were not at hand, so the page does not show them beside the "
+            f"predictions. {HOW}"
         )
     elif subject.X is None:
         found.append(
             f"The features of the training data were not at hand, so only the {own} is shown "
-            f"in full, and there are no jackknife+ intervals. {HOW}"
+            f"in full. {HOW}"
         )
     elif contents.candidates.known.why:
         found.append(f"Only the {own} is shown in full: {contents.candidates.known.why}.")
@@ -187,14 +187,14 @@ def _missing(contents: Contents) -> list[str]:
         )
     if not subject.searched:
         found.append(
-            f"A {type(subject.model).__name__} does not search, so there is no search surface. "
-            f"{type(subject.model).__name__}CV finds a, k, c and density by itself."
+            f"A {type(subject.model).__name__} does not search, so there are no other models to "
+            f"show. {type(subject.model).__name__}CV finds a, k and c by itself."
         )
     return found
 
 
 def _mixture(subject: Subject) -> Context | None:
-    """The candidates of a mixture with their shares, the heaviest first."""
+    """The averaged models with their weights, the heaviest first."""
     if not subject.mixture:
         return None
     measure = subject.measure
@@ -207,7 +207,7 @@ def _mixture(subject: Subject) -> Context | None:
 
 
 def _own_shares(subject: Subject) -> bool:
-    """Whether several targets mix on their own, so that shares are means over them."""
+    """Whether every target has weights of its own, so that those shown are means over them."""
     return bool(np.ndim(subject.model._members["weight"]) > 1)
 
 
@@ -228,7 +228,7 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
         "shows": "see its model" if len(contents.candidates.fitted) > 1 else "read its numbers",
         "measure": surface.measure.name,
         "better": surface.measure.better,
-        "count": count(len(surface.candidates), "candidate"),
+        "count": count(len(surface.candidates), "model"),
         "alike": _alike(within, len(surface.candidates)),
         "unusable": sum(candidate.level < 0 for candidate in surface.candidates),
         "rows": [
@@ -241,7 +241,7 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
             for candidate in best
         ],
         "alt": (
-            f"Heat map of {surface.measure.name} over {len(surface.rows)} rows of a and k and "
+            f"Heat map of {surface.measure.name} over {len(surface.rows)} kinds of models and "
             f"{len(surface.columns)} strengths of the penalty. {data['own'][0]}: "
             f"{own_text(contents)}. {_alike(within, len(surface.candidates))}."
         ),
@@ -249,30 +249,27 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
 
 
 def _alike(within: int, total: int) -> str:
-    """How many candidates the data do not tell apart from the best, which is one of them."""
+    """How many models the data do not tell apart from the best, which is one of them."""
     if within <= 1:
-        others = count(total - 1, "candidate")
+        others = count(total - 1, "model")
         return f"None of the other {others} is within one standard error of the best"
     return (
-        f"{thousands(within)} of {count(total, 'candidate')} are within one standard error of the "
+        f"{thousands(within)} of {count(total, 'model')} are within one standard error of the "
         "best: the data do not tell these apart"
     )
 
 
 def _flattered(subject: Subject) -> str:
-    """What choosing or mixing has done to the error that was looked at."""
-    if subject.mixture:
-        text = "The error of the mixture is slightly flattered: its weights were found from it."
-    else:
-        text = "The error of the chosen candidate is slightly flattered by having been chosen."
+    """What choosing or averaging has done to the errors that are shown."""
     nested = subject.error("nested_score_")
-    if not nested:
-        return text
-    return f"{text} Searched again without {left_out(subject.model)}: {nested}."
+    text = "All these errors have seen the choice among models, which flatters the best of them."
+    return (
+        f"{text} When the whole search is repeated on other samples: {nested}." if nested else text
+    )
 
 
 def own_text(contents: Contents) -> str:
-    """The model in a few words: its candidate, or the candidates that are mixed."""
+    """The model in a few words: its parameters, or the averaged models."""
     if contents.subject.mixture:
         return shares_in_words(contents.subject.mixture)
     if contents.surface is None:
@@ -284,7 +281,7 @@ def own_text(contents: Contents) -> str:
 
 
 def _options(contents: Contents) -> list[tuple[int, str]]:
-    """Candidates for the drop-down list, the chosen one first."""
+    """Models for the drop-down list, the one in use first."""
     surface = contents.surface
     if surface is None:
         return []
@@ -292,7 +289,7 @@ def _options(contents: Contents) -> list[tuple[int, str]]:
     for row in contents.candidates.fitted:
         if row == MIXTURE:
             own = surface.measure.write_score(contents.subject.model.best_score_)
-            found.append((row, f"the mixture ({own})"))
+            found.append((row, f"the average ({own})"))
             continue
         candidate = next(c for c in surface.candidates if c.index == row)
         mark = "chosen: " if row == contents.candidates.chosen else ""
@@ -304,65 +301,66 @@ def _captions(contents: Contents, data: dict[str, Any]) -> dict[str, str]:
     captions = {"fit": _fit_caption(contents), "calibration": _calibration_caption(contents)}
     D, groups = contents.subject.shape[1], len(data["along"])
     captions["profile"] = (
-        "The slope of every feature: what one unit more of it changes, at its mean."
+        "What one unit more of each feature changes, at its mean."
         if groups >= D
-        else f"The line is the mean slope of each group of {-(-D // max(1, groups))} neighbouring "
-        "features, the band their range: what one unit more of a feature changes, at its mean."
+        else f"What one unit more of a feature changes, at its mean: the line is the mean of "
+        f"{-(-D // max(1, groups))} neighbouring features, the band their range."
     )
     what = "the score of the class" if contents.subject.classifies else "the prediction"
     captions["top"] = (
-        f"How much {what} changes when a feature rises by one standard deviation (coef_ times "
-        "standard deviation, so that units do not matter). To the right it raises, to the left it "
-        "lowers."
+        f"How much {what} changes when a feature rises by one standard deviation, so that units do "
+        "not matter. To the right it raises, to the left it lowers."
     )
+    if contents.quality and not any(each.found for each in contents.quality):
+        captions["top"] += " Nothing was found, so nothing shows that these features matter."
     return captions
 
 
 def _fit_caption(contents: Contents) -> str:
-    bars, n = contents.bars, contents.subject.shape[0]
+    bars, n, subject = contents.bars, contents.subject.shape[0], contents.subject
     if bars is None:
         return ""
     text = "Each point is a sample, predicted by a model that has not seen it; on the dashed line "
     text += "prediction and observation agree. "
+    if subject.searched:
+        text += (
+            "The whole search was repeated without the sample. "
+            if subject.nested
+            else "The choice among models has seen it. "
+        )
     if not bars.finite:
         return text + f"With {count(n, 'sample')} there are too few for 90\u00a0% intervals."
-    if bars.method == "plus":
-        text += (
-            "Bars of the chosen candidate are 90\u00a0% jackknife+ intervals, each from a fit "
-            "without the tenth of the samples to which it belongs; marked are observations "
-            "outside theirs."
-        )
-    else:
-        own = "mixture" if contents.subject.mixture else "chosen candidate"
-        text += (
-            f"Bars of the {own} reach to the 90\u00a0% quantile of the out-of-fold residuals; "
-            "marked are observations "
-            "outside theirs."
-        )
+    text += (
+        "Bars are 90\u00a0% jackknife+ intervals, each from a fit without the tenth of the samples "
+        "to which it belongs; marked are observations outside theirs."
+        if bars.method == "plus"
+        else "Bars reach as far as 90\u00a0% of these errors; marked are observations outside."
+    )
     shown = len(contents.shown)
     return text if shown == n else f"{text} Drawn are {shown} of {count(n, 'sample')}."
 
 
 def _calibration_caption(contents: Contents) -> str:
-    if not contents.subject.classifies and contents.subject.mixture:
+    ends = (
+        "On the dashed line both agree; below it intervals are too narrow. Bars: 90\u00a0% "
+        "interval of the share. This needs samples that are independent of each other."
+    )
+    if not contents.subject.classifies and contents.subject.nested:
         return (
-            "Intervals that reach to a quantile of the mixture's out-of-fold residuals were asked "
-            "to hold a share of new observations; the points show the share that those of nine "
-            "tenths of the samples held in the other tenth, with one set of weights for all. On "
-            "the dashed line both agree; below it intervals are too narrow. Bars: 90\u00a0% "
-            "interval of the share. (predict_interval gives jackknife+ of the mixture, for which "
-            "every candidate would have to be fitted without each tenth.)"
+            "Intervals that reach as far as a share of the errors of nine tenths of the samples, "
+            "and the share of observations that they held in the other tenth; the search was "
+            f"repeated without each sample. {ends}"
         )
     if not contents.subject.classifies:
         return (
             "Jackknife+ intervals were asked to hold a share of new observations; the points show "
-            "the share that they held in tenths of the data kept aside. On the dashed line both "
-            "agree; below it intervals are too narrow. Bars: 90\u00a0% interval of the share."
+            f"the share that they held in tenths of the data kept aside. {ends}"
         )
     return (
-        "Samples in groups of equal size by their out-of-fold probability, against the share that "
-        "came true. On the dashed line both agree. The curve from score to probability was learned "
-        "without the group's tenth of the data. Bars: 90\u00a0% interval of the share."
+        "Samples in groups of equal size by their probability, against the share that came true. "
+        "On the dashed line both agree. The curve from score to probability was learned without "
+        "the group's tenth of the data; the choice among models has seen all of them. Bars: "
+        "90\u00a0% interval of the share."
     )
 
 
@@ -391,7 +389,7 @@ def _target_rows(contents: Contents) -> list[tuple[str, str, str, str, str]]:
     if contents.subject.classifies or not contents.quality or len(contents.quality) < 2:
         return []
     return [
-        (name, number(q.error), number(q.baseline), share(q.gain, 0), near_one(q.r2))
+        (name, q.write(q.loss), q.write(q.mean.loss), share(q.gain, 0), near_one(q.r2))
         for name, q in zip(contents.subject.outputs, contents.quality, strict=True)
     ]
 

@@ -1,13 +1,13 @@
 """Candidates of the grid: where they stand, what they share, and what each gives."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from skstretch.core.bridge import Tolerance, newton, start
-from skstretch.core.bridge_path import BATCH, finish, split
+from skstretch.core.bridge_path import batches, c_in_unit, finish, split, units_of
 from skstretch.core.crossfit import Fold
 from skstretch.core.dual import DualSolution
 from skstretch.core.gram import Frame
@@ -21,13 +21,16 @@ from skstretch.solve.spec import Spec
 SHOWN = Tolerance(gap=1e-10, step=1e-8, stale=np.inf)
 # roundings of size eps that a sum of products leaves
 ROUNDINGS = 4.0
+OTHERS = "a candidate of another target"
 
 
 @dataclass(frozen=True)
 class Candidate:
     """One point of the grid; `strength` is the relative strength of its penalty.
 
-    Where data are prepared in several ways, `recipe` names the one that the candidate saw.
+    Where data are prepared in several ways, `recipe` names the one that the candidate saw. Of
+    several targets one of a regression may have candidates that are its own: then `target` is its
+    place.
     """
 
     a: float
@@ -36,6 +39,7 @@ class Candidate:
     strength: float
     density: float
     recipe: str = ""
+    target: int | None = None
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,18 @@ class Problem:
         """Whether candidates are asked of how many independent numbers their residuals are made."""
         return self.automatic and self.folds.folds is None
 
+    @property
+    def n_targets(self) -> int:
+        return int(self.Y.shape[1])
+
+    @property
+    def apart(self) -> "list[tuple[int | None, Problem]]":
+        """The problems that choose on their own: each target of several of a regression, with its
+        place; else this one."""
+        if self.classes or self.n_targets == 1:
+            return [(None, self)]
+        return [(j, replace(self, Y=self.Y[:, [j]])) for j in range(self.n_targets)]
+
 
 @dataclass(frozen=True)
 class Minimisers:
@@ -134,18 +150,19 @@ class Minimisers:
         spec = parts[0].spec
         where = split(where_of(design, weights, spec.intercept, spec.k))
         todo = [
-            (part.spec.c, y, e) for part in parts for y, e in zip(part.Y.T, part.e.T, strict=True)
+            (c_in_unit(part.spec.c, spec.k, unit), y / unit, e / unit, unit)
+            for part in parts
+            for y, e, unit in zip(part.Y.T, part.e.T, units_of(part.Y), strict=True)
         ]
-        size, found = max(1, int(BATCH // (24 * len(todo[0][2]) ** 2))), []
-        for at in range(0, len(todo), size):
-            some = todo[at : at + size]
-            problems = [where.problem(spec.k, c, y) for c, y, _ in some]
-            points = newton(
-                where.products, start(where.products, problems, [e for *_, e in some]), SHOWN
-            )
-            for point, (_, y, _) in zip(points, some, strict=True):
+        found = []
+        for some in batches(todo, 24 * len(todo[0][2]) ** 2):
+            problems = [where.problem(spec.k, c, y) for c, y, *_ in some]
+            starts = start(where.products, problems, [e for _, _, e, _ in some])
+            points = newton(where.products, starts, SHOWN)
+            for point, (_, y, _, unit) in zip(points, some, strict=True):
                 one = finish(where, point, y)
-                found.append(coefficients(design, spec.k, one.alpha[:, None], one.gamma[:, None]))
+                alpha, gamma = unit * one.alpha[:, None], unit * one.gamma[:, None]
+                found.append(coefficients(design, spec.k, alpha, gamma))
         counts = np.cumsum([part.e.shape[1] for part in parts])[:-1]
         return np.split(np.hstack(found), counts, axis=1)
 
@@ -211,8 +228,11 @@ class Unknowns:
 class Refine(Protocol):
     """What makes exact outcomes of approximate ones."""
 
-    def solve_many(self, parts: Sequence[Any]) -> "list[Outcome]":
-        """Those of several such parts, this one among them."""
+    def of(self, targets: Index) -> "Refine | None":
+        """What is left to be made exact of some targets; None where that is nothing."""
+
+    def solve_many(self, parts: Sequence[Any], outcomes: "Sequence[Outcome]") -> "list[Outcome]":
+        """The exact outcomes of several such parts, this one among them."""
 
 
 @dataclass(frozen=True)
@@ -228,8 +248,12 @@ class Outcome:
         those of iterated refits without a part of the samples.
     refine : Refine or None
         Makes an exact outcome of an approximate one, several at a time.
-    error : float
-        A bound on what rounding does to each of them: they are known to this.
+    reason : str
+        Why it must not be used; empty where it may.
+    reasons : tuple of str
+        The same for every target, where they differ.
+    error : array of shape (t,)
+        A bound on what rounding does to residuals of each target: they are known to this.
     finish : callable or None
         Makes the fit of the candidate from what is already known; None where it must be fitted.
     columns : index array or None
@@ -247,20 +271,70 @@ class Outcome:
     reason: str = ""
     finish: Callable[[], Fit] | None = None
     unknowns: tuple[Unknowns, ...] = ()
-    error: float = 0.0
+    error: Array = field(default_factory=lambda: np.zeros(1))
     loo: str = "exact"
     refine: Refine | None = None
     dofs: tuple[float, ...] = ()
     columns: Index | None = None
+    reasons: tuple[str, ...] = ()
 
     @property
     def usable(self) -> bool:
-        return self.reason == ""
+        """Whether it may be used, for one of its targets at least."""
+        return "" in self.reasons if self.reasons else self.reason == ""
+
+    @property
+    def served(self) -> Index:
+        """The targets that it may be used for."""
+        reasons = self.reasons or (self.reason,) * self.residuals.shape[1]
+        return np.flatnonzero([not reason for reason in reasons])
+
+    @property
+    def trouble(self) -> str:
+        """Why it must not be used, for the first target of which this is so."""
+        return self.reason or next((reason for reason in self.reasons if reason), "")
 
     def of(self, targets: Index) -> "Outcome":
-        """The residuals and degrees of freedom of some targets alone."""
+        """What it is for some targets alone."""
+        if targets.size == self.residuals.shape[1]:
+            return self
         dof = float(np.mean(np.array(self.dofs)[targets])) if self.dofs else self.dof
-        return replace(self, residuals=self.residuals[:, targets], dof=dof)
+        reasons = [self.reasons[j] for j in targets] if self.reasons else [self.reason]
+        return replace(
+            self,
+            residuals=self.residuals[:, targets],
+            dof=dof,
+            reason=next((reason for reason in reasons if reason), ""),
+            reasons=(),
+            error=np.broadcast_to(self.error, (self.residuals.shape[1],))[targets],
+        )
+
+    def times(self, factor: float) -> "Outcome":
+        """The same of targets in another unit."""
+        if factor == 1.0:
+            return self
+        return replace(self, residuals=self.residuals * factor, error=self.error * factor)
+
+    def among(self, target: int, n_targets: int) -> "Outcome":
+        """The outcome of one target as one of several, of which the others have none."""
+        if n_targets == 1:
+            return self
+        residuals = np.full((len(self.residuals), n_targets), np.nan)
+        residuals[:, target] = self.residuals[:, 0]
+        reasons = [OTHERS] * n_targets
+        reasons[target] = self.trouble
+        unknowns = tuple(replace(each, target=target) for each in self.unknowns)
+        dofs, error = np.full(n_targets, np.nan), np.zeros(n_targets)
+        dofs[target], error[target] = self.dof, self.error.max(initial=0.0)
+        return replace(
+            self,
+            residuals=residuals,
+            unknowns=unknowns,
+            error=error,
+            reason="",
+            reasons=tuple(reasons),
+            dofs=tuple(dofs.tolist()),
+        )
 
     def moved(self, tested: Index, order: Index) -> "Outcome":
         """The outcome of folds that test every sample once, as `tested` says, in another order."""
@@ -268,12 +342,15 @@ class Outcome:
         place[tested] = np.arange(tested.size)
         return replace(self, residuals=self.residuals[place[order]])
 
+    def is_open(self, targets: Index) -> bool:
+        """Whether residuals of some targets are approximate."""
+        return self.refine is not None and self.refine.of(targets) is not None
+
     @staticmethod
-    def exactly(outcomes: "Sequence[Outcome]") -> "list[Outcome]":
-        """The outcomes with exact residuals: one pass a step serves them all."""
-        parts = [each.refine for each in outcomes if each.refine is not None]
-        made = iter(parts[0].solve_many(parts) if parts else ())
-        return [each if each.refine is None else next(made) for each in outcomes]
+    def exactly(outcomes: "Sequence[Outcome]", targets: Index) -> "list[Outcome]":
+        """Open outcomes with exact residuals of some targets: one pass a step serves them all."""
+        parts = [each.refine.of(targets) for each in outcomes if each.refine is not None]
+        return parts[0].solve_many(parts, outcomes) if parts and parts[0] is not None else []
 
 
 def relative_error(rcond: float) -> float:
@@ -281,9 +358,9 @@ def relative_error(rcond: float) -> float:
     return float(ROUNDINGS * np.finfo(np.float64).eps / rcond) if rcond > 0.0 else np.inf
 
 
-def target_size(Y: Array) -> float:
-    """How far targets lie from their means, at most: the size of what is predicted."""
-    return float(np.abs(Y - Y.mean(axis=0)).max(initial=0.0))
+def target_size(Y: Array) -> Array:
+    """How far targets lie from their means, at most: the size of what is predicted, (t,)."""
+    return np.asarray(np.abs(Y - Y.mean(axis=0)).max(axis=0, initial=0.0))
 
 
 def failed(n_tested: int, n_targets: int, n_features: float, reason: str) -> Outcome:

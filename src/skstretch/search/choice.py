@@ -28,10 +28,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skstretch.core.bridge_path import units_of
 from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index, Mask
-from skstretch.search.candidates import Candidate, Outcome, Problem
+from skstretch.search.candidates import OTHERS, Candidate, Outcome, Problem
 from skstretch.search.scoring import LogLoss, Scored, Scoring, SquaredError, scored
 from skstretch.solve.choose import (
     APPROXIMATE_LOSS,
@@ -75,7 +76,7 @@ def judge(
     if not usable.any():
         raise ValueError(
             "no candidate of the grid is usable: "
-            + outcomes[0].reason
+            + next(outcome.trouble for outcome in outcomes if outcome.trouble != OTHERS)
             + ". Try smaller values of c "
             "(stronger regularisation) or larger k."
         )
@@ -226,8 +227,14 @@ def results_table(
         if score[first] == score[second]:
             rank[second] = rank[first]
     recipes = [candidate.recipe for candidate in candidates]
+    targets = [candidate.target for candidate in candidates]
     return {
         **({"param_recipe": np.array(recipes)} if any(recipes) else {}),
+        **(
+            {}
+            if set(targets) == {None}
+            else {"target": np.array([-1 if j is None else j for j in targets])}
+        ),
         "param_a": np.array([candidate.a for candidate in candidates]),
         "param_k": np.array([candidate.k for candidate in candidates]),
         "param_c": np.array([candidate.c for candidate in candidates]),
@@ -249,7 +256,7 @@ def results_table(
         "rcond": np.array([outcome.rcond for outcome in outcomes]),
         "usable": usable,
         "loo": np.array([outcome.loo for outcome in outcomes]),
-        "reason": np.array([outcome.reason for outcome in outcomes]),
+        "reason": np.array(["" if outcome.usable else outcome.trouble for outcome in outcomes]),
         "within_1se": verdict.within,
     }
 
@@ -364,6 +371,9 @@ def simplex_minimum(Q: Array, g: Array) -> Array:
 class CandidateTable:
     """The candidates of a search with their outcomes and scores, and the samples that compare them.
 
+    Targets of a regression choose and mix on their own, by the scoring of each alone; classes do
+    so together.
+
     Attributes
     ----------
     scoring : Scoring
@@ -373,10 +383,13 @@ class CandidateTable:
         for classes.
     weights, units : arrays of shape (M,)
         Of the samples of the problem; units that errors share, or None.
-    scores, paired : list of Scored
-        By test of a sample, and by sample that was tested.
+    scores : list of Scored
+        Over the targets that a candidate serves.
     losses : list of Scored
         By the loss.
+    alone : list of lists of Scored
+        For every candidate the scores of each target of a regression, in its own unit: their
+        squares are numbers.
     """
 
     problem: Problem
@@ -387,11 +400,20 @@ class CandidateTable:
     candidates: list[Candidate] = field(default_factory=list)
     results: list[Outcome] = field(default_factory=list)
     scores: list[Scored] = field(default_factory=list)
-    paired: list[Scored] = field(default_factory=list)
     losses: list[Scored] = field(default_factory=list)
+    alone: list[list[Scored]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.seen = np.isin(np.arange(len(self.weights)), self.problem.folds.tested)
+        targets = np.arange(self.problem.n_targets)
+        self.parts = [targets] if self.problem.classes else [np.array([j]) for j in targets]
+        own = isinstance(self.loss, SquaredError)
+        self.sizes = units_of(self.problem.Y) if own else np.ones(targets.size)
+        self.own = [] if self.problem.classes else [self._scoring_of(part) for part in self.parts]
+
+    def _scoring_of(self, part: Index) -> Scoring:
+        """The scoring of some targets, in their unit."""
+        return self.loss.of(part, float(self.sizes[part].max()))
 
     @property
     def true(self) -> Array:
@@ -400,82 +422,83 @@ class CandidateTable:
 
     def enter(self, candidate: Candidate, outcome: Outcome) -> None:
         """One more candidate."""
-        score = scored(self.scoring, outcome, self.true)
+        score, alone = self._scored(outcome)
         self.candidates.append(candidate)
         self.results.append(outcome)
         self.scores.append(score)
-        self.paired.append(self.by_sample(score))
         self.losses.append(self._lost(outcome, score))
+        self.alone.append(alone)
+
+    def _scored(self, outcome: Outcome) -> tuple[Scored, list[Scored]]:
+        """The score of the targets that an outcome serves, and of each alone, in its unit."""
+        if self.problem.classes:
+            return scored(self.scoring, outcome, self.true), []
+        alone = [
+            scored(own, outcome.of(part).times(1.0 / size), self.true[:, part] / size)
+            for own, part, size in zip(self.own, self.parts, self.sizes, strict=True)
+        ]
+        served = outcome.served
+        if served.size == 1:
+            return alone[served[0]].times(self.sizes[served[0]] ** 2), alone
+        own, true = outcome.of(served), self.true[:, served]
+        return scored(self.scoring.of(served, 1.0), own, true), alone
 
     def _lost(self, outcome: Outcome, score: Scored) -> Scored:
         return score if self.loss is self.scoring else scored(self.loss, outcome, self.true)
 
     def heaviest(self, mix: Mix) -> Verdict:
         """The verdict that names the candidate of the largest weight."""
-        return replace(self._judge("best"), chosen=max(mix, key=lambda row: float(mix[row].sum())))
+        found = [self._judge("best", number) for number in range(len(self.parts))]
+        return self._named(found, mix)
 
-    def judged(self, rule: str) -> Verdict:
-        """The verdict of a rule, once every value that is told of it is exact."""
-        verdict = self._judge(rule)
-        leaders = best_of_families(self.candidates, self.results, self.scores)
-        while self._refine([verdict.chosen, verdict.best, *leaders]):
-            verdict = self._judge(rule)
-            leaders = best_of_families(self.candidates, self.results, self.scores)
-        return verdict
+    def _named(self, found: Sequence[Verdict], mix: Mix) -> Verdict:
+        """The verdict of all targets, which names the candidate that weighs most."""
+        chosen = max(mix, key=lambda row: float(mix[row].sum()))
+        within = np.any([verdict.within for verdict in found], axis=0)
+        tied = np.any([verdict.tied for verdict in found], axis=0)
+        return Verdict(chosen, found[0].best, within, tied)
 
     def chosen(self, rule: str) -> tuple[Verdict, Mix]:
-        """The verdict of a rule of one candidate, and the candidate of every target.
-
-        Targets of a regression choose on their own, as they mix: then the verdict names the
-        candidate of most targets. Classes, and any other scoring, choose together.
-        """
-        verdict, t = self.judged(rule), self.problem.Y.shape[1]
-        if t == 1 or not isinstance(self.scoring, SquaredError):
-            return verdict, {verdict.chosen: np.ones(t)}
+        """The verdict of a rule of one candidate, and the candidate of every target."""
+        found, t = [self._settled(rule, n) for n in range(len(self.parts))], self.problem.n_targets
         mix: Mix = {}
-        for j in range(t):
-            mix.setdefault(self._chosen_alone(rule, j), np.zeros(t))[j] = 1.0
+        for part, verdict in zip(self.parts, found, strict=True):
+            mix.setdefault(verdict.chosen, np.zeros(t))[part] = 1.0
         mix = dict(sorted(mix.items()))
-        return (self.heaviest(mix) if len(mix) > 1 else self._named(mix, verdict)), mix
+        return (found[0] if len(found) == 1 else self._named(found, mix)), mix
 
-    def _named(self, mix: Mix, verdict: Verdict) -> Verdict:
-        """The verdict of all targets, where each has chosen the same candidate."""
-        return replace(verdict, chosen=next(iter(mix)))
-
-    def _chosen_alone(self, rule: str, target: int) -> int:
-        """The candidate of one target, once what is compared is exact."""
-        part = np.array([target])
+    def _settled(self, rule: str, number: int) -> Verdict:
+        """The verdict of a rule, once every value that is told of it is exact."""
         while True:
-            found, own = [each.of(part) for each in self.results], self._alone(part)
-            verdict = judge(self.candidates, found, own, *self._units, rule)
-            leaders = best_of_families(self.candidates, found, own)
-            if not self._refine([verdict.chosen, verdict.best, *leaders]):
-                return verdict.chosen
+            verdict = self._judge(rule, number)
+            leaders = best_of_families(self.candidates, *self._part(number))
+            if not self._refine([verdict.chosen, verdict.best, *leaders], number):
+                return verdict
 
-    def _alone(self, part: Index) -> list[Scored]:
-        """Squared errors of some targets of every candidate, by sample that was tested."""
-        true = self.true[:, part]
-        loss = SquaredError(true, self._tested)
-        return [self.by_sample(scored(loss, each.of(part), true)) for each in self.results]
+    def _part(self, number: int) -> tuple[list[Outcome], list[Scored]]:
+        """Outcomes and scores of one target alone; of classes those of all."""
+        if self.problem.classes:
+            return self.results, self.scores
+        part, scores = self.parts[number], [each[number] for each in self.alone]
+        if len(self.parts) == 1:
+            return self.results, scores
+        return [each.of(part) for each in self.results], scores
+
+    def _judge(self, rule: str, number: int = 0) -> Verdict:
+        found, scores = self._part(number)
+        return judge(self.candidates, found, self.by_samples(scores), *self._units, rule)
 
     def mixed(self) -> Mix:
-        """The mixture of the best candidates of all families, from their exact values.
-
-        Targets of a regression choose and mix on their own; classes, and any other scoring, do so
-        together.
-        """
-        self._judge("best")  # says so where no candidate is usable
-        t = self.problem.Y.shape[1]
-        alone = isinstance(self.loss, SquaredError)
-        parts = [np.array([j]) for j in range(t)] if alone else [np.arange(t)]
-        leaders = [self._leaders(part) for part in parts]
-        while self._refine(row for rows in leaders for row in self._compared(rows)):
-            leaders = [self._leaders(part) for part in parts]
+        """The mixture of the best candidates of all families, from their exact values."""
         mix: Mix = {}
-        for part, rows in zip(parts, leaders, strict=True):
+        for number, part in enumerate(self.parts):
+            self._judge("best", number)  # says so where no candidate is usable
+            rows = self._leaders(number)
+            while self._refine(self._compared(rows), number):
+                rows = self._leaders(number)
             for row, weight in zip(rows, self._shares(rows, part), strict=True):
                 if weight > 0.0:
-                    mix.setdefault(row, np.zeros(t))[part] = weight
+                    mix.setdefault(row, np.zeros(self.problem.n_targets))[part] = weight
         return dict(sorted(mix.items()))
 
     def _compared(self, rows: Sequence[int]) -> Sequence[int]:
@@ -489,14 +512,11 @@ class CandidateTable:
         shares = np.exp(TAU_CLASSES * n * np.minimum(0.0, losses.min() - losses + hidden))
         return [row for row, share in zip(rows, shares, strict=True) if share >= LEAST_WEIGHT]
 
-    def _leaders(self, part: Index) -> list[int]:
-        """The best candidates of all families for some targets."""
-        losses = self.losses
-        if part.size < self.problem.Y.shape[1]:
-            true = self.true[:, part]
-            loss = SquaredError(true, self._tested)
-            losses = [scored(loss, outcome.of(part), true) for outcome in self.results]
-        return best_of_families(self.candidates, self.results, losses)
+    def _leaders(self, number: int) -> list[int]:
+        """The best candidates of all families for one target, or for classes."""
+        found, scores = self._part(number)
+        scores = self.losses if self.problem.classes else scores
+        return best_of_families(self.candidates, found, scores)
 
     def _shares(self, rows: Sequence[int], part: Index) -> Array:
         """Weights of candidates for some targets."""
@@ -510,13 +530,16 @@ class CandidateTable:
 
     def outputs(self, mix: Mix) -> Array:
         """Out-of-fold outputs of a mixture, (n_tested, t)."""
-        parts = (weight * self.results[row].residuals for row, weight in mix.items())
-        return np.asarray(self.true - sum(parts))
+        outputs = self.true.copy()
+        for row, weight in mix.items():
+            own = np.flatnonzero(weight)
+            outputs[:, own] -= weight[own] * self.results[row].residuals[:, own]
+        return outputs
 
     def table(self, verdict: Verdict, own: Scored) -> dict[str, Any]:
         """Everything about every candidate, beside the losses of the model by sample."""
         table = results_table(self.candidates, self.results, self.scores, verdict)
-        return table | compared(self.paired, own, *self._units)
+        return table | compared(self.by_samples(self.scores), own, *self._units)
 
     def error(self, paired: Scored) -> float:
         """The standard error of a score."""
@@ -527,6 +550,12 @@ class CandidateTable:
         free = float(self.problem.intercept is Intercept.FREE)
         limits = free, float(min(len(self.weights), n_columns + free))
         return helpful_edge(self.candidates, self.results, table, verdict, limits)
+
+    def by_samples(self, scores: Sequence[Scored]) -> list[Scored]:
+        """The same of several."""
+        if np.array_equal(self.problem.folds.tested, np.arange(self.seen.size)):
+            return [*scores]
+        return [self.by_sample(score) for score in scores]
 
     def by_sample(self, score: Scored) -> Scored:
         """Losses averaged over the folds of each sample that was tested."""
@@ -543,16 +572,13 @@ class CandidateTable:
         """Weights and units of the samples that were tested."""
         return self.weights[self.seen], None if self.units is None else self.units[self.seen]
 
-    def _judge(self, rule: str) -> Verdict:
-        return judge(self.candidates, self.results, self.paired, *self._units, rule)
-
-    def _refine(self, rows: Iterable[int]) -> bool:
-        """Make some candidates exact; whether any was not."""
-        inexact = sorted({row for row in rows if self.results[row].refine is not None})
-        exact = Outcome.exactly([self.results[row] for row in inexact])
+    def _refine(self, rows: Iterable[int], number: int) -> bool:
+        """Make some candidates exact for one target; whether any was not."""
+        part = self.parts[number]
+        inexact = [row for row in sorted({*rows}) if self.results[row].is_open(part)]
+        exact = Outcome.exactly([self.results[row] for row in inexact], part)
         for row, outcome in zip(inexact, exact, strict=True):
             self.results[row] = outcome
-            self.scores[row] = scored(self.scoring, self.results[row], self.true)
-            self.paired[row] = self.by_sample(self.scores[row])
-            self.losses[row] = self._lost(self.results[row], self.scores[row])
+            self.scores[row], self.alone[row] = self._scored(outcome)
+            self.losses[row] = self._lost(outcome, self.scores[row])
         return bool(inexact)

@@ -91,7 +91,7 @@ def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) 
     if frame.log_rows is not None:
         scale = np.exp(frame.log_rows)[folds.tested, None]
         residuals, errors = residuals * scale, errors * scale
-    reason = unusable(inverse.rcond, [residuals])
+    reason = unusable(inverse.rcond)
     if not reason and problem.doubts:
         reason = unusable(rank=stable_rank(inverse.residual_matrix(weights)), n_samples=len(Y))
     return Outcome(
@@ -102,8 +102,14 @@ def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) 
         reason,
         DualEnd(design, frame, solution, weights, intercept, inverse.rcond),
         (Unknowns(solution, frame),),
-        float(errors.max(initial=0.0)),
+        errors.max(axis=0, initial=0.0),
+        reasons=of_targets(reason, residuals),
     )
+
+
+def of_targets(reason: str, residuals: Array) -> tuple[str, ...]:
+    """Why the residuals of every target must not be believed."""
+    return tuple(reason or unusable(values=[each]) for each in residuals.T)
 
 
 class PrimalCandidate(PrimalLeftOut):
@@ -224,15 +230,17 @@ def _primal_outcome(
     if candidate is None:
         return failed(folds.tested.size, Y.shape[1], n_features, "singular")
     rcond, gram = candidate.system.rcond, features.gram
+    doubt = unusable(candidate.rcond) or candidate.doubt
     return Outcome(
         out,
         candidate.rcond,
         candidate.system.dof,
         n_features,
-        unusable(candidate.rcond, [out]) or candidate.doubt,
+        doubt,
         partial(primal_fit, gram, candidate.coef, candidate.constant, problem.intercept, rcond),
         (Unknowns(candidate.coef),),
         relative_error(candidate.rcond) * target_size(Y),
+        reasons=of_targets(doubt, out),
     )
 
 

@@ -19,7 +19,7 @@ from skstretch.core.stretch import (
     penalty_in_unit,
     stretch_exponent,
 )
-from skstretch.core.types import Array, Fit
+from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design
 from skstretch.designs.threads import (
     SHARED_ROWS,
@@ -28,12 +28,11 @@ from skstretch.designs.threads import (
     threads_for_candidates,
 )
 from skstretch.search.candidates import Candidate, Folds, Outcome, Problem, failed, target_size
-from skstretch.search.closed import dual_tasks, primal_outcomes
+from skstretch.search.closed import dual_tasks, of_targets, primal_outcomes
 from skstretch.search.minimisers import minimised_candidates
 from skstretch.search.selection import lasso_supports, selected_candidates
 from skstretch.solve.choose import (
     AUTOMATIC_STRENGTH,
-    FEWER_STRENGTHS,
     HELD_OUT_TOLERANCE,
     ITERATED_STRENGTHS,
     ITERATED_TOLERANCE,
@@ -86,7 +85,7 @@ class Grid:
     def strengths_of(self, k: float) -> Sequence[float]:
         """The automatic strengths of a closed form: at k = 2 one eigendecomposition serves all."""
         fewer = self.strengths is STRENGTHS and k != 2
-        return FEWER_STRENGTHS if fewer else self.strengths
+        return STRENGTHS[::2] if fewer else self.strengths
 
     def ks(self, a: float) -> Sequence[float]:
         """The powers at one a: those of the linear limit are not above 2."""
@@ -164,13 +163,20 @@ def evaluate_grid(
         few = [(density, count) for density, count in kept if count < design.n_penalised]
         if few and supports is None:
             counts = sorted({count for _, count in few})
-            supports = lasso_supports(design_at(0.0), problem, counts)
+            each_own = [own for _, own in problem.apart]
+            supports = [lasso_supports(design_at(0.0), own, counts) for own in each_own]
         for k in grid.ks(a) if few else ():
             for each in few:
                 assert supports is not None
-                yield from selected_candidates(
-                    partial(_of_power, grid, a, k), design, problem, supports, each
-                )
+                evaluate = partial(_of_power, grid, a, k)
+                for (j, own), support in zip(problem.apart, supports, strict=True):
+                    found = selected_candidates(evaluate, design, own, support, each)
+                    for candidate, outcome in found:
+                        if j is None:
+                            yield candidate, outcome
+                        else:
+                            whole = outcome.among(j, problem.n_targets)
+                            yield replace(candidate, target=j), whole
 
 
 def _of_power(
@@ -198,11 +204,14 @@ def _iterated(
             spec = replace(known, c=c, tolerance=ITERATED_TOLERANCE)
             outputs = _refitted(design, Y, weights, spec, design.shape[1], folds)
             residuals = Y[folds.tested] - outputs
-            reason = "" if np.isfinite(residuals).all() else "predictions are not finite"
-            facts = np.nan, np.nan, float(design.shape[1]), reason
+            facts = np.nan, np.nan, float(design.shape[1])
             error = HELD_OUT_TOLERANCE * target_size(Y)
             candidate = Candidate(a, k, c, middle / c, grid.densities[0])
-            yield candidate, Outcome(residuals, *facts, error=error, loo="held out")
+            reasons = of_targets("", residuals)
+            yield (
+                candidate,
+                Outcome(residuals, *facts, error=error, loo="held out", reasons=reasons),
+            )
 
 
 def _at(
@@ -316,9 +325,16 @@ def _out_of_range(design: Design, problem: Problem) -> Outcome:
 
 
 def finished_model(
-    outcome: Outcome, design: Design, Y: Array, weights: Array, spec: Spec
+    outcome: Outcome,
+    design: Design,
+    Y: Array,
+    weights: Array,
+    spec: Spec,
+    targets: Index,
 ) -> FittedModel:
     """The model of one candidate: from what the search knows, or fitted where that is not enough.
+
+    A candidate that belongs to some of the targets is fitted to them.
 
     Fitted again: on selected columns, and candidates in which LU loses digits that the accurate
     solution keeps.
@@ -328,7 +344,7 @@ def finished_model(
     known = outcome.finish is not None and spec.solver == "auto"
     known &= space == crossfit_space(*design.shape, spec.intercept)
     if outcome.finish is None or not known or loses_digits(outcome.rcond):
-        return fit_columns(design, Y, weights, spec, columns)
+        return fit_columns(design, Y, weights, spec, columns, targets)
     fit = replace(outcome.finish(), dof=outcome.dof, space=space, solver=space)
     whole = of_columns(fit, np.arange(Y.shape[1]), columns, design)
     return FittedModel(design, Y, weights, spec, [whole])
@@ -393,7 +409,7 @@ def crossfit(
     problem = Problem(Y, weights, spec.intercept, folds)
     with single_blas_thread(min(design.shape)):
         [(_, outcome)] = evaluate_grid(grid, lambda a: design, problem)
-        model = finished_model(outcome, design, Y, weights, spec)
+        model = finished_model(outcome, design, Y, weights, spec, np.arange(Y.shape[1]))
     return Crossfitted(model, Y[folds.tested] - outcome.residuals)
 
 

@@ -2,29 +2,49 @@
 together.
 
 Leave one out is approximate on the way (one Newton step from each fit) and exact where a candidate
-asks for it; folds are solved, each from the fit of all samples.
+asks for it; folds are solved, each from the fit of all samples. Every target is solved in a unit of
+its own size, in which powers and squares of it are numbers.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from skstretch.core import bridge_path
-from skstretch.core.bridge import Point
+from skstretch.core.bridge import REPORTED, SCORING, Point
 from skstretch.core.bridge_left_out import (
     LeftOut,
     Start,
     refits,
     solved_without_each,
 )
-from skstretch.core.bridge_path import BATCH, Space, approximate_loo, paths, solve, split
+from skstretch.core.bridge_path import (
+    Path,
+    PathPoint,
+    Space,
+    approximate_loo,
+    batches,
+    c_in_unit,
+    paths,
+    solve,
+    split,
+    units_of,
+)
 from skstretch.core.factors import counted
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array
+from skstretch.core.types import Array, Index
 from skstretch.designs import Design
-from skstretch.search.candidates import Candidate, Minimisers, Outcome, Problem, Unknowns, failed
-from skstretch.solve.choose import PATH_LENGTH, PATIENCE, WORSE
+from skstretch.search.candidates import (
+    OTHERS,
+    Candidate,
+    Minimisers,
+    Outcome,
+    Problem,
+    Unknowns,
+    failed,
+)
+from skstretch.solve.choose import PATH_LENGTH, PATIENCE, WORSE, unusable
 from skstretch.solve.newton import where_of
 from skstretch.solve.spec import Spec
 
@@ -39,97 +59,109 @@ def minimised_candidates(
     cs: Sequence[float] | None,
     problem: Problem,
 ) -> Iterator[tuple[Candidate, Outcome]]:
-    """Every candidate of a = 0 and the powers ks below 2; without cs the paths are automatic."""
-    scorer = FoldScorer(design, problem)
-    finite = None if cs is None else sorted({c for c in cs if c < np.inf})
+    """Every candidate of a = 0 and the powers ks below 2; without cs the paths are automatic.
+
+    Targets of a regression have automatic paths of their own, those of classes have one together.
+    """
+    scorer, finite = FoldScorer(design, problem), sorted({c for c in cs or () if c < np.inf})
     for some in [[k] for k in ks] if design.is_scaled else [ks]:
         where = split(where_of(design, problem.weights, problem.intercept, some[0]))
-        for batch in _batches(some, where, problem.Y.shape[1]):
-            found: list[list[bridge_path.PathPoint]] = [[] for _ in batch]
-            if finite is None or finite:
-                given = None if finite is None else [finite] * len(batch)
-                found = paths(
-                    where,
-                    batch,
-                    problem.Y,
-                    PATH_LENGTH,
-                    given,
-                    held_out=scorer,
-                    enough=scorer.passed,
-                )
-            for k, path in zip(batch, found, strict=True):
-                counted("Newton step", sum(candidate.n_iter for candidate in path))
-                yield from _along(k, path, cs, scorer, where)
-
-
-def _batches(ks: Sequence[float], where: Space, t: int) -> list[Sequence[float]]:
-    """Powers whose Newton matrices fit in memory together."""
-    side = len(where.u) if where.Q is None else where.Q.shape[1]
-    size = max(1, int(BATCH // (24 * t * side**2)))
-    return [ks[at : at + size] for at in range(0, len(ks), size)]
-
-
-def _along(
-    k: float,
-    path: Sequence[bridge_path.PathPoint],
-    cs: Sequence[float] | None,
-    scorer: "FoldScorer",
-    where: Space,
-) -> Iterator[tuple[Candidate, Outcome]]:
-    """The candidates of one power: all targets of a c, in the order of the grid."""
-    t = scorer.problem.Y.shape[1]
-    groups = {path[at].c: path[at : at + t] for at in range(0, len(path), t)}
-    for c in groups if cs is None else cs:
-        whole = scorer.endless() if c not in groups else scorer.outcome(where, groups[c])
-        yield Candidate(0.0, k, c, scorer.strength(k, c), 1.0), whole
+        asked = [path for k in some for path in scorer.paths(k, None if cs is None else finite)]
+        found: list[list[PathPoint]] = []
+        for batch in batches(asked, 24 * len(asked[0].targets) * where.side**2):
+            if cs is None or finite:
+                found += paths(where, batch, scorer.Y, PATH_LENGTH, SCORING, scorer, scorer.passed)
+            else:
+                found += [[] for _ in batch]
+        counted("Newton step", sum(point.n_iter for points in found for point in points))
+        for k in some:
+            own = [points for path, points in zip(asked, found, strict=True) if path.k == k]
+            yield from scorer.candidates(where, k, own, cs)
 
 
 @dataclass(frozen=True)
 class Exact:
     """How a candidate comes to exact leave-one-out residuals: its points of every target, solved
-    more closely than on their path, and the problems without each sample."""
+    more closely than on their path, and the problems without each sample. `Y` and `units` are
+    targets in their units."""
 
     where: Space
-    group: Sequence[bridge_path.PathPoint]
+    group: Sequence[PathPoint]
     Y: Array
-    outcome: Outcome
+    units: Array
 
-    def solve_many(self, parts: "Sequence[Exact]") -> list[Outcome]:
+    def of(self, targets: Index) -> "Exact | None":
+        """The points of some targets."""
+        group = [x for x in self.group if x.target in targets]
+        return replace(self, group=group) if group else None
+
+    def solve_many(self, parts: "Sequence[Exact]", outcomes: Sequence[Outcome]) -> list[Outcome]:
         """The outcomes of candidates; those of one space share passes and threads."""
         found: dict[int, list[LeftOut]] = {}
         for same in {id(part.where): part.where for part in parts}.values():
             some = [(i, part) for i, part in enumerate(parts) if part.where is same]
-            starts = [Start(x.k, x.c, y, x.e) for _, p in some for x, y in p.each()]
+            starts = [Start(x.k, x.c, p.Y[:, x.target], x.e) for _, p in some for x in p.group]
             left_out = iter(solved_without_each(same, starts))
             found |= {i: [next(left_out) for _ in part.group] for i, part in some}
-        return [part.with_residuals(found[i]) for i, part in enumerate(parts)]
+        return [
+            part.entered(one, found[i])
+            for i, (part, one) in enumerate(zip(parts, outcomes, strict=True))
+        ]
 
-    def each(self) -> Iterator[tuple[bridge_path.PathPoint, Array]]:
-        """Its points and their targets."""
-        return zip(self.group, self.Y.T, strict=True)
-
-    def with_residuals(self, found: Sequence[LeftOut]) -> Outcome:
-        """The outcome with exact residuals."""
-        residuals = np.column_stack([one.residual for one in found])
-        reason = self.outcome.reason if np.isfinite(residuals).all() else NOISE
-        dofs = tuple(one.dof for one in found)
-        exact = replace(self.outcome, loo="exact", refine=None)
-        exact = replace(exact, dof=float(np.mean(dofs)), dofs=dofs)
-        rcond = min(one.rcond for one in found)
-        return replace(exact, rcond=rcond, residuals=residuals, reason=reason)
+    def entered(self, outcome: Outcome, found: Sequence[LeftOut]) -> Outcome:
+        """The outcome with exact residuals of these targets."""
+        targets = [x.target for x in self.group]
+        residuals, dofs = outcome.residuals.copy(), [*outcome.dofs]
+        reasons, refine = [*outcome.reasons], outcome.refine
+        assert isinstance(refine, Exact)
+        rest = [x for x in refine.group if x.target not in targets]
+        for j, one in zip(targets, found, strict=True):
+            residuals[:, j], dofs[j] = self.units[j] * one.residual, one.dof
+            finite = np.isfinite(one.residual).all()
+            missed = unusable(gap=one.gap, promised_gap=REPORTED.gap)
+            reasons[j] = reasons[j] or missed or ("" if finite else NOISE)
+        return replace(
+            outcome,
+            loo="approximate" if rest else "exact",
+            refine=replace(refine, group=rest) if rest else None,
+            dof=float(np.nanmean(dofs)),
+            dofs=tuple(dofs),
+            rcond=min(one.rcond for one in found),
+            residuals=residuals,
+            reasons=tuple(reasons),
+        )
 
 
 @dataclass
 class FoldScorer:
     """What a search keeps of each solved point, on its way along the paths.
 
-    `solved` has the degrees of freedom and the condition of every (k, c, target) that was solved
-    more closely than its path.
+    `solved` has the degrees of freedom, the condition and the gap of every (k, c, target) that was
+    solved more closely than its path.
     """
 
     design: Design
     problem: Problem
-    solved: dict[tuple[float, float, int], tuple[float, float]] = field(default_factory=dict)
+    solved: dict[tuple[float, float, int], tuple[float, float, str]] = field(default_factory=dict)
+
+    @cached_property
+    def units(self) -> Array:
+        """Of the targets."""
+        return units_of(self.problem.Y)
+
+    @cached_property
+    def Y(self) -> Array:
+        """Targets in their units."""
+        return np.asarray(self.problem.Y / self.units)
+
+    def paths(self, k: float, cs: Sequence[float] | None) -> list[Path]:
+        """The paths of one power, in the units of the targets."""
+        targets = range(len(self.units))
+        if cs is None and self.problem.classes:
+            return [Path(k, tuple(targets))]
+        if cs is None:
+            return [Path(k, (j,)) for j in targets]
+        return [Path(k, (j,), [c_in_unit(c, k, self.units[j]) for c in cs]) for j in targets]
 
     def __call__(self, s: Space, point: Point, y: Array, target: int) -> Array:
         """Out-of-fold residuals of a point (n_tested,)."""
@@ -138,52 +170,95 @@ class FoldScorer:
             return approximate_loo(s, point, y)
         held, p = [fold.held for fold in folds], point.problem
         s, point = solve(s, p.k, p.c, y, point.e)
-        self.solved[p.k, p.c, target] = s.dof(point), point.rcond
+        missed = unusable(gap=point.gap, promised_gap=REPORTED.gap)
+        self.solved[p.k, p.c, target] = s.dof(point), point.rcond, missed
         found = refits(s, point, y, held)
         return np.concatenate([r[f.positions] for r, f in zip(found, folds, strict=True)])
 
-    def passed(self, path: Sequence[bridge_path.PathPoint]) -> bool:
+    def passed(self, path: Sequence[PathPoint]) -> bool:
         """Whether a path has left the least out-of-fold error of every target behind."""
-        t, weights = self.problem.Y.shape[1], self.problem.weights[self.problem.folds.tested]
+        t, weights = len({x.target for x in path}), self.problem.weights[self.problem.folds.tested]
         with np.errstate(over="ignore"):
             errors = np.array([weights @ np.square(one.loo) for one in path]).reshape(-1, t)
         worse = errors[-PATIENCE:] > WORSE * np.fmin.reduce(errors)
         return len(errors) > PATIENCE and bool(worse.all())
 
-    def _spec(self, k: float, c: float) -> Spec:
-        return Spec(k, c, self.problem.intercept, linear=True)
+    def candidates(
+        self,
+        where: Space,
+        k: float,
+        found: Sequence[Sequence[PathPoint]],
+        cs: Sequence[float] | None,
+    ) -> Iterator[tuple[Candidate, Outcome]]:
+        """The candidates of one power from the points of its paths, in the order of the grid."""
+        if cs is None:
+            for points in found:
+                size = len({x.target for x in points})
+                for at in range(0, len(points), size):
+                    group = points[at : at + size]
+                    j = group[0].target
+                    c = c_in_unit(group[0].c, k, 1.0 / self.units[j])
+                    alone = None if size == len(self.units) else j
+                    strength = self.strength(group)
+                    yield (
+                        Candidate(0.0, k, c, strength, 1.0, target=alone),
+                        self.outcome(where, group, c),
+                    )
+            return
+        groups = dict(
+            zip(sorted({c for c in cs if c < np.inf}), zip(*found, strict=True), strict=True)
+        )
+        for c in cs:
+            group = groups.get(c, ())
+            whole = self.outcome(where, group, c) if group else self.endless()
+            yield Candidate(0.0, k, c, self.strength(group), 1.0), whole
 
-    def strength(self, k: float, c: float) -> float:
+    def strength(self, group: Sequence[PathPoint]) -> float:
         """The penalty relative to the scale of the data, ``1/(c k) / (D^(k/2) sd^(2-k))``: at
         k = 2 that of ridge regression, and free of the units of the targets at every k."""
-        w, Y = self.problem.weights, self.problem.Y
-        centred = Y - w @ Y / w.sum() if self.problem.intercept is not Intercept.NONE else Y
-        variance = float(np.mean(w @ centred**2) / w.sum())
-        scale = self.design.shape[1] ** (k / 2) * variance ** (1 - k / 2)
-        return 1.0 / (c * k) / (scale or 1.0)  # targets that do not vary have no scale
+        w, found = self.problem.weights, []
+        for x in group:
+            y = self.Y[:, x.target]
+            centred = y - w @ y / w.sum() if self.problem.intercept is not Intercept.NONE else y
+            variance = float(w @ centred**2 / w.sum())
+            scale = self.design.shape[1] ** (x.k / 2) * variance ** (1 - x.k / 2)
+            # targets that do not vary have no scale
+            found.append(-np.log(x.c * x.k) - np.log(scale or 1.0))
+        return float(np.exp(np.mean(found))) if found else 0.0
 
-    def outcome(self, where: Space, group: Sequence[bridge_path.PathPoint]) -> Outcome:
-        """The outcome of all targets at one (k, c)."""
-        residuals = np.column_stack([one.loo for one in group])
-        usable = all(one.usable for one in group) and np.isfinite(residuals).all()
-        spec = self._spec(group[0].k, group[0].c)
-        facts = [self.solved.get((x.k, x.c, x.target), (x.dof, x.rcond)) for x in group]
-        e = np.column_stack([one.e for one in group])
-        known = Unknowns(Minimisers(spec, e, self.problem.Y))
+    def outcome(self, where: Space, group: Sequence[PathPoint], c: float) -> Outcome:
+        """The outcome of some targets at one (k, c); others have none."""
+        n, t = self.problem.folds.tested.size, len(self.units)
+        targets = [x.target for x in group]
+        residuals, dofs = np.full((n, t), np.nan), np.full(t, np.nan)
+        reasons = [OTHERS] * t
+        rconds = []
+        for x in group:
+            j = x.target
+            usable = x.usable and np.isfinite(x.loo).all()
+            missed = unusable(gap=x.gap, promised_gap=SCORING.gap)
+            known = self.solved.get((x.k, x.c, j), (x.dof, x.rcond, missed))
+            residuals[:, j], (dofs[j], rcond, missed) = self.units[j] * x.loo, known
+            reasons[j] = missed or ("" if usable else NOISE)
+            rconds.append(rcond)
+        spec = Spec(group[0].k, c, self.problem.intercept, linear=True)
+        e = np.column_stack([self.units[x.target] * x.e for x in group])
+        alone = None if len(group) == t else targets[0]
+        unknowns = Unknowns(Minimisers(spec, e, self.problem.Y[:, targets]), target=alone)
         out = Outcome(
             residuals,
-            min(rcond for _, rcond in facts),
-            float(np.mean([dof for dof, _ in facts])),
+            min(rconds),
+            float(np.mean(dofs[targets])),
             float(self.design.shape[1]),
-            "" if usable else NOISE,
-            unknowns=(known,),
-            error=ACCURACY * float(np.abs(residuals).max(initial=0.0)),
-            dofs=tuple(dof for dof, _ in facts),
+            reasons=tuple(reasons),
+            unknowns=(unknowns,),
+            error=ACCURACY * np.abs(np.nan_to_num(residuals)).max(axis=0, initial=0.0),
+            dofs=tuple(dofs.tolist()),
         )
         if self.problem.folds.folds is not None:
             return out
         out = replace(out, loo="approximate")
-        return replace(out, refine=Exact(where, group, self.problem.Y, out))
+        return replace(out, refine=Exact(where, group, self.Y, self.units))
 
     def endless(self) -> Outcome:
         """c = inf: there is no minimiser without regularisation."""

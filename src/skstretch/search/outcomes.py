@@ -94,18 +94,23 @@ class Outcomes:
 
     def _coefficients(self, rows: list[int], view: Seen) -> Iterator[Array]:
         """Coefficients (t, columns of the design) of the candidates of a batch."""
-        design = view.design
+        design, t = view.design, self.Y.shape[1]
         if len(rows) > 1:
             parts = [self.unknowns[row][0] for row in rows]
-            yield from (coef.T for coef in Unknowns.solve_many(parts, design, self.weights))
-            return
-        coef = np.zeros((self.Y.shape[1], design.shape[1]))
-        for part in self.unknowns[rows[0]]:
-            kept = np.arange(design.shape[1]) if part.columns is None else part.columns
-            own = design if part.columns is None else design.take(part.columns)
-            targets = np.arange(self.Y.shape[1]) if part.target is None else np.array([part.target])
-            coef[np.ix_(targets, kept)] = part.coefficients(own, self.weights).T
-        yield coef
+            found = [[one] for one in Unknowns.solve_many(parts, design, self.weights)]
+        else:
+            alone = [
+                (part, design if part.columns is None else design.take(part.columns))
+                for part in self.unknowns[rows[0]]
+            ]
+            found = [[part.coefficients(own, self.weights) for part, own in alone]]
+        for row, coefs in zip(rows, found, strict=True):
+            coef = np.zeros((t, design.shape[1]))
+            for part, own in zip(self.unknowns[row], coefs, strict=True):
+                kept = np.arange(design.shape[1]) if part.columns is None else part.columns
+                targets = np.arange(t) if part.target is None else np.array([part.target])
+                coef[np.ix_(targets, kept)] = own.T
+            yield coef
 
     def held_out_bounds(
         self, row: int, folds: Sequence[Index], levels: Sequence[float]
@@ -142,8 +147,8 @@ def kept_outcomes(
     outputs = np.full((len(candidates), n, t), np.nan)
     true = problem.Y[problem.folds.tested]
     for row, outcome in enumerate(results):
-        if outcome.usable:
-            outputs[row] = problem.folds.mean(true - outcome.residuals, n)
+        own = outcome.served
+        outputs[row][:, own] = problem.folds.mean(true[:, own] - outcome.residuals[:, own], n)
     unknowns = [outcome.unknowns if outcome.usable else () for outcome in results]
     data = problem.Y, problem.weights, problem.intercept
     return Outcomes(candidates, outputs, unknowns, views, *data, grouped, sample_weights)

@@ -13,7 +13,14 @@ from skstretch.core.classes import log_losses, signed_targets
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
-from skstretch.search.candidates import Candidate, Outcome, Problem, leave_one_out
+from skstretch.search.candidates import (
+    Candidate,
+    Folds,
+    Outcome,
+    Problem,
+    folds_from_splits,
+    leave_one_out,
+)
 from skstretch.search.choice import class_weights, regression_weights, residual_moments
 from skstretch.search.grid import Grid, evaluate_grid
 
@@ -34,8 +41,12 @@ class PermutationTest:
         the mean squared error, or minus the balanced log loss for classes.
     null_distribution : array of shape (n_permutations,)
         The same on targets in random order.
+    correlation, null_correlations : float, array of shape (n_permutations,)
+        The largest squared correlation of a feature with a target (or with one class against the
+        rest), which sees a single true feature among many: on the data, and in random order.
     pvalue : float
-        ``(1 + number of null scores at least as good) / (1 + n_permutations)``.
+        Of both together: of every order the lesser of its two p-values among all orders, and the
+        share of orders, the data among them, whose lesser one is no larger than that of the data.
 
     See Also
     --------
@@ -55,13 +66,15 @@ class PermutationTest:
 
     statistic: float
     null_distribution: Array
+    correlation: float
+    null_correlations: Array
     pvalue: float
 
     def __str__(self) -> str:
         n = self.null_distribution.size
+        as_good = round(self.pvalue * (n + 1)) - 1
         return (
-            f"p = {self.pvalue:.3g}: of {n:,} random orders of the targets "
-            f"{int(np.sum(self.null_distribution >= self.statistic)):,} did as well."
+            f"p = {self.pvalue:.3g}: of {n:,} random orders of the targets {as_good:,} did as well."
         )
 
 
@@ -74,6 +87,16 @@ class Tested:
     intercept: Intercept
     codes: Index | None = None
     n_classes: int = 0
+    groups: Index | None = None
+
+    @property
+    def folds(self) -> Folds:
+        """Leave one out, or one group."""
+        if self.groups is None:
+            return leave_one_out(len(self.Y))
+        each = (self.groups == group for group in np.unique(self.groups))
+        splits = ((np.flatnonzero(~held), np.flatnonzero(held)) for held in each)
+        return folds_from_splits(splits, np.arange(len(self.Y)), len(self.Y))
 
     def orders(self, permutations: Index) -> tuple[Array, Index | None]:
         """Targets (M, q, t) and codes (q, M) of some orders (q, M)."""
@@ -91,32 +114,123 @@ def permutation_test(
     permutations: Index,
 ) -> PermutationTest:
     """Scores of the closed forms of a grid, mixed, for every order (P, M) of the targets."""
-    M = len(tested.weights)
+    M, folds = len(tested.weights), tested.folds
     whole = np.vstack([np.arange(M), permutations])
     t = tested.Y.shape[1]
     size = max(1, CHUNK_BYTES // (8 * M * t))
-    scores = []
+    scores, largest = [], []
+    first = next(iter(grid.a)) if 0.0 not in grid.a else 0.0
+    features = standardised(whole_features(design_at(first)), tested.weights)
     for start in range(0, len(whole), size):
         Y, codes = tested.orders(whole[start : start + size])
-        flat = Problem(Y.reshape(M, -1), tested.weights, tested.intercept, leave_one_out(M))
+        flat = Problem(Y.reshape(M, -1), tested.weights, tested.intercept, folds)
         candidates = evaluate_grid(grid, design_at, flat)
-        scores.append(_mixture_scores(candidates, Y, codes, tested))
-    found = np.concatenate(scores)
-    statistic, null = float(found[0]), found[1:]
-    pvalue = (1.0 + float(np.sum(null >= statistic))) / (1.0 + null.size)
-    return PermutationTest(statistic, null, pvalue)
+        scores.append(_mixture_scores(candidates, Y, codes, tested, np.argsort(folds.tested)))
+        largest.append(largest_correlations(features, Y, tested.weights))
+    found, strongest = np.concatenate(scores), np.concatenate(largest)
+    pvalue = combined_pvalue(found, strongest)
+    return PermutationTest(float(found[0]), found[1:], float(strongest[0]), strongest[1:], pvalue)
+
+
+def combined_pvalue(*statistics: Array) -> float:
+    """The p-value of the first of all orders by the best of several statistics (P + 1,).
+
+    Exact: under the hypothesis the data are one of the orders like any other, in every statistic.
+    """
+    ranks = [[np.sum(values >= value) for value in values] for values in statistics]
+    least = np.min(ranks, axis=0)
+    return float(np.mean(least <= least[0]))
+
+
+def whole_features(design: Design) -> Array:
+    """All features (M, D), less their offset."""
+    blocks = [np.arange(rows.start, rows.stop) for rows in design.row_slices()]
+    return np.vstack([design.row_features(rows).excess(1.0) for rows in blocks])
+
+
+def standardised(P: Array, weights: Array) -> Array:
+    """Features (D, M) of mean zero and length one, times the roots of the weights."""
+    P = np.sqrt(weights)[:, None] * (P - weights @ P / weights.sum())
+    sizes = np.linalg.norm(P, axis=0)
+    return np.asarray((P / np.where(sizes > 0.0, sizes, 1.0)).T)
+
+
+def largest_correlations(features: Array, Y: Array, weights: Array) -> Array:
+    """The largest squared correlation (q,) of features (D, M) with the targets Y (M, q, t)."""
+    root = np.sqrt(weights)[:, None, None]
+    Z = root * (Y - np.tensordot(weights, Y, 1) / weights.sum())
+    sizes = np.linalg.norm(Z, axis=0)
+    Z = Z / np.where(sizes > 0.0, sizes, 1.0)
+    M, q, t = Y.shape
+    found = np.zeros(q * t)
+    step = max(1, CHUNK_BYTES // (8 * q * t))
+    for start in range(0, len(features), step):
+        products = np.square(features[start : start + step] @ Z.reshape(M, -1))
+        found = np.maximum(found, products.max(axis=0, initial=0.0))
+    # equal orders have equal correlations but for rounding
+    return np.asarray(np.round(found.reshape(q, t).max(axis=1), 12))
+
+
+def random_orders(
+    rng: np.random.RandomState, n_orders: int, Y: Array, groups: Index | None, *, within: bool
+) -> Index:
+    """Orders (n_orders, M): of all samples, of whole groups, or within each group.
+
+    Whole groups change places with others of their size, or with all where no target varies within
+    a group.
+    """
+    M = len(Y)
+    if groups is None:
+        return np.array([rng.permutation(M) for _ in range(n_orders)])
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    constant = all((Y[rows] == Y[rows[0]]).all() for rows in members)
+    sizes = np.array([0 if constant else rows.size for rows in members])
+    if not within and np.unique(sizes).size == sizes.size:
+        raise ValueError(
+            f"no two of {sizes.size} groups have as many samples, so that none can take the place "
+            "of another: use within=True if the samples of a group can be put in any order."
+        )
+    found = np.empty((n_orders, M), dtype=np.intp)
+    for order in found:
+        if within:
+            for rows in members:
+                order[rows] = rng.permutation(rows)
+            continue
+        for size in np.unique(sizes):
+            same = np.flatnonzero(sizes == size)
+            for to, source in zip(same, rng.permutation(same), strict=True):
+                order[members[to]] = np.resize(members[source], members[to].size)
+    return found
+
+
+def check_no_copies(features: Array) -> None:
+    """Refuse samples that are copies of each other: any order of targets parts them."""
+    seen: dict[bytes, int] = {}
+    for i, row in enumerate(features):
+        j = seen.setdefault(row.tobytes(), i)
+        if j != i:
+            raise ValueError(
+                f"samples {j} and {i} have the same features: replicates cannot be put in any "
+                "order. Pass groups=..., with one group for each that was measured several times "
+                "(or groups=np.arange(n_samples) if they only look alike)."
+            )
 
 
 def _mixture_scores(
-    candidates: Iterator[tuple[Candidate, Outcome]], Y: Array, codes: Index | None, tested: Tested
+    candidates: Iterator[tuple[Candidate, Outcome]],
+    Y: Array,
+    codes: Index | None,
+    tested: Tested,
+    places: Index,
 ) -> Array:
-    """The scores (q,) of the mixtures of all families, by order."""
+    """The scores (q,) of the mixtures of all families, by order; `places` of the samples among
+    the residuals."""
     best: dict[tuple[float, float], tuple[Array, Array]] = {}
     M, q, t = Y.shape
     for candidate, outcome in candidates:
         if not outcome.usable:
             continue
-        residuals = outcome.residuals.reshape(M, q, t).swapaxes(0, 1)
+        residuals = outcome.residuals[places].reshape(M, q, t).swapaxes(0, 1)
         losses = _losses(residuals, Y, codes, tested.weights)
         if (candidate.a, candidate.k) not in best:
             best[candidate.a, candidate.k] = losses, residuals.copy()

@@ -32,6 +32,19 @@ class Scored:
     # how much the score may change where every output does by one, if that is known
     steepness: float | None = None
 
+    def times(self, factor: float) -> "Scored":
+        """Losses and scores times a factor."""
+        if factor == 1.0:
+            return self
+        with np.errstate(over="ignore", invalid="ignore"):
+            return Scored(
+                factor * self.score,
+                factor * self.losses,
+                factor * self.tie,
+                factor * self.error,
+                factor * self.tie_error,
+            )
+
 
 def unscored(n_tested: int) -> Scored:
     """What stands for the score of a candidate that is not usable."""
@@ -50,23 +63,23 @@ class Scoring(Protocol):
         """How far the score may be off where every output may be off by `error`."""
         ...
 
+    def of(self, targets: Index, unit: float) -> "Scoring":
+        """The scoring of some targets of a regression, of outputs divided by a unit."""
+        ...
+
 
 def scored(scoring: Scoring, outcome: Outcome, true: Array) -> Scored:
     """The score of a candidate and what rounding leaves open of it; `true` are the tested
     targets."""
     if not outcome.usable:
         return unscored(len(true))
-    outputs = true - outcome.residuals
+    outputs, rounding = true - outcome.residuals, float(outcome.error.max(initial=0.0))
     found = scoring(outputs)
     if found.steepness is None:
-        error = scoring.blur(outputs, outcome.error)
+        error = scoring.blur(outputs, rounding)
     else:
-        error = found.steepness * outcome.error
-    return replace(
-        found,
-        error=error,
-        tie_error=_square_blur(-found.tie, outcome.error),
-    )
+        error = found.steepness * rounding
+    return replace(found, error=error, tie_error=_square_blur(-found.tie, rounding))
 
 
 def _square_blur(mean_square: float, error: float) -> float:
@@ -99,9 +112,19 @@ class SquaredError:
     def blur(self, outputs: Array, error: float) -> float:
         return _square_blur(-self(outputs).score, error)
 
+    def of(self, targets: Index, unit: float) -> "SquaredError":
+        return replace(self, Y=self.Y[:, targets] / unit)
+
+
+class OfClasses:
+    """A scoring that sees all scores of the classes."""
+
+    def of(self, targets: Index, unit: float) -> Scoring:
+        raise NotImplementedError("classes are scored together")
+
 
 @dataclass(frozen=True)
-class BalancedAccuracy:
+class BalancedAccuracy(OfClasses):
     """The mean share of every class that is told; ties are broken by the squared error of the
     scores."""
 
@@ -125,7 +148,7 @@ class BalancedAccuracy:
 
 
 @dataclass(frozen=True)
-class LogLoss:
+class LogLoss(OfClasses):
     """Minus the balanced log loss of the probabilities that the scores give.
 
     ``softmax(A outputs)`` with the factor A of greatest likelihood: what calibration makes of them.
@@ -172,6 +195,11 @@ class ScorerScore:
         patterns = (1.0, -1.0, sides.reshape(outputs.shape))
         return max(abs(self._ask(outputs + error * signs) - score) for signs in patterns)
 
+    def of(self, targets: Index, unit: float) -> "ScorerScore":
+        own = self.inner.of(targets, 1.0)
+        y = self.y.reshape(len(self.y), -1)[:, targets]
+        return replace(self, y=y[:, 0] if len(targets) == 1 else y, inner=own)
+
     def _ask(self, outputs: Array) -> float:
         precomputed, X = self.precomputed(outputs), np.zeros((outputs.shape[0], 1))
         keywords = {} if self.weights is None else {"sample_weight": self.weights}
@@ -194,7 +222,7 @@ class ScorerScore:
 
 
 @dataclass(frozen=True)
-class ZeroOne:
+class ZeroOne(OfClasses):
     """Minus the weighted error rate."""
 
     codes: Index

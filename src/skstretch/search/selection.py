@@ -2,8 +2,9 @@
 
 The strongest coefficients of a smooth penalty belong to features that are neighbours of each other.
 The lasso path drops what is redundant: the support of q features is the largest on the path (least
-angle regression) with at most q. One support serves all targets, powers, penalties and transforms,
-so that a model of q features reads q columns at most. Every fold has a support of its own.
+angle regression) with at most q. One support serves all powers, penalties and transforms, so that
+a model of q features reads q columns at most. Every fold has a support of its own, and every target
+of a regression; the scores of several classes share theirs.
 """
 
 import warnings
@@ -28,7 +29,7 @@ from skstretch.search.candidates import (
     relative_error,
     target_size,
 )
-from skstretch.solve.choose import PATH_NUMBERS, unusable
+from skstretch.solve.choose import PATH_NUMBERS, PATH_ROUNDING, unusable
 
 Candidates = Iterator[tuple[Candidate, Outcome]]
 # the candidates of one power on a design, at given penalties (None: automatic ones)
@@ -137,7 +138,9 @@ def _path(Z: Array, y: Array, count: int) -> list[list[int]]:
             _, _, coefs, n_steps = lars_path(
                 Z, y / size, method="lasso", max_iter=most, return_n_iter=True
             )
-        knots = [np.flatnonzero(coef).tolist() for coef in coefs.T[1:]]
+        # a feature leaves at a knot: its coefficient there is zero but for rounding
+        least = PATH_ROUNDING * np.abs(coefs).max(axis=0)
+        knots = [np.flatnonzero(each).tolist() for each in (np.abs(coefs) > least).T[1:]]
         if n_steps < most or max(map(len, knots)) > count or most > 10_000:
             return knots
         most *= 2
@@ -178,9 +181,10 @@ def selected_candidates(
                 outcome,
                 residuals=residuals,
                 rcond=rcond,
-                error=max(outcome.error, error),
+                error=np.maximum(outcome.error, error),
                 n_features=float(columns.size),
-                reason=outcome.reason or unusable(rcond, [residuals]),
+                reason=outcome.trouble or unusable(rcond, [residuals]),
+                reasons=(),
                 finish=None,
                 loo="exact",
                 refine=None,

@@ -58,15 +58,15 @@ class Budget:
 
 BUDGET = Budget()
 
-# Precision: digits that LU may lose before the accurate solution by QR takes over; where the
-# smaller side makes QR slow, LU stays if rounding moves its coefficients by less than the second
-TOLERATED_ERROR, TOLERATED_MOVE = 1e-11, 1e-10
+# Precision: `Spec.tolerance` is the target. Where rounding may move more than a tenth of it, the
+# accurate solution by QR takes over from LU; where the smaller side makes QR slow, LU stays if
+# rounding moves its coefficients by less than the target.
 # what QR may take without being weighed against LU
 QUICK_SECONDS = 0.05
 # of fits without the matrix: those that are reported, and those that only choose
 ITERATED_TOLERANCE, HELD_OUT_TOLERANCE = 1e-6, 1e-4
-# steps of Krylov that ``"auto"`` gives it before it turns to LU after all
-FAIR_STEPS = 150
+# steps of Krylov after which it is given up, and after which ``"auto"`` turns to LU after all
+MAX_ITER, FAIR_STEPS = 1000, 150
 
 # Honesty, see `unusable`: a solution below this condition carries no trustworthy digit ...
 POOR_RCOND = 1e-13
@@ -79,10 +79,9 @@ FEWEST_NUMBERS = 2.0
 AUTOMATIC_STRENGTH, FIXED_C = 0.1, 100.0
 
 # Relative strengths that a search tries, from interpolation to nearly the mean alone: at k = 2,
-# where one eigendecomposition serves all; where each takes a factorisation; where each takes
-# iterated fits
+# where one eigendecomposition serves all (every second, where each takes a factorisation); where
+# each takes iterated fits
 STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
-FEWER_STRENGTHS = tuple(10.0**e for e in (-12, -10, *range(-8, 3)))
 ITERATED_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # values of c on the path of an exact minimiser, at most; it ends where so many in a row have so
 # much more than the least error
@@ -91,6 +90,8 @@ PATH_LENGTH, PATIENCE, WORSE = 20, 3, 1.1
 N_FOLDS, ENOUGH = 10, 1_000
 # numbers that a lasso path is made of, at most: of more columns those that correlate most
 PATH_NUMBERS = 2**24
+# coefficients of the lasso path this small beside its largest are zero: what leaves at a knot
+PATH_ROUNDING = 1e-10
 # of stability selection: the threshold for which one feature is selected in so many halves that
 # no assumption is needed would be (1 + this) / 2 (Meinshausen and Buehlmann)
 SURE_SHARE = 0.8
@@ -145,7 +146,7 @@ class Families:
         if self.iterated:
             steps = FAIR_STEPS * len(ITERATED_STRENGTHS) * (len(self.k) + 1)
             return 4.0 * steps * n_samples * n_features / RATE
-        closed = (len(self.k) + 1) * gram + len(self.k) * len(FEWER_STRENGTHS) * factor
+        closed = (len(self.k) + 1) * gram + len(self.k) * len(STRENGTHS) / 2.0 * factor
         n_exact = sum(k < 2.0 for k in self.linear_k)
         exact = 8.0 * n_exact * PATH_LENGTH * n_targets * (gram + factor)
         chosen = len(self.counts) * N_FOLDS * len(STRENGTHS) / self.every * n_targets
@@ -409,12 +410,12 @@ def qr_is_quick(design: Design) -> bool:
 
 def loses_digits(rcond: float) -> bool:
     """Whether LU may lose more than the accurate solution by QR would."""
-    return float(np.finfo(np.float64).eps) > TOLERATED_ERROR * rcond
+    return float(np.finfo(np.float64).eps) > Spec.tolerance / 10.0 * rcond
 
 
 def keeps_digits(rounding: float) -> bool:
     """Whether LU loses no more than that, by what drawn perturbations do to its coefficients."""
-    return rounding <= TOLERATED_MOVE
+    return rounding <= Spec.tolerance
 
 
 def unusable(

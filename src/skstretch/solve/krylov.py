@@ -25,10 +25,9 @@ from skstretch.core.types import Array, Fit
 from skstretch.designs.protocol import Design, Products
 from skstretch.designs.threads import single_blas_thread, working_bytes
 from skstretch.exceptions import NeedsInverseError
-from skstretch.solve.choose import FAIR_STEPS, has_inverse
+from skstretch.solve.choose import FAIR_STEPS, MAX_ITER, has_inverse
 from skstretch.solve.spec import Space, Spec
 
-MAX_ITER = 1000
 # directions of the randomised preconditioner at most
 SKETCH_SIZE = 200
 # steps of GMRES between restarts, as far as there is room for the bases

@@ -204,11 +204,18 @@ class FittedModel:
     @property
     def level(self) -> Array:
         """Predictions where the excess of every feature is zero, shape (t,)."""
-        return np.concatenate([p.level for p in self.passes])
+        return self._gathered([p.level for p in self.passes])
 
     @property
     def intercept(self) -> Array:
-        return np.concatenate([p.intercept for p in self.passes])
+        return self._gathered([p.intercept for p in self.passes])
+
+    def _gathered(self, values: Sequence[Array]) -> Array:
+        """What the passes say of their targets, (t,); zero for those that no pass has."""
+        out = np.zeros(self.Y.shape[1])
+        for p, own in zip(self.passes, values, strict=True):
+            out[p.targets] = own
+        return out
 
     @property
     def dual(self) -> Array:
@@ -333,18 +340,17 @@ def fit_columns(
     weights: Array,
     spec: Spec,
     columns: Index,
+    targets: Index,
     report: Report | None = None,
 ) -> FittedModel:
-    """Fit all targets on some columns; an exact minimiser has a pass for every target."""
+    """Fit some targets on some columns; an exact minimiser has a pass for every target."""
     kept = design if columns.size == design.shape[1] else design.take(columns)
-    targets: list[Index] = [np.arange(Y.shape[1])]
-    if spec.exact:
-        targets = [np.array([i]) for i in range(Y.shape[1])]
+    parts = [np.array([j]) for j in targets] if spec.exact else [targets]
     if spec.exact and kept.shape[1]:
-        fits = exact_solutions(kept, Y, weights, spec)[1]
+        fits = exact_solutions(kept, Y[:, targets], weights, spec)[1]
     else:
-        fits = [fit_stretchy(kept, Y[:, own], weights, spec, report) for own in targets]
-    passes = [of_columns(fit, own, columns, kept) for fit, own in zip(fits, targets, strict=True)]
+        fits = [fit_stretchy(kept, Y[:, own], weights, spec, report) for own in parts]
+    passes = [of_columns(fit, own, columns, kept) for fit, own in zip(fits, parts, strict=True)]
     return FittedModel(design, Y, weights, spec, passes)
 
 
@@ -362,7 +368,8 @@ def fit_model(
     A matrix-free fit on all columns tells its steps to `report`.
     """
     t = Y.shape[1]
-    whole = fit_columns(design, Y, weights, spec, np.arange(design.shape[1]), report)
+    columns = np.arange(design.shape[1])
+    whole = fit_columns(design, Y, weights, spec, columns, np.arange(t), report)
     if count >= design.n_penalised:
         return whole
     strengths = np.hstack([p.coef for p in whole.passes])

@@ -7,7 +7,7 @@ target is a problem of its own, and all of them share each pass over the data.
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,14 @@ from skstretch.core.bridge import REPORTED, Point
 from skstretch.core.bridge_left_out import LeftOut, leave_one_out, left_out_coef, refits
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
-from skstretch.core.bridge_path import derivative, finish, solve_all, space
+from skstretch.core.bridge_path import (
+    c_in_unit,
+    derivative,
+    finish,
+    solve_all,
+    space,
+    units_of,
+)
 from skstretch.core.bridge_products import DenseProducts
 from skstretch.core.crossfit import Fold
 from skstretch.core.stretch import Intercept
@@ -41,6 +48,9 @@ class Minimised:
         Where the dual lives: on the samples, or on the directions of fewer features.
     points : list of Point
         One for each column of Y.
+    units : array of shape (t,)
+        Points are those of targets divided by these: powers of two at the size of each target, so
+        that squares and powers are numbers in any unit of y.
     """
 
     design: Design
@@ -49,6 +59,12 @@ class Minimised:
     spec: Spec
     where: Where
     points: Sequence[Point]
+    units: Array
+
+    @cached_property
+    def scaled(self) -> Array:
+        """Targets in their units (M, t)."""
+        return np.asarray(self.Y / self.units)
 
     @property
     def space(self) -> Space:
@@ -58,8 +74,8 @@ class Minimised:
 
     @cached_property
     def minima(self) -> list[Minimum]:
-        pairs = zip(self.points, self.Y.T, strict=True)
-        return [finish(self.where, point, y) for point, y in pairs]
+        each = zip(self.points, self.scaled.T, self.units, strict=True)
+        return [finish(self.where, point, y).times(unit) for point, y, unit in each]
 
     def fit(self, target: int) -> Fit:
         """Coefficients of one target; ``beta = 4c W e / k``, so that with ``omega = Z' beta``
@@ -128,7 +144,11 @@ class Minimised:
 
     def leave_one_out(self, target: int, states: bool = False) -> LeftOut:
         """Exact leave-one-out residuals of one target, with what predictions need of each."""
-        return leave_one_out(self.where, self.points[target], self.Y[:, target], states=states)
+        unit = self.units[target]
+        found = leave_one_out(
+            self.where, self.points[target], self.scaled[:, target], states=states
+        )
+        return replace(found, residual=unit * found.residual)
 
     def out_of_fold(self, folds: Sequence[Fold] | None) -> Array:
         """Exact residuals of every tested sample, fold after fold, (n_tested, t)."""
@@ -137,9 +157,9 @@ class Minimised:
             return np.column_stack([self.leave_one_out(target).residual for target in targets])
         held = [fold.held for fold in folds]
         columns = []
-        for point, y in zip(self.points, self.Y.T, strict=True):
+        for point, y, unit in zip(self.points, self.scaled.T, self.units, strict=True):
             found = refits(self.where, point, y, held)
-            parts = [r[fold.positions] for r, fold in zip(found, folds, strict=True)]
+            parts = [unit * r[fold.positions] for r, fold in zip(found, folds, strict=True)]
             columns.append(np.concatenate(parts))
         return np.column_stack(columns)
 
@@ -169,8 +189,10 @@ def coefficients(design: Design, k: float, alpha: Array, gamma: Array) -> Array:
 def minimise(design: Design, Y: Array, weights: Array, spec: Spec) -> Minimised:
     """Solve all targets Y (M, t) from a cold start, one pass a step."""
     where = where_of(design, weights, spec.intercept, spec.k)
-    found, points = solve_all(where, spec.k, spec.c, Y)
-    return Minimised(design, Y, weights, spec, found, points)
+    units = units_of(Y)
+    cs = [c_in_unit(spec.c, spec.k, unit) for unit in units]
+    found, points = solve_all(where, spec.k, cs, np.asarray(Y / units))
+    return Minimised(design, Y, weights, spec, found, points, units)
 
 
 def warn_unless_certified(found: Minimised) -> None:
@@ -182,7 +204,8 @@ def warn_unless_certified(found: Minimised) -> None:
     if gap <= REPORTED.gap:
         return
     spec, root = found.spec, np.sqrt(found.weights)
-    left = np.linalg.norm(found.minima[target].e) / np.linalg.norm(root * found.Y[:, target])
+    e, unit = found.minima[target].e, found.units[target]
+    left = np.linalg.norm(e / unit) / np.linalg.norm(root * found.scaled[:, target])
     if left < REPORTED.gap:
         advice = "rounding leaves no more where a model interpolates. Use a smaller c."
     else:
@@ -220,6 +243,7 @@ class NewtonJackknife:
         for at in range(0, M, size):
             rows = np.arange(at, min(M, at + size))
             alpha, m = left_out_coef(found.points[target], found.where, E[:, rows])
+            alpha, m = found.units[target] * alpha, None if m is None else found.units[target] * m
             if found.where.U is not None:
                 alpha, m = self._beside_free(rows, alpha, target)
             else:

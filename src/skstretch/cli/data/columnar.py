@@ -45,7 +45,7 @@ def read_columnar(stream: Stream, source: str, kind: Kind, choose: Choose, budge
             return _filled(names, n_rows, parts(_wanted(names, choice)), choice, budget)
     except MemoryError:
         raise
-    except (pa.ArrowException, OSError, struct.error) as error:
+    except (pa.ArrowException, OSError, struct.error, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise DataError(f"{source!r} is not a sound {kind} file: {error}") from None

@@ -54,8 +54,8 @@ def encoding_of(head: bytes, asked: str | None) -> str:
     """The encoding that was asked for, or that the first bytes show; UTF-8 by default."""
     if asked is not None:
         try:
-            "".encode(asked)
-        except LookupError:
+            "a".encode(asked).decode(asked)
+        except (LookupError, ValueError):  # unknown, or no way to write text
             raise DataError(
                 f"--encoding {asked!r} is not known; common ones are utf-8, latin-1, utf-16."
             ) from None
@@ -122,6 +122,7 @@ class Lines:
         self.skip, self.comment = form.skip_rows, form.comment
         self.held: list[tuple[int, str]] = []
         self.strip, self.last, self.number, self.pending = False, "", 0, 0
+        self.taken, self.several = 0, False  # lines of the record, and whether the last had several
 
     def __iter__(self) -> "Lines":
         return self
@@ -136,6 +137,7 @@ class Lines:
                 self.last = next(self.text)
                 self.number += 1
         self.pending += len(self.last)
+        self.taken += 1
         if self.pending > self.budget.line:
             raise DataError(
                 f"line {self.number} of {self.budget.source!r}: the record is longer than the "
@@ -198,6 +200,11 @@ def read_delimited(
             table = _read_rows(lines, separator, replace(form, decimal=decimal), choose)
         except UnicodeDecodeError as error:
             raise DataError(_undecoded(error, lines.number, source, encoding)) from None
+        except UnicodeError as error:
+            raise DataError(
+                f"{source!r} cannot be read as {encoding}: {error}. Name its encoding, for example "
+                "--encoding utf-16-le or --encoding latin-1."
+            ) from None
     if decimal == "," and form.decimal is None:
         table.notes.append("commas are read as decimal marks; --decimal . says otherwise.")
     return table
@@ -246,7 +253,7 @@ def _read_rows(lines: Lines, separator: str, form: Form, choose: Choose) -> Tabl
             if not "".join(fields).strip():
                 continue
             raise DataError(_ragged(lines.number, fields, names, source))
-        careful = any(mark in lines.last for mark in odd)
+        careful = lines.several or any(mark in lines.last for mark in odd)
         if not gathered.add(fields, lines.number, careful):
             break
     return gathered.table()
@@ -256,7 +263,7 @@ def _records(lines: Lines, separator: str) -> Iterator[list[str]]:
     """Fields of every row that is not blank."""
     try:
         for fields in csv.reader(lines, delimiter=separator, skipinitialspace=True):
-            lines.pending = 0
+            lines.pending, lines.several, lines.taken = 0, lines.taken > 1, 0
             if fields:
                 yield fields
     except csv.Error as error:

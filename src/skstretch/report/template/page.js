@@ -15,7 +15,7 @@
       return `${mantissa.replace(/\.?0+$/, "")} × 10${raised}`.replaceAll("-", "−");
     }
     const [whole, part] = String(Number(x.toPrecision(4))).split(".");
-    const marked = whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+    const marked = whole.replace(/\B(?=(\d{3})+$)/g, ",");
     return (part ? `${marked}.${part}` : marked).replaceAll("-", "−");
   };
 
@@ -140,11 +140,11 @@
     const several = data.outputs.length > 1 ? ` (${data.outputs[state.output]})` : "";
     const note = one
       ? one.notes[Math.min(state.output, one.notes.length - 1)] + (one.notes.length > 1 ? several : "")
-      : "This candidate was not fitted again: its coefficients are not in this file.";
-    byId("candidate-name").textContent = own ? data.own[0] : "Picked candidate";
+      : "Of this model only the error is in this file, not its coefficients.";
+    byId("candidate-name").textContent = own ? data.own[0] : "Picked model";
     byId("candidate-text").textContent = own ? data.own[1] : candidate.text;
     byId("live").textContent = note;
-    const name = candidate ? candidate.name : data.framed.length > 1 ? "the mixture" : "the model";
+    const name = candidate ? candidate.name : data.framed.length > 1 ? "the average" : "the model";
     const labels = {
       fit: `Observed values against out-of-fold predictions of ${name}: ${note}`,
       roc: `ROC curves of out-of-fold scores of ${name}: ${note}`,
@@ -179,7 +179,7 @@
     const step = steps[event.key];
     if (!step || event.altKey || event.ctrlKey || event.metaKey) return undefined;
     event.preventDefault();
-    // a mixture has no place of its own: its heaviest candidate is where keys start
+    // an average has no place of its own: its heaviest model is where keys start
     if (!candidates.has(state.candidate)) return pick(data.framed[0]);
     const [row, column] = candidates.get(state.candidate).at;
     const ahead = data.candidates.filter((candidate) => {

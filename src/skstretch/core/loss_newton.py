@@ -1,0 +1,449 @@
+"""The exact minimiser under any loss: Newton's method around that of squared error.
+
+    minimise over α, b:   λ Σ_j |α_j|^k + L(η),     η = Zα + Fb,   λ = 1/(4c),   1 < k ≤ 2
+
+F (M×q) are columns that are never penalised, a free intercept's ones among them. At a point let
+g = −∇L, H = ∇²L, v = Zᵀg. The step minimises λ Σ|α|^k + ½‖Rᵀ(z − Zα − Fb)‖² with R Rᵀ = H and
+z = η + H⁻¹g: the problem of `skstretch.core.bridge`, with R in place of diag(u). With at least as
+many samples as features it lives on the features: R then is a root of the D×D matrix ZᵀHZ. H only
+says where to go next; what has been reached is told by L and g alone, and certified by
+
+    gap = Σ_j [ λ|α_j|^k + λ(k−1) (|v_j|/(λk))^(r+1) − α_j v_j ] ≥ 0,
+
+the difference of primal and dual objective wherever Fᵀg = 0, whatever the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+from scipy.linalg import lapack
+
+from skstretch.core.bridge import Point, Problem, Tolerance, newton, start
+from skstretch.core.bridge_path import reached
+from skstretch.core.bridge_products import (
+    DenseProducts,
+    MinimiserProducts,
+    Trial,
+    TrialResult,
+    power,
+    sandwich,
+)
+from skstretch.core.losses import Hessian, Loss
+from skstretch.core.types import Array
+
+# Curvatures below this part of the largest are taken for it: a root needs them positive.
+LEAST_CURVATURE = 1e-12
+# A gap that rounding leaves, as a part of the penalty: nothing is tried below it.
+ROUNDED_GAP = 1e-18
+# Numbers of a tall Z that are multiplied at a time.
+TALL_NUMBERS = 2**23
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Relative gap to be reached, whether to go on from there to what rounding leaves, and the
+    most steps to take for it."""
+
+    gap: float
+    polish: bool = True
+    steps: int = 100
+
+
+CERTIFIED = Stopping(gap=1e-10)
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Products of C independent copies of a design, coefficients and scores one after the other.
+
+    A Gram matrix is that of each copy (C×M×M).
+    """
+
+    inner: MinimiserProducts
+    n: int
+
+    def step(self, trials: Sequence[Trial]) -> list[TrialResult]:
+        """One pass for all copies of all trials."""
+        parts = [replace(t, x=x, base=b) for t in trials for x, b in self._split(t)]
+        found = self.inner.step(parts)
+        groups = [found[i : i + self.n] for i in range(0, len(found), self.n)]
+        return [self._joined(group) for group in groups]
+
+    def _split(self, trial: Trial) -> list[tuple[Array, Array | None]]:
+        bases = [None] * self.n if trial.base is None else np.split(trial.base, self.n)
+        return list(zip(np.split(trial.x, self.n), bases, strict=True))
+
+    def _joined(self, group: Sequence[TrialResult]) -> TrialResult:
+        v = [x.v for x in group if x.v is not None]
+        grams = [x.gram for x in group if x.gram is not None]
+        return TrialResult(
+            np.concatenate([x.fitted for x in group]),
+            float(sum(x.energy for x in group)),
+            np.concatenate(v) if len(v) == self.n else None,
+            np.stack(grams) if len(grams) == self.n else None,
+        )
+
+    def coef(self, trial: Trial, v: Array | None) -> Array:
+        """φ(Zᵀx) (C·D)."""
+        vs = [None] * self.n if v is None else np.split(v, self.n)
+        xs = np.split(trial.x, self.n)
+        each = [self.inner.coef(replace(trial, x=x), w) for x, w in zip(xs, vs, strict=True)]
+        return np.concatenate(each)
+
+    def transposed(self, X: Array) -> Array:
+        """ZᵀX (C·D×n)."""
+        side = np.hstack(np.split(X, self.n))
+        return np.vstack(np.split(self.inner.transposed(side), self.n, axis=1))
+
+
+@dataclass(frozen=True)
+class Rooted(Problem):
+    """A problem whose weights are L Lᵀ: of all scores (N×N), or of each sample's (M×C×C)."""
+
+    root: Array = field(default_factory=lambda: np.empty((0, 0)))
+
+    def spread(self, e: Array) -> Array:
+        return times(self.root, e)
+
+    def gather(self, fitted: Array) -> Array:
+        return self.project(times(self.root, fitted, transposed=True))
+
+    def squeeze(self, S: Array) -> Array:
+        L = self.root
+        if L.ndim == 2:
+            return sandwich(L.T @ (S @ L), self.null)
+        M, C = L.shape[:2]
+        out = np.einsum("ica,cij,jcb->aibj", L, S, L, optimize=True)
+        return sandwich(np.ascontiguousarray(out.reshape(C * M, C * M)), self.null)
+
+
+def times(L: Array, x: Array, transposed: bool = False) -> Array:
+    """L x or Lᵀx for x (N or N×n) and a diagonal (N), a matrix (N×N) or blocks (M×C×C)."""
+    if L.ndim == 1:
+        return np.asarray((L * x.T).T)
+    if L.ndim == 2:
+        return (L.T if transposed else L) @ x
+    M, C = L.shape[:2]
+    how = "mba,bmn->amn" if transposed else "mab,bmn->amn"
+    return np.asarray(np.einsum(how, L, x.reshape(C, M, -1)).reshape(x.shape))
+
+
+def product(H: Hessian, X: Array) -> Array:
+    """H X (N×n)."""
+    return H(X) if callable(H) else times(H, X)
+
+
+def root_of(H: Hessian, n: int) -> Array:
+    """L with L Lᵀ = H (N×N), in the form of H; its diagonal is raised as far as rounding asks."""
+    if not callable(H) and H.ndim == 1:
+        return np.asarray(np.sqrt(np.maximum(H, LEAST_CURVATURE * H.max())))
+    blocks = H(np.eye(n))[None] if callable(H) else H
+    trace = np.trace(blocks, axis1=1, axis2=2)
+    more = LEAST_CURVATURE * (trace + trace.max() / len(blocks))
+    for _ in range(7):
+        try:
+            L = np.linalg.cholesky(blocks + more[:, None, None] * np.eye(blocks.shape[1]))
+            return cast(Array, L[0] if callable(H) else L)
+        except np.linalg.LinAlgError:
+            more = 100.0 * more
+    raise ArithmeticError("the curvature of the loss is not a number")
+
+
+def solved(L: Array, g: Array) -> Array:
+    """L⁻¹ g (N)."""
+    if L.ndim == 1:
+        return g / L
+    if L.ndim == 2:
+        return np.asarray(lapack.dtrtrs(L, g, lower=1)[0])
+    M, C = L.shape[:2]
+    return np.asarray(np.linalg.solve(L, g.reshape(C, M).T[:, :, None])[:, :, 0].T.ravel())
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What scores are made of: Z and F (M×q), C copies of both.
+
+    Wide: only `products` know Z. Tall: Z (M×D) is an array, or multiplies like one.
+    """
+
+    F: Array
+    products: MinimiserProducts | None = None
+    Z: Any = None
+    n_scores: int = 1
+
+    def free(self, b: Array) -> Array:
+        """The scores F b (N) for b (C·q)."""
+        return (self.F @ b.reshape(self.n_scores, -1).T).T.ravel()
+
+    def free_back(self, X: Array) -> Array:
+        """FᵀX (C·q or C·q×n) for X (N or N×n)."""
+        M, q = self.F.shape
+        parts = np.einsum("mq,cmn->cqn", self.F, X.reshape(self.n_scores, M, -1))
+        return np.asarray(parts.reshape(self.n_scores * q, *X.shape[1:]))
+
+    def free_columns(self) -> Array:
+        """F for all scores (N×C·q)."""
+        return np.asarray(np.kron(np.eye(self.n_scores), self.F), dtype=float)
+
+    def back(self, x: Array) -> Array:
+        """Zᵀx (C·D) for x (N)."""
+        if self.products is not None:
+            return self.products.transposed(x[:, None])[:, 0]
+        return np.asarray(self.Z.T @ x.reshape(self.n_scores, -1).T).T.ravel()
+
+    def forward(self, alpha: Array) -> Array:
+        """Zα (N) of a tall Z."""
+        return np.asarray(self.Z @ alpha.reshape(self.n_scores, -1).T).T.ravel()
+
+    def curvature(self, H: Hessian) -> Array:
+        """ZᵀHZ (C·D×C·D) of a tall Z, without what F explains of it."""
+        C, (M, D) = self.n_scores, self.Z.shape
+        whole, size = np.empty((C * D, C * D)), max(1, TALL_NUMBERS // (M * C * C))
+        cross = np.empty((C * self.F.shape[1], C * D))
+        for at in range(0, D, size):
+            columns = self.Z @ np.eye(D)[:, at : at + size]
+            for c in range(C):
+                X = np.zeros((C, *columns.shape))
+                X[c] = columns
+                HX = product(H, X.reshape(C * M, -1))
+                own = slice(c * D + at, c * D + at + columns.shape[1])
+                cross[:, own] = self.free_back(HX)
+                whole[:, own] = np.vstack([self.Z.T @ part for part in np.split(HX, C)])
+        if len(cross):
+            inner = self.free_back(product(H, self.free_columns()))
+            whole -= cross.T @ np.linalg.lstsq(inner, cross, rcond=None)[0]
+        return 0.5 * (whole + whole.T)
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """A point of a problem: coefficients alpha (C·D) and b (C·q), Zα (N) and what follows from
+    them: −gradient g (N), v = Zᵀg (C·D), the objective and the relative gap. `dual` is what the
+    last step had for g (tall: for v), from which the next one starts."""
+
+    loss: Loss
+    k: float
+    c: float
+    alpha: Array
+    b: Array
+    fit: Array
+    eta: Array
+    g: Array
+    v: Array
+    objective: float
+    gap: float
+    dual: Array
+    n_iter: int = 0
+
+    @property
+    def lam(self) -> float:
+        """λ = 1/(4c)."""
+        return 0.25 / self.c
+
+    def done(self, stop: Stopping) -> bool:
+        """Whether nothing is left to do; rounding is that of the penalty, which may be far below
+        the objective."""
+        if not stop.polish:
+            return self.gap <= stop.gap
+        return self.gap * self.objective <= ROUNDED_GAP * self.lam * energy(self.alpha, self.k)
+
+
+def energy(alpha: Array, k: float) -> float:
+    """Σ|α|^k."""
+    return float(power(np.abs(alpha), k).sum())
+
+
+def gap_of(alpha: Array, v: Array, k: float, lam: float) -> float:
+    """The gap, a sum of terms none of which is negative."""
+    x = np.abs(v) / (lam * k)
+    with np.errstate(over="ignore", invalid="ignore"):
+        dual = (k - 1.0) * power(x, k / (k - 1.0))
+        terms = lam * (power(np.abs(alpha), k) + dual) - alpha * v
+    return float(np.maximum(terms, 0.0).sum())
+
+
+def at_zero(scores: Scores, loss: Loss, k: float, c: float) -> Minimum:
+    """The point without features: the free columns alone."""
+    N = len(scores.F) * scores.n_scores
+    D = (scores.back(np.zeros(N))).size
+    b = np.zeros(scores.n_scores * scores.F.shape[1])
+    return evaluate(scores, loss, k, c, np.zeros(D), b, np.zeros(N))
+
+
+def evaluate(
+    scores: Scores, loss: Loss, k: float, c: float, alpha: Array, b: Array, fit: Array,
+    dual: Array | None = None, n: int = 0,
+) -> Minimum:  # fmt: skip
+    """The point at α and the best b beside it."""
+    b, eta = levelled(scores, loss, fit, b)
+    g = -loss.gradient(eta)
+    v, lam = scores.back(g), 0.25 / c
+    objective = lam * energy(alpha, k) + loss.value(eta)
+    gap = gap_of(alpha, v, k, lam) / max(objective, float(np.finfo(float).tiny))
+    if dual is None:
+        dual = v if scores.products is None else g
+    return Minimum(loss, k, c, alpha, b, fit, eta, g, v, objective, gap, dual, n)
+
+
+def levelled(scores: Scores, loss: Loss, fit: Array, b: Array) -> tuple[Array, Array]:
+    """b of least L(fit + Fb), and the scores there: Newton, halved until L falls."""
+    eta = fit + scores.free(b)
+    if not b.size:
+        return b, eta
+    F = scores.free_columns()
+    value = loss.value(eta)
+    for _ in range(200):
+        slope = scores.free_back(loss.gradient(eta))
+        bend = scores.free_back(product(loss.hessian(eta), F))
+        bend[np.diag_indices_from(bend)] += LEAST_CURVATURE * np.trace(bend)
+        d = -np.linalg.lstsq(bend, slope, rcond=None)[0]
+        t, down = 1.0, float(slope @ d)
+        if not down < 0.0:
+            break
+        while t > 1e-10:
+            new = fit + scores.free(b + t * d)
+            trial = loss.value(new)
+            if trial <= value + 1e-4 * t * down:
+                break
+            t *= 0.5
+        last, value = value, trial
+        if not trial < last:  # rounding: the step is taken where its slope is less
+            less = np.abs(scores.free_back(loss.gradient(fit + scores.free(b + d))))
+            if less.max() < np.abs(slope).max():
+                b = b + d
+                eta = fit + scores.free(b)
+            break
+        b, eta = b + t * d, new
+    if scores.n_scores > 1:  # a level that all classes share says nothing
+        own = b.reshape(scores.n_scores, -1)
+        b = (own - own.mean(axis=0)).ravel()
+        eta = fit + scores.free(b)
+    return b, eta
+
+
+@dataclass(frozen=True)
+class Model:
+    """The quadratic problem of one step, as the minimiser of squared error takes it."""
+
+    products: MinimiserProducts
+    problem: Problem
+    e: Array
+
+
+def modelled(scores: Scores, at: Minimum) -> Model:
+    """The loss to second order at a point."""
+    H = at.loss.hessian(at.eta)
+    if scores.products is None:
+        return tall_model(scores, at, H)
+    L = root_of(H, at.eta.size)
+    e = solved(L, at.g)
+    target = times(L, at.fit, transposed=True) + e
+    N = np.empty((e.size, 0))
+    if scores.F.shape[1]:
+        N = reached(times(L, scores.free_columns(), transposed=True))
+    size = L if L.ndim == 1 else np.sqrt(np.maximum(np.sum(L**2, axis=-1), 0.0)).ravel()
+    if L.ndim == 1:
+        bare = Problem(at.k, at.c, target, size, N, whole=True)
+    else:
+        bare = Rooted(at.k, at.c, target, size, N, whole=True, root=L)
+    first = bare.project(solved(L, at.dual))
+    return Model(scores.products, replace(bare, target=bare.project(target)), first)
+
+
+def tall_model(scores: Scores, at: Minimum, H: Hessian) -> Model:
+    """The same on the features: G with GᵀG = ZᵀHZ, and the target Gα + G⁻ᵀv."""
+    K = scores.curvature(H)
+    scale = np.sqrt(np.maximum(np.diag(K), 0.0))
+    scale[scale == 0.0] = 1.0
+    size, V = np.linalg.eigh(K / scale / scale[:, None])
+    size = np.sqrt(np.maximum(size, LEAST_CURVATURE * size[-1]))
+    G = size[:, None] * V.T * scale
+    e, first = (np.vstack([at.v, at.dual]) / scale) @ V / size
+    problem = Problem(
+        at.k, at.c, G @ at.alpha + e, np.ones(e.size), np.empty((e.size, 0)), whole=True
+    )
+    return Model(DenseProducts(G), problem, first)
+
+
+def minimise(
+    scores: Scores, starts: Sequence[Minimum], stop: Stopping = CERTIFIED
+) -> list[Minimum]:
+    """Solve all problems from where they are; those of a wide Z share every pass over it."""
+    best, live = list(starts), [i for i, at in enumerate(starts) if not at.done(stop)]
+    for _ in range(stop.steps):
+        models = [modelled(scores, best[i]) for i in live]
+        found = inner(models, [best[i].gap for i in live])
+        going = []
+        for i, model, point in zip(live, models, found, strict=True):
+            new = moved(scores, best[i], model, point)
+            if new is None or ended(best[i], new, stop):
+                # of two that rounding alone tells apart the later one
+                if new is not None and new.gap <= max(best[i].gap, LEAST_CURVATURE):
+                    best[i] = new
+                continue
+            best[i] = new
+            if not new.done(stop):
+                going.append(i)
+        live = going
+        if not live:
+            break
+    return best
+
+
+def ended(old: Minimum, new: Minimum, stop: Stopping) -> bool:
+    """Whether the step was rounding: below the wanted gap it gained less than two digits, or
+    neither the gap nor the objective fell."""
+    if old.gap <= stop.gap:
+        return not new.gap < 1e-2 * old.gap
+    return new.gap >= old.gap and new.objective >= (1.0 - 1e-14) * old.objective
+
+
+def inner(models: Sequence[Model], gaps: Sequence[float]) -> list[Point]:
+    """The minimisers of the models, as exactly as the gaps so far deserve."""
+    groups: dict[int, list[int]] = {}
+    for i, model in enumerate(models):
+        groups.setdefault(id(model.products), []).append(i)
+    out: dict[int, Point] = {}
+    for some in groups.values():
+        gap = min(min(gaps[i] for i in some), 1.0)
+        tol = Tolerance(gap=max(1e-6 * gap, 1e-20), step=max(1e-3 * gap**0.5, 1e-12), stale=np.inf)
+        products = models[some[0]].products
+        first = start(products, [models[i].problem for i in some], [models[i].e for i in some])
+        out.update(zip(some, newton(products, first, tol), strict=True))
+    return [out[i] for i in range(len(models))]
+
+
+def moved(scores: Scores, at: Minimum, model: Model, point: Point) -> Minimum | None:
+    """The best point on the way to the minimiser of the model, None where there is none."""
+    p = point.problem
+    x = p.spread(point.e)
+    trial = Trial(p.k, p.lam, x)
+    alpha = model.products.coef(trial, point.v)
+    if scores.products is None:
+        fit, dual = scores.forward(alpha), model.products.transposed(x[:, None])[:, 0]
+    else:
+        fit, dual = point.fitted, x
+    b = at.b
+    if b.size:  # the level that the model has: least squares in its metric
+        H, F = at.loss.hessian(at.eta), scores.free_columns()
+        bend = scores.free_back(product(H, F))
+        rest = at.g - product(H, (fit - at.fit)[:, None])[:, 0]
+        b = b + np.linalg.lstsq(bend, scores.free_back(rest), rcond=None)[0]
+    da, db, df = alpha - at.alpha, b - at.b, fit - at.fit
+    dl, loss = df + scores.free(db), at.loss
+    down = at.lam * (energy(alpha, at.k) - energy(at.alpha, at.k)) - float(at.g @ dl)
+    t, least = 1.0, 1e-14 * at.objective
+    while t > 1e-12:
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = at.lam * energy(at.alpha + t * da, at.k) + loss.value(at.eta + t * dl)
+        if value <= at.objective + 1e-4 * t * min(down, 0.0) + least:
+            return evaluate(
+                scores, loss, at.k, at.c, at.alpha + t * da, at.b + t * db, at.fit + t * df,
+                at.dual + t * (dual - at.dual) if at.alpha.any() else dual, at.n_iter + 1,
+            )  # fmt: skip
+        t *= 0.5
+    return None

@@ -1,0 +1,305 @@
+"""Minimisers of other losses against 40 digits, scikit-learn, literal losses and invariances."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, PoissonRegressor
+
+from skstretch.core.bridge_path import finish, solve, space
+from skstretch.core.bridge_products import DenseProducts
+from skstretch.core.cox import Cox
+from skstretch.core.loss_newton import Scores, Stacked, at_zero, minimise, product
+from skstretch.core.losses import Huber, Logistic, Poisson, Softmax, Squared
+from skstretch.solve.losses import warn_unless_certified
+from tests.literal_losses import minimiser_in_40_digits, value_and_gradient
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+KS = (1.02, 1.05, 1.25, 1.5, 2.0)
+KINDS = ("squared", "logistic", "poisson", "softmax", "breslow", "efron", "delayed")
+SHAPES = {"wide": (8, 12), "tall": (11, 4)}
+
+
+def scores_of(Z, n=1, intercept=True):
+    F = np.ones((len(Z), int(intercept)))
+    if Z.shape[1] < len(Z):
+        return Scores(F, None, Z, n)
+    products = DenseProducts(Z)
+    return Scores(F, Stacked(products, n) if n > 1 else products, None, n)
+
+
+def solved(Z, loss, k, c, intercept=True):
+    intercept = intercept and not isinstance(loss, Cox)
+    scores = scores_of(Z, loss.n_scores, intercept)
+    return minimise(scores, [at_zero(scores, loss, k, c)])[0]
+
+
+def targets(kind, M, rng):
+    """What a loss is made of, by name."""
+    if kind == "squared":
+        return rng.standard_normal(M) + 1.5
+    if kind == "logistic":
+        return np.arange(M) % 3 // 2 * 1.0
+    if kind == "poisson":
+        y = rng.poisson(2.0, M) * 1.0
+        return {"y": y + (np.arange(M) == 0), "offset": rng.normal(0, 0.5, M)}
+    if kind == "softmax":
+        return np.arange(M) % 3
+    time = rng.integers(2, 6, M) * 1.0  # ties
+    y = {"time": time, "event": rng.random(M) < 0.7, "ties": "breslow"}
+    y["event"][:3] = True
+    if kind == "delayed":
+        y |= {"entry": time - rng.integers(1, 4, M), "strata": np.arange(M) % 2, "ties": "efron"}
+    return y | {"ties": "efron"} if kind == "efron" else y
+
+
+def loss_of(kind, y, w):
+    if kind == "squared":
+        return Squared(y, w)
+    if kind == "logistic":
+        return Logistic(y, w)
+    if kind == "poisson":
+        return Poisson(y["y"], w, y["offset"])
+    if kind == "softmax":
+        return Softmax(y, w, 3)
+    y = dict(y)
+    return Cox(y.pop("time"), y.pop("event"), w, **y)
+
+
+def rows_of(y, rows):
+    """Targets of some rows, repeated as asked for."""
+    if not isinstance(y, dict):
+        return y[rows]
+    return {name: x[rows] if isinstance(x, np.ndarray) else x for name, x in y.items()}
+
+
+def standardised(M, D, w, seed=0):
+    Z = np.random.default_rng(seed).standard_normal((M, D))
+    Z = Z - w @ Z / w.sum()
+    return Z / np.sqrt(w @ Z**2 / w.sum())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_derivatives_are_those_of_the_value(kind, shape):
+    rng, M = np.random.default_rng(3), SHAPES[shape][0]
+    loss = loss_of(kind, targets(kind, M, rng), rng.random(M) * 3)
+    eta = rng.standard_normal(M * loss.n_scores)
+    g = loss.gradient(eta)
+    assert np.abs(g - approx_fprime(eta, loss.value, 1e-7)).max() < 1e-5
+    H = product(loss.hessian(eta), np.eye(eta.size))
+    assert np.abs(H - H.T).max() < 1e-13
+    assert np.abs(H - approx_fprime(eta, loss.gradient, 1e-7)).max() < 1e-5
+    assert loss.value(eta) > 0
+
+
+FORTY = [
+    pytest.param(kind, shape, k, marks=() if quick else pytest.mark.slow)
+    for i, kind in enumerate(KINDS)
+    for j, shape in enumerate(SHAPES)
+    for m, k in enumerate(KS)
+    for quick in [m in ((i + j) % 5, (i + j + 2) % 5) and (kind != "softmax" or shape == "tall")]
+]
+
+
+@pytest.mark.parametrize(("kind", "shape", "k"), FORTY)
+def test_forty_digits(kind, shape, k):
+    """Weights are rows repeated literally; penalty factors are those of the definition."""
+    M, D = SHAPES[shape]
+    M -= 2 * (kind == "softmax")
+    rng = np.random.default_rng(1)
+    w, p = rng.integers(1, 3, M) * 1.0, rng.uniform(0.5, 2.0, D)
+    Z, y = standardised(M, D, w), targets(kind, M, rng)
+    rows = np.repeat(np.arange(M), w.astype(int))
+    for c in (0.05, 1.0, 20.0):
+        loss = loss_of(kind, y, w)
+        found = solved(Z * p ** (-1 / k), loss, k, c)
+        assert found.gap <= 1e-9
+        C, free = loss.n_scores, found.b.size > 0
+        b = found.b - found.b[-1] if C > 1 else found.b
+        eta = found.eta.reshape(C, -1) - (found.b[-1] if C > 1 else 0)
+        want = minimiser_in_40_digits(
+            kind if kind in ("squared", "logistic", "poisson", "softmax") else "cox",
+            rows_of(y, rows), Z[rows], k, c, eta[:, rows].ravel(), b, p, C, free,
+        )  # fmt: skip
+        alpha = (found.alpha.reshape(C, D) * p ** (-1 / k)).ravel()
+        assert np.abs(alpha - want).max() <= 1e-7 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("shape", [(40, 60), (90, 7)], ids=["wide", "tall"])
+def test_ridge_is_that_of_scikit_learn(shape):
+    """λΣα² with λ = 1/(4c): C = 2c for the logistic loss; Poisson's loss there is a mean."""
+    M, D = shape
+    rng = np.random.default_rng(2)
+    w = rng.uniform(0.5, 2.0, M)
+    Z = standardised(M, D, w)
+    score = Z[:, 0] - Z[:, 1] + rng.standard_normal(M)
+    for c in (0.02, 1.0):
+        found = solved(Z, Logistic((score > 0) * 1.0, w), 2.0, c)
+        peer = LogisticRegression(C=2 * c, tol=1e-12, max_iter=10**5).fit(Z, score > 0, w)
+        assert np.abs(found.alpha - peer.coef_[0]).max() <= 1e-6 * np.abs(peer.coef_).max()
+        codes = np.digitize(score, [-0.6, 0.6])
+        found = solved(Z, Softmax(codes, w, 3), 2.0, c)
+        peer = LogisticRegression(C=2 * c, tol=1e-12, max_iter=10**5).fit(Z, codes, w)
+        want = peer.coef_.ravel()
+        assert np.abs(found.alpha - want).max() <= 1e-6 * np.abs(want).max()
+        y = rng.poisson(np.exp(0.3 * score)) * 1.0
+        found = solved(Z, Poisson(y, w), 2.0, c)
+        peer = PoissonRegressor(alpha=0.5 / c / w.sum(), tol=1e-12, max_iter=10**5)
+        peer.set_params(solver="newton-cholesky").fit(Z, y, w)
+        assert np.abs(found.alpha - peer.coef_).max() <= 1e-6 * np.abs(peer.coef_).max()
+        assert abs(found.b[0] - peer.intercept_) <= 1e-6
+
+
+@pytest.mark.parametrize("shape", [(20, 40), (40, 6)], ids=["wide", "tall"])
+def test_squared_error_is_what_it_was(shape):
+    w = np.random.default_rng(0).uniform(0.5, 2.0, shape[0])
+    Z, y = standardised(*shape, w), np.random.default_rng(1).standard_normal(shape[0])
+    for k in KS:
+        where, point = solve(space(Z, np.sqrt(w)), k, 0.1, y)
+        want, found = finish(where, point, y), solved(Z, Squared(y, w), k, 0.1)
+        assert np.abs(found.alpha - want.alpha).max() <= 1e-8 * np.abs(want.alpha).max()
+        assert abs(found.b[0] - want.m) <= 1e-8
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (60, 5)], ids=["wide", "tall"])
+@pytest.mark.parametrize("k", [1.05, 1.5])
+def test_huber_is_squared_error_within_and_bounded_beyond(shape, k):
+    w = np.random.default_rng(0).uniform(0.5, 2.0, shape[0])
+    Z, rng = standardised(*shape, w), np.random.default_rng(1)
+    y = Z[:, 0] + 0.3 * rng.standard_normal(shape[0])
+    wide, squared = (solved(Z, loss, k, 0.1) for loss in (Huber(y, w, 1e3), Squared(y, w)))
+    assert np.abs(wide.alpha - squared.alpha).max() <= 1e-9 * np.abs(squared.alpha).max()
+    alphas = []
+    for outlier in (1e2, 1e6):
+        y[0] = outlier
+        found = solved(Z, Huber(y, w, 0.5), k, 0.1)
+        assert found.gap <= 1e-9
+        alphas.append(found.alpha)
+    assert np.abs(alphas[0] - alphas[1]).max() <= 1e-7 * np.abs(alphas[0]).max()
+
+
+@pytest.mark.parametrize("k", [1.05, 1.5, 2.0])
+@pytest.mark.parametrize("shape", [(24, 40), (40, 6)], ids=["wide", "tall"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_invariances(kind, shape, k):
+    """Order of samples and of features, weights as repetitions, increasing functions of time,
+    names of classes, units of X (columns of other scale and another factor)."""
+    M, D = shape
+    rng = np.random.default_rng(5)
+    w = rng.integers(1, 4, M) * 1.0
+    Z, y, c = standardised(M, D, w), targets(kind, M, rng), 0.3
+    found = solved(Z, loss_of(kind, y, w), k, c)
+    C = loss_of(kind, y, w).n_scores
+    alpha = found.alpha.reshape(C, D)
+
+    def same(other):
+        assert np.abs(other - alpha).max() <= 1e-8 * np.abs(alpha).max()
+
+    order = rng.permutation(M)
+    same(solved(Z[order], loss_of(kind, rows_of(y, order), w[order]), k, c).alpha.reshape(C, D))
+    columns = rng.permutation(D)
+    turned = solved(Z[:, columns], loss_of(kind, y, w), k, c).alpha.reshape(C, D)
+    same(turned[:, np.argsort(columns)])
+    rows = np.repeat(np.arange(M), w.astype(int))
+    literal = loss_of(kind, rows_of(y, rows), np.ones(rows.size))
+    same(solved(Z[rows], literal, k, c).alpha.reshape(C, D))
+    if kind == "softmax":
+        named = solved(Z, loss_of(kind, (y + 1) % 3, w), k, c).alpha.reshape(C, D)
+        same(np.roll(named, -1, axis=0))
+    if isinstance(y, dict) and "time" in y:
+        later = y | {name: np.exp(y[name]) for name in ("time", "entry") if name in y}
+        assert np.array_equal(solved(Z, loss_of(kind, later, w), k, c).alpha, found.alpha)
+
+
+def test_two_classes_of_softmax_are_the_logistic_loss_of_half_the_penalty():
+    """At k = 2: α_1 = −α_0, and η_1 − η_0 = 2Zα_1 costs λ·2·α_1² = (λ/2)(2α_1)²."""
+    w = np.random.default_rng(0).uniform(0.5, 2.0, 30)
+    Z, y = standardised(30, 50, w), np.arange(30) % 2
+    both = solved(Z, Softmax(y, w, 2), 2.0, 0.3).alpha.reshape(2, 50)
+    one = solved(Z, Logistic(y * 1.0, w), 2.0, 0.6).alpha
+    assert np.abs(both[1] - both[0] - one).max() <= 1e-9 * np.abs(one).max()
+
+
+def test_impossible_targets_say_so():
+    ones = np.ones(4)
+    with pytest.raises(ValueError, match="all counts are zero"):
+        Poisson(np.zeros(4), ones)
+    with pytest.raises(ValueError, match="no sample has an event"):
+        Cox(np.arange(4.0), np.zeros(4, bool), ones)
+    with pytest.raises(ValueError, match="sample 2 enters at 2 and leaves at 2"):
+        Cox(np.arange(4.0), ones > 0, ones, entry=np.array([-1.0, 0.0, 2.0, 1.0]))
+    with pytest.raises(ValueError, match="ties='exact'"):
+        Cox(np.arange(4.0), ones > 0, ones, ties="exact")
+    with pytest.raises(ValueError, match="has 40,000,000 terms"):
+        Cox(np.ones(4), ones > 0, 1e7 * ones, ties="efron")
+
+
+def hard_problem(rng, n_most, p_most):
+    """A random problem: any size, separable classes, heavy censoring and ties, zero counts,
+    weights over eight orders of magnitude."""
+    M, D = int(rng.integers(10, n_most)), int(np.exp(rng.uniform(0, np.log(p_most))))
+    Z = rng.standard_normal((M, D)) * np.exp(rng.normal(0, rng.choice([0, 1])))
+    Z[:, : D // 3] = Z[:, :1]  # columns that are equal
+    if rng.random() < 0.3:
+        Z[1::2] = Z[: M - M % 2 : 2][: len(Z[1::2])]  # rows that are equal
+    Z = (Z - Z.mean(0)) / Z.std(0)
+    w = 10.0 ** rng.uniform(-4, 4, M) if rng.random() < 0.4 else np.ones(M)
+    signal = Z[:, 0] * rng.choice([0.0, 1.0, 20.0]) + rng.standard_normal(M)
+    kind = rng.choice(["logistic", "poisson", "softmax", "breslow", "efron"])
+    if kind == "logistic":
+        y = (signal > np.quantile(signal, rng.choice([0.1, 0.5]))) * 1.0
+    elif kind == "poisson":
+        rate = np.exp(np.minimum(signal, 5.0) - rng.choice([0.0, 4.0]))
+        y = {"y": rng.poisson(rate) * 1.0, "offset": rng.normal(0, 1, M)}
+        y["y"][0] += 1
+    elif kind == "softmax":
+        y = np.digitize(signal, np.quantile(signal, [0.3, 0.6]))
+    else:
+        time = rng.exponential(np.exp(-np.clip(signal, -20, 20)))
+        time = np.ceil(time * 3) if rng.random() < 0.5 else time
+        y = {"time": time, "event": rng.random(M) < rng.choice([0.1, 0.9]), "ties": str(kind)}
+        y["event"][0] = True
+        w = np.ones(M) if kind == "efron" else w
+    return str(kind), Z, y, w, rng.choice([1.02, 1.05, 1.1, 1.25, 1.5, 2.0])
+
+
+def check_hard(n, n_most, p_most):
+    """How many of n problems were solved; each that does not warn is checked by the definition."""
+    certified = 0
+    for seed in range(n):
+        rng = np.random.default_rng(seed)
+        kind, Z, y, w, k = hard_problem(rng, n_most, p_most)
+        c = 10.0 ** rng.uniform(-3, 2) / w.mean()
+        found = solved(Z, loss_of(kind, y, w), k, c)
+        assert np.isfinite(found.objective)
+        try:
+            warn_unless_certified(found)
+        except ConvergenceWarning:  # warnings are errors here
+            continue
+        certified += 1
+        C = found.eta.size // len(Z)
+        eta = Z @ found.alpha.reshape(C, -1).T + (found.b if found.b.size else 0.0)
+        name = "cox" if kind in ("breslow", "efron") else kind
+        value, gradient = value_and_gradient(name, y, w, eta.T.ravel())
+        v, lam = -(Z.T.astype(np.longdouble) @ gradient.reshape(C, -1).T).T.ravel(), 0.25 / c
+        x = np.abs(v) / (lam * k)
+        terms = np.abs(found.alpha) ** k + (k - 1) * x ** (k / (k - 1))
+        gap = np.sum(lam * terms - found.alpha * v)
+        whole = lam * np.sum(np.abs(found.alpha) ** k) + value
+        assert abs(whole / found.objective - 1) <= 1e-9, seed
+        assert gap <= 1e-8 * whole, seed
+        if name != "cox":
+            sums = gradient.reshape(C, -1).sum(axis=1)
+            assert np.abs(sums).max() <= 1e-9 * np.abs(gradient).sum(), seed
+    return certified
+
+
+def test_hard_problems():
+    assert check_hard(60, 80, 300) >= 57
+
+
+@pytest.mark.slow
+def test_two_thousand_hard_problems():
+    assert check_hard(2000, 500, 5000) >= 1900
