@@ -49,7 +49,8 @@ def test_numbers_make_shuffled_folds(random_state):
     X, y = data()
     model = StretchyRegressorCV(**QUICK, nested_cv=5, random_state=random_state).fit(X, y)
     folds = KFold(5, shuffle=True, random_state=random_state or 0)
-    literal = cross_val_predict(StretchyRegressorCV(**QUICK), X, y, cv=folds)
+    own = StretchyRegressorCV(**QUICK, random_state=random_state)
+    literal = cross_val_predict(own, X, y, cv=folds)
     np.testing.assert_allclose(model.nested_predictions_, literal, rtol=1e-12)
 
 

@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import KFold, cross_val_predict
 
 import skstretch
 from skstretch import (
@@ -94,9 +94,8 @@ def test_the_search_repeated_comes_first():
     seen = number(np.sqrt(-model.best_score_))
     assert f"The plain cross-validation has seen the choice: typical error {seen} ± " in words
     assert "This is the error when the whole search is repeated on other samples." in words
-    ridge = cross_val_predict(
-        StretchyRegressorCV(1.0, a_grid=(0.0,), k_grid=(2.0,), combine="best"), X, y, cv=5
-    )
+    ridge = StretchyRegressorCV(1.0, a_grid=(0.0,), k_grid=(2.0,), combine="best")
+    ridge = cross_val_predict(ridge, X, y, cv=KFold(5, shuffle=True, random_state=0))
     figures = f"(error {number(root)} against {number(np.sqrt(np.mean((y - ridge) ** 2)))})"
     assert f"Clearly better than ridge regression {figures}." in words
     assert "if samples are independent of each other; pass groups" in words
@@ -107,16 +106,19 @@ def test_the_search_repeated_comes_first():
 def test_noise_reads_as_noise():
     """On thirty sets of pure noise nothing is said to be found, and ridge is never beaten."""
     quick = {"a_grid": (0.0,), "k_grid": (1.5, 2.0), "c_grid": (0.001, 0.01), "cv": 5}
-    first = []
+    first, found = [], []
     for seed in range(30):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((25, 40)), rng.standard_normal(25)
         words = plain(fitted(StretchyRegressorCV(**quick, nested_cv=5), X, y).summary().error)
         assert "Clearly better than ridge" not in words
         first.append(words.startswith("Nothing was found"))
+        found.append(words.startswith("Predicts"))
         plainly = plain(fitted(StretchyRegressorCV(**quick), X, y).summary().error)
         assert "Predicts" not in plainly
-    assert sum(first) >= 26  # one in six sets beats the mean by a standard error by luck, or fewer
+    # by luck one set in six beats the mean by a standard error, and one in forty by two
+    assert sum(first) >= 20
+    assert sum(found) <= 2
 
 
 @pytest.mark.parametrize("nested", [None, 2])
@@ -136,7 +138,7 @@ def test_a_curved_model():
     assert words.startswith(f"A sum of one curve per feature, a = −0.5, k = {model.k_:g}, c = ")
     assert words.endswith(": the best of 6 models that were tried.")
     model.combine = "guarded"  # as files of older versions say
-    assert 'chosen by rule="guarded" out of 6 models' in model.summary().choice
+    assert 'chosen by combine="guarded" out of 6 models' in model.summary().choice
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ def test_plain_models_have_leave_one_out_errors(diabetes):
     assert f"Predicts target: typical error {number(root)} (standard error " in words
 
 
-@pytest.mark.parametrize("model", [StretchyClassifier(), StretchyClassifierCV(**GRID)])
+@pytest.mark.parametrize("model", [StretchyClassifier(c=1.0), StretchyClassifierCV(**GRID)])
 def test_classes(model):
     iris = load_iris(as_frame=True)
     y = iris.target_names[iris.target]
@@ -363,7 +365,10 @@ def test_what_is_said_of_ridge(above, trusted, words):
     ("margin", "words"),
     [
         (3.0, "Predicts fat: typical error 1.00 (standard error 0.050), 67 % less than always"),
-        (1.5, "Predicts fat a little better than always answering the mean, perhaps by chance: "),
+        (
+            1.5,
+            "Little was found, perhaps by chance: fat is predicted a little better than by always",
+        ),
         (0.9, "Nothing was found: fat is not predicted better than by always answering the mean"),
         (-2.0, "Nothing was found: "),
     ],

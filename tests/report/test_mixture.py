@@ -59,9 +59,9 @@ def test_the_mixture_is_shown_beside_its_candidates(sample):
     assert set(list(candidates.fitted)[1 : n + 1]) == set(subject.members)
     own = candidates.fitted[MIXTURE]
     np.testing.assert_array_equal(own.pictures[0].slopes, subject.slope[0][own.pictures[0].top])
-    shares = model.weights_["weight"]
+    shares = model._members["weight"]
     outputs = sum(
-        shares[i] * candidates.fitted[row].outputs for i, row in enumerate(model.weights_["row"])
+        shares[i] * candidates.fitted[row].outputs for i, row in enumerate(model._members["row"])
     )
     np.testing.assert_allclose(own.outputs, outputs)
     slopes = np.zeros_like(subject.slope)
@@ -218,7 +218,7 @@ def test_without_data_the_page_still_tells_the_mixture(tmp_path):
 
 def test_one_family_is_no_mixture(tmp_path):
     model, X, y = mixture()
-    one = type(model)((0.0,), (2.0,), (0.1, 1.0), (1.0,))
+    one = type(model)(1.0, a_grid=(0.0,), k_grid=(2.0,), c_grid=(0.1, 1.0))
     words = words_of(page((quietly(one, X, y), X, y), tmp_path))
     assert "Ridge regression, c = " in words
     assert "The average" not in words

@@ -52,7 +52,7 @@ def test_regression_has_everything(tmp_path):
     assert data["chosen"] == model.best_index_
     assert len(data["density"]) == 2
     assert data["along"] == [1100.0 + 2 * j for j in range(80)]
-    assert data["samples"] == list(range(30))
+    assert data["samples"] == [str(i) for i in range(30)]
     own = data["fits"][str(model.best_index_)]
     np.testing.assert_allclose(own["predicted"][0], model.cv_predictions_, rtol=1e-3)
     picture = own["pictures"][0]

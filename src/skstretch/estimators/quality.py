@@ -330,9 +330,10 @@ def verdict(evidence: Evidence, target: str = "the target", n_classes: int = 0) 
             f", {less}."
         )
     if evidence.mean.margin < CERTAIN:
+        are = "are told apart" if n_classes else "is predicted"
         return (
-            f"{does.format(target)} a little better than {nothing}, perhaps by chance: {figures} "
-            f"against {other}."
+            f"Little was found, perhaps by chance: {target} {are} a little better than by "
+            f"{nothing} ({figures} against {other})."
         )
     text = f"{does.format(target)}: {figures}, {less}."
     if evidence.right is None or evidence.largest is None:

@@ -196,7 +196,10 @@ def reason(model: Any) -> str:
     if model.combine == "1se":
         alike = count(int(np.sum(results["within_1se"])), "model")
         return f"the simplest of {alike} within one standard error of the best"
-    return f"the best of {count(n, 'model')} that were tried"
+    # files of older versions have ways that are gone
+    known = model.combine in ("average", "best")
+    best = "the best" if known else f'chosen by combine="{model.combine}" out'
+    return f"{best} of {count(n, 'model')} that were tried"
 
 
 def _usable(results: Any) -> Mask:
@@ -327,7 +330,9 @@ def trust(model: Any, evidence: list[Evidence] | None) -> str:
         return ""
     rests = needs(evidence[0]) if evidence is not None and evidence[0].trusted else ""
     if not hasattr(model, "best_score_"):
-        return rests
+        own = f"{type(model).__name__}CV({HOW})"
+        chosen = f"c was chosen on the same samples; {own} gives an error that has not seen them."
+        return rests if evidence is None or evidence[0].trusted else f"Its {chosen}"
     measure = measure_of(model, root=True)
     seen = f"{measure.name} {score_in_words(model, 'best_score_', measure)}"
     nested = score_in_words(model, "nested_score_", measure)
@@ -486,9 +491,10 @@ class Summary:
         classes, names = is_classifier(self.model), target_names(self.model)
         what = "the score of its class" if classes else "the prediction"
         what += "" if names[0] == "the target" or classes or len(names) > 1 else f" of {names[0]}"
-        lines = [f"Strongest features, and what one standard deviation more does to {what}:"]
+        title = f"Strongest features, and what one standard deviation more does to {what}:"
         if self.evidence is not None and not any(each.found for each in self.evidence):
-            lines = [f"Nothing shows that features matter. Largest changes of {what}:"]
+            title = f"Nothing shows that features matter. Largest changes of {what}:"
+        lines = [_wrapped(title)]
         width = max(len(one["feature"]) for one in found)
         for one in found:
             of = "" if one["of"] is None else f" of {one['of']}"

@@ -276,7 +276,8 @@ def _single_candidate(subject: Subject) -> Known:
     """Outcomes of a search that has the parameters of a plain estimator as its only candidate."""
     cls: Any = StretchyClassifierCV if subject.classifies else StretchyRegressorCV
     given, known = subject.model.get_params(), cls().get_params()
-    grids = {f"{name}_grid": [value] for name, value in subject.candidate.items()}
+    grids = {f"{name}_grid": [subject.candidate[name]] for name in ("a", "k", "c")}
+    grids["n_features_to_select"] = subject.candidate["density"]
     search = cls(**{name: given[name] for name in given if name in known} | grids)
     search.set_params(combine="best", **({"threshold": "zero"} if subject.classifies else {}))
     with quiet():
