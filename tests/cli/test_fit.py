@@ -255,6 +255,18 @@ def test_folds_where_features_are_selected(call, options, folds):
     assert found["features_used"] == 3
 
 
+def test_nested(call):
+    grid = ("--k", "2", "--a", "0", "--c", "0.1,10", "--select", "1.0")
+    done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--json", "--nested", *grid)
+    assert done.code == 0, done.err
+    X, y = diabetes()
+    how = {"k_grid": (2.0,), "a_grid": (0.0,), "c_grid": (0.1, 10.0), "n_features_to_select": 1.0}
+    model = fitted(X, y, **how, nested_cv=10)
+    assert json.loads(done.out)["nested_error"] == pytest.approx(-model.nested_score_, rel=1e-9)
+    done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--json", "--no-nested", *grid)
+    assert "nested_error" not in json.loads(done.out)
+
+
 def test_standard_input_and_compressed_files_give_the_same_model(folder):
     plain = (folder / "diabetes.csv").read_bytes()
     done = run("fit", "-", "-t", "progression", "-o", "a.stretchy", cwd=folder, stdin=plain)
@@ -350,6 +362,22 @@ MISTAKES = {
         ("-t", "progression", "--a", "5000"),
         "exp(a z + b) reaches exp(17245) in column 's3' at a=5000, beyond the range of float64. "
         "Use an --a nearer to 0, or look at the outlying values of that column.",
+    ),
+    "an option of the past": (
+        ("-t", "progression", "--keep", "5"),
+        "there is no --keep any more: use --select 10,30.",
+    ),
+    "another": (
+        ("-t", "progression", "--density", "0.1"),
+        "there is no --density any more: use --select 0.1,1.0 (shares have a point).",
+    ),
+    "a third": (
+        ("-t", "progression", "--rule", "mix"),
+        "there is no --rule any more: use --combine average, best or 1se.",
+    ),
+    "select nothing": (
+        ("-t", "progression", "--select", ","),
+        "--select ',' is not a list of numbers such as 10,30.",
     ),
     "density": (
         ("-t", "progression", "--select", "20.0"),

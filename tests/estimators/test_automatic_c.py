@@ -76,7 +76,10 @@ def test_units_permutations_and_repetitions_change_nothing():
 def test_shift_changes_c_and_not_the_model():
     """``exp(a z + b)`` has other coefficients for every b, and the same predictions."""
     X, y, _ = data((30, 80))
-    plain, shifted = StretchyClassifier().fit(X, y), StretchyClassifier(b=3.0).fit(X, y)
+    plain, shifted = (
+        StretchyClassifier(k=1.25).fit(X, y),
+        StretchyClassifier(k=1.25, b=3.0).fit(X, y),
+    )
     np.testing.assert_allclose(shifted.decision_function(X), plain.decision_function(X), atol=1e-9)
     assert shifted.c_ == pytest.approx(plain.c_ * np.exp(-3.0 * (1 + 4.0)))
 

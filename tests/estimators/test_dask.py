@@ -44,7 +44,7 @@ def case(request):
 def same(here, there, X, blocks):
     """Coefficients, predictions (to 1e-10) and lazy predictions are those of the fit in memory."""
     size = np.abs(here.coef_).max()
-    np.testing.assert_allclose(there.alpha_, here.alpha_, rtol=0, atol=1e-10 * size)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10 * size)
     assert (there._state.space, there.solver_) == (here._state.space, here.solver_)
     np.testing.assert_allclose(there.dof_, here.dof_, rtol=1e-9)
     outputs = "predict" if hasattr(here, "predict_interval") else "decision_function"
@@ -264,8 +264,8 @@ def test_coefficients_as_a_dask_array(parameters):
     model = StretchyRegressor(c=1.0, **parameters).fit(blocks, y)
     lazy = model.lazy_coef()
     assert lazy.chunks == (blocks.chunks[1],)
-    size = np.abs(model.alpha_).max()
-    np.testing.assert_allclose(lazy.compute(), model.alpha_, rtol=0, atol=1e-13 * size)
+    size = np.abs(model.coef_).max()
+    np.testing.assert_allclose(lazy.compute(), model.coef_, rtol=0, atol=1e-13 * size)
     model = StretchyRegressor().fit(*data("dense", "tall")[1:3])
     with pytest.raises(ValueError, match="from_array"):
         model.lazy_coef()

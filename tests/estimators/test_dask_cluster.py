@@ -195,7 +195,8 @@ def test_blocks_are_counted_while_the_cluster_works(client, y, monkeypatch, capf
     monkeypatch.setattr(dask_run, "POLL_SECONDS", 0.2)
     seen = []
     monkeypatch.setattr(Meter, "add", lambda self, nbytes: seen.append(nbytes))
-    StretchyRegressor(verbose=1).fit(make(pause=0.1), y)
+    one = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (100.0,)}
+    StretchyRegressorCV(1.0, **one, verbose=1).fit(make(pause=0.1), y)
     assert "12 blocks of Dask" in capfd.readouterr().err
     whole = 8 * SHAPE[0] * SHAPE[1]
     assert sum(seen) == pytest.approx(2 * whole, rel=1e-6)

@@ -209,7 +209,7 @@ def test_continuous_labels():
 
 
 @BOTH
-@pytest.mark.parametrize("method", ["predict", "coef_", "effect_", "alpha_", "dual_coef_"])
+@pytest.mark.parametrize("method", ["predict", "effect_", "alpha_", "dual_coef_"])
 def test_not_fitted(Model, method):
     X, _ = data(Model)
     with pytest.raises(NotFittedError, match="Call 'fit'"):

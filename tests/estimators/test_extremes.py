@@ -44,7 +44,7 @@ def test_one_sample_of_raw_data_without_intercept(c):
 
 def test_one_sample_is_no_classification():
     with pytest.raises(ValueError, match="one class"):
-        StretchyClassifier(threshold="zero").fit([[1.0, 2.0]], [1])
+        StretchyClassifier(threshold="zero", k=1.25).fit([[1.0, 2.0]], [1])
 
 
 @intercepts
@@ -88,9 +88,9 @@ def test_constant_target(shape, params):
 @pytest.mark.parametrize("constant", [0.0, 1e-300, 0.1, -7e7, 1e300])
 def test_constant_columns_have_no_influence(shape, fit_intercept, constant):
     X, y = problem(shape)
-    base = StretchyRegressor(k=1.3, fit_intercept=fit_intercept).fit(X, y)
+    base = StretchyRegressor(k=1.3, fit_intercept=fit_intercept, c=100.0).fit(X, y)
     wider = np.insert(X, [0, 4, X.shape[1]], constant, axis=1)
-    model = StretchyRegressor(k=1.3, fit_intercept=fit_intercept).fit(wider, y)
+    model = StretchyRegressor(k=1.3, fit_intercept=fit_intercept, c=100.0).fit(wider, y)
     added = [0, 5, wider.shape[1] - 1]
     for values in (model.alpha_, model.coef_, model.support_, model.coef_std()):
         np.testing.assert_array_equal(values[added], 0.0)
@@ -103,11 +103,11 @@ def test_constant_columns_have_no_influence(shape, fit_intercept, constant):
 def test_constant_within_rounding_is_constant():
     X, y = problem("tall")
     noise = np.spacing(1e6) * (np.arange(len(y)) % 2)
-    model = StretchyRegressor().fit(np.column_stack([X, 1e6 + noise]), y)
+    model = StretchyRegressor(c=100.0).fit(np.column_stack([X, 1e6 + noise]), y)
     assert np.ptp(1e6 + noise) > 0
     assert not model.support_[-1]
     small = np.column_stack([X, 1 + 1e-9 * X[:, 0]])
-    assert StretchyRegressor().fit(small, y).support_.all()
+    assert StretchyRegressor(c=100.0).fit(small, y).support_.all()
 
 
 @intercepts
@@ -144,7 +144,7 @@ def test_rare_binary_columns(shape, a, k, fit_intercept):
     X, y = rare_binary(*shape)
     P = quadrant_features(X, a)
     assert np.ptp(np.log(P)) > 30
-    model = StretchyRegressor(k=k, a=a, fit_intercept=fit_intercept).fit(X, y)
+    model = StretchyRegressor(k=k, a=a, fit_intercept=fit_intercept, c=100.0).fit(X, y)
     exact = exact_solution(P, y, k, 100.0, fit_intercept, digits=1000)
     assert_close(model.predict(X), exact.predict(P), rtol=1e-9)
     assert_close(model.alpha_, exact.vector[:-1], rtol=1e-9)
@@ -154,7 +154,7 @@ def test_equal_rows_of_rare_columns_are_reported():
     """Only a penalty far below rounding tells equal rows with different targets apart."""
     X, y = rare_binary(8, 20)
     X, y = np.vstack([X, X[:1]]), np.append(y, y[0] + 1.0)
-    assert "smaller c" in complaint(StretchyRegressor(k=1.02, a=-10.0), X, y)
+    assert "smaller c" in complaint(StretchyRegressor(k=1.02, a=-10.0, c=100.0), X, y)
     # as the message says
     model = StretchyRegressor(k=1.5, c=1e-3, a=-1.0).fit(X, y)
     coef, intercept = plain_fit(quadrant_features(X, -1.0), y, 1.5, 1e-3)
@@ -168,7 +168,7 @@ def test_equal_rows_of_rare_columns_are_reported():
 def test_many_rare_binary_columns(shape, a, k, solver):
     """Features up to exp(400): fitted values stay within the targets, whatever the power."""
     X, y = rare_binary(*shape)
-    model = StretchyRegressor(k=k, a=a, solver=solver).fit(X, y)
+    model = StretchyRegressor(k=k, a=a, solver=solver, c=100.0).fit(X, y)
     fitted = model.predict(X)
     assert fitted.min() > y.min() - 1e-6
     assert fitted.max() < y.max() + 1e-6
@@ -191,5 +191,5 @@ def test_columns_of_very_different_size(k, solver):
     Q = P**r
     P, Q = P - P.mean(axis=0), Q - Q.mean(axis=0)
     scaled = np.linalg.solve(Q.T @ P + np.diag(lam * size ** -(1 + r)), Q.T @ (y - y.mean()))
-    model = StretchyRegressor(k=k, a=30.0, solver=solver).fit(X, y)
+    model = StretchyRegressor(k=k, a=30.0, solver=solver, c=100.0).fit(X, y)
     assert_close(model.alpha_ * size, scaled)

@@ -22,7 +22,8 @@ shapes = pytest.mark.parametrize("shape", SHAPES)
 def candidates_of(model):
     """(a, k, c, weights (t,)) of every candidate of a model."""
     table, t = model.weights_, np.atleast_2d(model.coef_).shape[0]
-    shares = np.reshape(table["weight"], (len(table["a"]), -1)) * np.ones(t)
+    own = [f"weight_{j}" for j in range(t)] if "weight_0" in table else ["weight"]
+    shares = table[own].to_numpy() * np.ones(t)
     return list(zip(table["a"], table["k"], table["c"], shares, strict=True))
 
 

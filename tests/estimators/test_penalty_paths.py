@@ -49,7 +49,7 @@ class TestSolvers:
         rtol = 1e-9 if solver == "qr" else 1e-7  # iteration stops at a residual of 1e-10
         assert model.solver_ == solver
         assert_close(model.alpha_, coef, rtol)
-        assert abs(model.intercept_ - constant) <= rtol * np.abs(y).max()
+        assert abs(model._state.intercept[0] - constant) <= rtol * np.abs(y).max()
         assert (model.alpha_[np.isinf(p)] == 0).all()
         sparse_too = of(name, p, solver=solver).fit(sparse.csr_array(X), y, sample_weight=w)
         assert_close(sparse_too.alpha_, coef, rtol)

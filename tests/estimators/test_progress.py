@@ -99,13 +99,18 @@ def plan_of(capfd, model, X, y):
     return err
 
 
+# a search of one candidate
+ONE = {"a_grid": (-0.2,), "k_grid": (1.5,), "c_grid": (100.0,), "n_features_to_select": 1.0}
+
+
 def test_plan_of_a_single_fit(capfd):
     X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
-    plan = plan_of(capfd, StretchyRegressor(), X, y)
-    assert plan == (
-        "skstretch: 12 samples x 40 features; float64 in memory, 4 kB; LU or QR on a dual system "
-        "of 12 x 12 of 3 kB\n"
+    model = StretchyRegressor().fit(X, y)
+    assert str(model.plan_) == (
+        "12 samples x 40 features; float64 in memory, 4 kB; LU or QR on a dual system "
+        "of 12 x 12 of 3 kB"
     )
+    assert capfd.readouterr() == ("", "")
 
 
 def test_plan_and_meter_of_data_read_in_blocks(capfd, tmp_path, monkeypatch):
@@ -113,10 +118,10 @@ def test_plan_and_meter_of_data_read_in_blocks(capfd, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", X)
     times = iter(range(0, 10_000, 20))
     monkeypatch.setattr(skstretch.designs.source.time, "monotonic", lambda: float(next(times)))
-    shown = plan_of(capfd, StretchyRegressor(), np.load(tmp_path / "X.npy", mmap_mode="r"), y)
-    plan, *lines = shown.splitlines()
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    plan, *lines = plan_of(capfd, StretchyRegressorCV(**ONE), X, y).splitlines()
     assert "; float64 read in blocks, 4 kB; " in plan
-    assert lines == [
+    assert [line for line in lines if line.startswith("read")] == [
         f"read 0.00 GB, {products} passes over the data" for products in ("1.0", "2.0")
     ]
 
@@ -125,12 +130,13 @@ def test_meter_of_blocks_of_dask(capfd, monkeypatch):
     times = iter(range(0, 100_000, 20))
     monkeypatch.setattr(skstretch.designs.source.time, "monotonic", lambda: float(next(times)))
     X = np.random.default_rng(0).standard_normal((24, 70))
-    model = StretchyRegressor()
+    model = StretchyRegressorCV(**ONE)
     with dask.config.set(scheduler="threads", num_workers=2):
         shown = plan_of(capfd, model, da.from_array(X, chunks=(-1, 10)), X[:, 0])
     # two passes over seven blocks
-    assert len(shown.splitlines()) == 1 + 14
-    assert shown.endswith("read 0.00 GB, 2.0 passes over the data\n")
+    read = [line for line in shown.splitlines() if line.startswith("read")]
+    assert len(read) == 14
+    assert read[-1] == "read 0.00 GB, 2.0 passes over the data"
     model.predict_interval(X[:3])
     assert capfd.readouterr().err == ""
 

@@ -26,7 +26,7 @@ intercepts = pytest.mark.parametrize("fit_intercept", INTERCEPTS)
 def test_far_away_features_are_bounded(shape, a):
     """A z of a thousand counts as the training range widened by its width on either side."""
     X, y = problem(shape)
-    model = StretchyRegressor(a=a).fit(X, y)
+    model = StretchyRegressor(a=a, c=100.0).fit(X, y)
     mean, scale, low, high = X.mean(axis=0), X.std(axis=0), X.min(axis=0), X.max(axis=0)
     T = mean + 1e3 * scale * np.random.default_rng(2).choice([-1, 1], (9, X.shape[1]))
     bounded = np.clip(T, low - (high - low), high + (high - low))
@@ -57,8 +57,8 @@ def test_tiny_and_huge_units(shape, exponent):
     """Powers of two round nothing: the same model to the last bit."""
     X, y = problem(shape)
     T, unit = new_rows(X), 2.0**exponent
-    base = StretchyRegressor(density=0.6).fit(X, y)
-    model = StretchyRegressor(density=0.6).fit(X * unit, y)
+    base = StretchyRegressor(density=0.6, c=100.0).fit(X, y)
+    model = StretchyRegressor(density=0.6, c=100.0).fit(X * unit, y)
     np.testing.assert_array_equal(model.alpha_, base.alpha_)
     np.testing.assert_array_equal(model.predict(T * unit), base.predict(T))
 
@@ -68,8 +68,8 @@ def test_tiny_and_huge_units(shape, exponent):
 def test_units_differ_between_columns(shape, unit):
     X, y = problem(shape)
     units = np.where(np.arange(X.shape[1]) % 2, unit, 1.0)
-    base = StretchyRegressor(k=1.2).fit(X, y)
-    model = StretchyRegressor(k=1.2).fit(X * units, y)
+    base = StretchyRegressor(k=1.2, c=100.0).fit(X, y)
+    model = StretchyRegressor(k=1.2, c=100.0).fit(X * units, y)
     assert_close(model.alpha_, base.alpha_)
     assert_close(model.predict(X * units), base.predict(X))
 
@@ -81,7 +81,7 @@ def test_tiny_raw_data_leaves_the_intercept(shape, fit_intercept, k):
     """Beside a penalty of order one, features of 1e-100 and less explain nothing."""
     X, y = problem(shape)
     for unit in (1e-100, 1e-160, 1e-200):
-        model = StretchyRegressor(k=k, quadrant="identity", fit_intercept=fit_intercept)
+        model = StretchyRegressor(k=k, quadrant="identity", fit_intercept=fit_intercept, c=100.0)
         fitted = model.fit(np.abs(X) * unit, y).predict(np.abs(X) * unit)
         expected = mean_fit(y, k, 100.0, fit_intercept)
         np.testing.assert_allclose(fitted, expected, rtol=1e-12, atol=1e-12)
@@ -93,7 +93,8 @@ def test_tiny_raw_data_leaves_the_intercept(shape, fit_intercept, k):
 def test_huge_raw_data(shape, fit_intercept, unit):
     X, y = problem((6, 9) if shape == "wide" else (20, 4))
     X = np.abs(X) * unit
-    model = StretchyRegressor(k=1.5, quadrant="identity", fit_intercept=fit_intercept).fit(X, y)
+    params = {"k": 1.5, "c": 100.0, "quadrant": "identity", "fit_intercept": fit_intercept}
+    model = StretchyRegressor(**params).fit(X, y)
     exact = exact_solution(X, y, 1.5, 100.0, fit_intercept, digits=1500)
     assert_close(model.predict(X), exact.predict(X))
     assert_close(model.alpha_, exact.vector[:-1])
@@ -143,6 +144,6 @@ def test_penalty_beyond_float64(c):
 @pytest.mark.parametrize("unit", [1e-300, 1e-30, 1e30, 1e300])
 def test_units_of_the_target(shape, unit):
     X, y = problem(shape)
-    base = StretchyRegressor().fit(X, y)
-    model = StretchyRegressor().fit(X, y * unit)
+    base = StretchyRegressor(c=100.0).fit(X, y)
+    model = StretchyRegressor(c=100.0).fit(X, y * unit)
     assert_close(model.predict(X) / unit, base.predict(X), rtol=1e-12)

@@ -1,7 +1,5 @@
 """The matrix-free solver: against the direct ones, and its residual against the literal system."""
 
-import io
-import re
 import tracemalloc
 
 import numpy as np
@@ -16,9 +14,8 @@ from skstretch.core import krylov as core_krylov
 from skstretch.core.features import is_cached
 from skstretch.core.krylov import BLOCK, GROUP, gmres, sketch
 from skstretch.estimators import inputs
-from skstretch.estimators.progress import IterationLine
 from skstretch.exceptions import SingularSystemError
-from skstretch.solve import Spec, fit_stretchy
+from skstretch.solve import Spec
 from skstretch.solve import choose as fit_module
 from skstretch.solve import krylov as iteration
 from skstretch.solve.krylov import CentredProducts
@@ -384,28 +381,6 @@ def test_classifier_folds_are_fitted_one_by_one(density):
     model = StretchyClassifier(solver="krylov", **params).fit(X, labels)
     assert model.threshold_ == pytest.approx(direct.threshold_, rel=1e-6)
     np.testing.assert_allclose(model.predict_proba(X), direct.predict_proba(X), atol=1e-7)
-
-
-def test_iterations_are_shown():
-    P, y = exponential_features(30, 60)
-    line = IterationLine(io.StringIO())
-    model = fit_stretchy(
-        raw_design(P), y[:, None], np.ones(30), Spec(1.5, 10.0, solver="krylov"), line
-    )
-    line.close()
-    text = line.stream.getvalue()
-    assert text.endswith("\n")
-    last = re.findall(r"iteration (\d+), relative residual (\S+) ", text)[-1]
-    assert int(last[0]) == model.n_iter
-    assert float(last[1]) <= TOLERANCE
-
-
-def test_estimator_shows_iterations(capfd):
-    P, y = exponential_features(30, 60)
-    StretchyRegressor(solver="krylov", verbose=1).fit(P, y)
-    assert "krylov: iteration" in capfd.readouterr().err
-    StretchyRegressor(solver="krylov").fit(P, y)
-    assert capfd.readouterr().err == ""
 
 
 def test_gmres_solves_all_columns_in_one_space():
