@@ -29,40 +29,54 @@ from skstretch.solve.spec import Spec
 
 @dataclass(frozen=True)
 class Part:
-    """One candidate: what it is fitted on, and what it counts for every target.
+    """One candidate, or what it is for some targets: where it is fitted, and what it counts.
 
-    `kept` are its columns where they are given (one entry, or one for each target), `count` how
-    many it selects: along the lasso path, or with `by_size` by the size of its coefficients.
+    `weight` (t,) is zero for targets that have no part in it. `kept` are its columns; `count` is
+    how many it selects: along the lasso path, or with `by_size` by the size of its coefficients.
     """
 
     design: Design
     quadrant: Quadrant
     spec: Spec
     weight: Array
-    kept: tuple[Index, ...]
+    kept: Index
     count: int | None = None
     by_size: bool = False
 
+    @property
+    def targets(self) -> Index:
+        return np.flatnonzero(self.weight)
+
 
 def parts_of(state: State, *, searched: bool) -> list[Part]:
-    """The candidates of a fitted model."""
+    """The candidates of a fitted model, targets that keep other columns apart."""
+    found, ones = [], np.ones(state.n_targets)
     if isinstance(state, Mixture):
-        found = []
         for member in state.members:
-            term = state.terms[member.term]
-            own = term.quadrant.take(state.columns)
-            density = member.density
+            term, density = state.terms[member.term], member.density
+            own = term.design, term.quadrant.take(state.columns), member.spec
             chosen = isinstance(density, numbers.Integral) or density < 1.0
-            count = max(columns.size for columns in member.kept) if chosen else None
-            given = term.design, own, member.spec, member.weight, member.kept, count
-            found.append(Part(*given))
-        return found
-    passes, design = state.model.passes, state.model.design
-    count = max(p.columns.size for p in passes)
-    quadrant, weight = state.quadrant.take(state.columns), np.ones(state.n_targets)
-    kept = tuple(p.columns for p in passes)
-    fewer = None if count >= design.shape[1] else count
-    return [Part(design, quadrant, state.model.spec, weight, kept[:1], fewer, not searched)]
+            for number, kept in enumerate(member.kept):
+                weight = _of_targets(member.weight, member.targets(number))
+                found.append(Part(*own, weight, kept, kept.size if chosen else None))
+        return [part for part in found if part.targets.size]
+    design, quadrant = state.model.design, state.quadrant.take(state.columns)
+    passes, spec = state.model.passes, state.model.spec
+    few = max(p.columns.size for p in passes) < design.shape[1]
+    if few and not searched:
+        first = passes[0].columns
+        return [Part(design, quadrant, spec, ones, first, first.size, by_size=True)]
+    for p in passes:
+        weight, count = _of_targets(ones, p.targets), p.columns.size if few else None
+        found.append(Part(design, quadrant, spec, weight, p.columns, count))
+    return found
+
+
+def _of_targets(weight: Array, targets: Index) -> Array:
+    """The weights of some targets, zero for the others."""
+    out = np.zeros_like(weight)
+    out[targets] = weight[targets]
+    return out
 
 
 def refitted(
@@ -75,24 +89,36 @@ def refitted(
     """
     raised = weights[rows] * (weights.sum() / weights[rows].sum())
     linear = next((p.design for p in parts if p.quadrant.kind == "linear"), parts[0].design)
-    counts = sorted({p.count for p in parts if p.count is not None and not p.by_size})
-    supports = path_supports(linear.take_rows(rows), Y[rows], raised, counts) if counts else {}
+    supports = _supports(parts, linear.take_rows(rows), Y[rows], raised)
     total, chosen = np.zeros((Y.shape[1], linear.shape[1])), np.zeros(linear.shape[1])
     for part in parts:
-        design = part.design.take_rows(rows)
-        given = design, Y[rows], raised, part.spec
+        given = part.design.take_rows(rows), Y[rows], raised, part.spec
         if part.by_size and part.count is not None:
             model = fit_model(*given, part.count)
-        elif part.count is not None:
-            model = fit_columns(*given, supports[part.count])
         else:
-            model = fit_columns(*given, part.kept[0])
+            columns = supports.get((*part.targets.tolist(), part.count), part.kept)
+            model = fit_columns(*given, columns, part.targets)
         coef = part.weight[:, None] * model.coef
         total += part.quadrant.slope(coef) * part.quadrant.moments.scale
         if part.count is not None:
-            chosen += part.weight.mean() * model.support.mean(axis=0)
-    share = sum(part.weight.mean() for part in parts if part.count is not None)
+            chosen += part.weight[part.targets] @ model.support[part.targets]
+    share = sum(float(part.weight.sum()) for part in parts if part.count is not None)
     return total, chosen / share if share else None
+
+
+def _supports(
+    parts: Sequence[Part], design: Design, Y: Array, weights: Array
+) -> dict[tuple[int | None, ...], Index]:
+    """What the lasso paths select, by targets and count: one path for the same targets."""
+    asked: dict[tuple[int, ...], set[int]] = {}
+    for part in parts:
+        if part.count is not None and not part.by_size:
+            asked.setdefault(tuple(part.targets.tolist()), set()).add(part.count)
+    found: dict[tuple[int | None, ...], Index] = {}
+    for targets, counts in asked.items():
+        paths = path_supports(design, Y[:, list(targets)], weights, sorted(counts))
+        found |= {(*targets, count): columns for count, columns in paths.items()}
+    return found
 
 
 @dataclass(frozen=True)
