@@ -86,6 +86,9 @@ ITERATED_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # values of c on the path of an exact minimiser, at most; it ends where so many in a row have so
 # much more than the least error
 PATH_LENGTH, PATIENCE, WORSE = 20, 3, 1.1
+# of other losses than squared error: powers, the step of c, folds, and the part of the loss of no
+# features below which a path has nothing left to explain
+LOSS_POWERS, LOSS_RATIO, LOSS_FOLDS, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 1.6, 10, 1e-4
 # folds where features are selected, and held-out samples that are enough to choose by
 N_FOLDS, ENOUGH = 10, 1_000
 # numbers that a lasso path is made of, at most: of more columns those that correlate most
