@@ -54,10 +54,10 @@ POSITIONAL = {
     RecipeClassifierCV: ["estimator", "recipes"],
 }
 ALL = {
-    "contributions", "effect_path", "explanation", "fit", "lazy_coef", "predict", "score",
-    "summary",
+    "coef_std", "contributions", "effect_path", "effects", "explanation", "fit", "lazy_coef",
+    "predict", "score", "summary",
 }  # fmt: skip
-OF_NUMBERS = {"coef_covariance", "coef_std", "predict_interval"}
+OF_NUMBERS = {"coef_covariance", "predict_interval"}
 OF_CLASSES = {"decision_function", "predict_proba"}
 OF_SEARCHES = {"influence", "permutation_test"}
 METHODS = {
@@ -74,7 +74,7 @@ ONE = {"alpha_", "dual_coef_", "c_"}
 SEARCHED = {
     "best_index_", "best_score_", "best_score_se_", "cv_predictions_", "cv_results_", "weights_",
 }  # fmt: skip
-NESTED = {"nested_predictions_", "nested_score_", "nested_score_se_"}
+NESTED = {"nested_predictions_", "nested_results_", "nested_score_", "nested_score_se_"}
 ATTRIBUTES = {
     StretchyRegressor: FITTED | ONE,
     StretchyClassifier: FITTED | ONE | {"classes_", "threshold_"},

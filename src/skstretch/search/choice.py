@@ -33,7 +33,7 @@ from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index, Mask
 from skstretch.search.candidates import OTHERS, Candidate, Outcome, Problem
-from skstretch.search.scoring import LogLoss, Scored, Scoring, SquaredError, scored
+from skstretch.search.scoring import LogLoss, Scored, Scoring, SquaredError, scored, unscored
 from skstretch.solve.choose import (
     APPROXIMATE_LOSS,
     HANDICAP,
@@ -438,6 +438,8 @@ class CandidateTable:
             for own, part, size in zip(self.own, self.parts, self.sizes, strict=True)
         ]
         served = outcome.served
+        if not served.size:
+            return unscored(len(self.true)), alone
         if served.size == 1:
             return alone[served[0]].times(self.sizes[served[0]] ** 2), alone
         own, true = outcome.of(served), self.true[:, served]
