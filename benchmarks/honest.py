@@ -19,7 +19,7 @@ from benchmarks.arena.data import load_task
 from benchmarks.limits import goals
 from benchmarks.page import write_part
 from skstretch import StretchyClassifierCV, StretchyRegressorCV, style
-from skstretch.cli import contest as rivals
+from skstretch.cli import methods as rivals
 
 PAGE, FIGURE = Path("docs/mixing.md"), Path("docs/figures/honest.png")
 N_FRESH = 2000

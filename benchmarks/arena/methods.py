@@ -24,7 +24,7 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from skstretch.cli import contest as rivals
+from skstretch.cli import methods as rivals
 
 from . import outsiders
 

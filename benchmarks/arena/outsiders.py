@@ -14,7 +14,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from skstretch.cli.contest import INNER_FOLDS, MAX_COMPONENTS, SEED
+from skstretch.cli.methods import INNER_FOLDS, MAX_COMPONENTS, SEED
 
 PENALTIES = 100
 RATIO = 1e-4

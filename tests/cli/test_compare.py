@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skstretch
-from skstretch.cli import contest as rivals
+from skstretch.cli import methods as rivals
 from tests.cli.program import run
 from tests.cli.samples import diabetes, tumours, write_csv
 
@@ -113,7 +113,7 @@ def test_too_few_groups_or_rows_of_a_class(call, folder):
     assert done.code == 2
 
 
-def test_sparse_files_stay_in_the_contest(call, folder):
+def test_sparse_files_are_compared(call, folder):
     X, y = diabetes(60)
     X = np.where(np.median(X, axis=0) < X, X, 0.0)
     dump_svmlight_file(X, y, str(folder / "s.svm"), zero_based=False)

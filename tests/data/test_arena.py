@@ -12,7 +12,7 @@ from benchmarks.arena.data import FAMILIES, KINDS, Task, available_tasks, family
 from benchmarks.arena.methods import METHODS, OURS, PEERS
 from benchmarks.arena.outsiders import PLSDiscriminant, whole_path
 from benchmarks.arena.run import splits
-from skstretch.cli.contest import glmnet_classification, glmnet_regression
+from skstretch.cli.methods import glmnet_classification, glmnet_regression
 
 
 def test_every_member_of_a_family_is_a_set():

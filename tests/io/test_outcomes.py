@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skstretch
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
-from skstretch.estimators.pipelines import twin
+from skstretch.estimators.state import twin
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.io import ModelFileError, outcomes
 from skstretch.report import write_report

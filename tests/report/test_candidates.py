@@ -174,7 +174,7 @@ def test_a_plain_model_is_fitted_once(counted, tmp_path):
 
 def test_outcomes_that_would_take_too_much_memory_are_not_kept(monkeypatch, tmp_path):
     _, X, y = regression()
-    monkeypatch.setattr("skstretch.search.outcomes.MOST_BYTES", 1000)
+    monkeypatch.setattr("skstretch.search.candidates.MOST_BYTES", 1000)
     model = quietly(StretchyRegressorCV(**GRID), X, y)
     assert model._outcomes is None
     text = page((model, X, y), tmp_path)

@@ -47,8 +47,8 @@ def compare(
 
     Every method chooses its own strength inside the training part, so that errors are honest.
     """
-    from skstretch.cli.contest import contest, outer_folds
     from skstretch.cli.learning import BALANCED, SQUARED
+    from skstretch.cli.methods import compare_methods, outer_folds
     from skstretch.cli.problem import Request, read_problem
 
     talk = Talk(quiet)
@@ -57,7 +57,7 @@ def compare(
         data, target, task, None, groups, left_out, drop_missing, form, chosen, keep_index
     )
     problem = read_problem(request, talk)
-    places = contest(problem, outer_folds(problem, folds, seed), talk)
+    places = compare_methods(problem, outer_folds(problem, folds, seed), talk)
     measure = BALANCED if problem.classifies else SQUARED
     if not any(place.method.startswith("glmnet") for place in places):
         talk.note("glmnet is not installed: pip install python-glmnet")
@@ -65,7 +65,7 @@ def compare(
         if place.error is None:
             talk.note(f"{place.method} is left out: {place.trouble}")
     if json:
-        print_json(_facts(problem, places, measure, folds, seed))
+        print_json(_as_json(problem, places, measure, folds, seed))
         return
     print(
         f"{problem.task} of {problem.target!r} ({printable(problem.reason)})\n"
@@ -75,7 +75,7 @@ def compare(
     show(_table(places, measure))
 
 
-def _facts(problem: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
+def _as_json(problem: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
     return {
         "task": str(problem.task),
         "task_reason": problem.reason,

@@ -57,7 +57,9 @@ def fit(
     plan: options.Plan,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="A weight for each row.", autocompletion=options.columns),
+        typer.Option(
+            metavar="COL", help="A weight for each row.", autocompletion=options.completed_columns
+        ),
     ] = None,
     groups: options.Groups = None,
     drop: options.Drop = None,

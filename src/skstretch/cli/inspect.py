@@ -37,8 +37,8 @@ def inspect(
 
 def _facts(file: Any, path: Path, top: int) -> dict[str, Any]:
     from skstretch.cli.learning import facts_of_model, verdict_facts
-    from skstretch.estimators.pipelines import named_model, steps_in_words
     from skstretch.estimators.quality import measure_of
+    from skstretch.estimators.state import named_model, steps_in_words
     from skstretch.estimators.summary import stored_evidence, strongest
 
     steps, header, model = steps_in_words(file.model), file.header, named_model(file.model)

@@ -269,8 +269,8 @@ def cross_validated(model: Any, problem: Problem) -> list[Judged]:
 
 def facts(model: Any, problem: Any, seconds: float) -> dict[str, Any]:
     """All that a fit has to say, what to trust first."""
-    from skstretch.estimators.pipelines import named_model, steps_in_words
     from skstretch.estimators.quality import folds_in_words
+    from skstretch.estimators.state import named_model, steps_in_words
 
     steps, own = steps_in_words(model), named_model(model)
     judged = cross_validated(own, problem)

@@ -30,7 +30,7 @@ from skstretch.cli.problem import (
     read_values,
     unknown,
 )
-from skstretch.estimators.pipelines import first_step, last_step, steps_before, transformed
+from skstretch.estimators.state import first_step, last_step, steps_before, transformed
 from skstretch.exceptions import DataError
 
 
@@ -254,7 +254,7 @@ def predicted(
         with talk.warnings():
             # X has no names any more; its columns were put in order by name
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            columns |= _named("prediction", model.predict(X))
+            columns |= _by_target("prediction", model.predict(X))
             if interval is not None:
                 columns |= _bounds(last_step(model), transformed(model, X), interval, talk)
             if proba:
@@ -272,7 +272,7 @@ def predicted(
     return copied | columns
 
 
-def _named(name: str, values: Any) -> dict[str, Any]:
+def _by_target(name: str, values: Any) -> dict[str, Any]:
     if values.ndim == 1:
         return {name: values}
     return {f"{name} {number}": column for number, column in enumerate(values.T, 1)}
@@ -290,7 +290,7 @@ def _bounds(model: Any, X: Any, coverage: float, talk: Talk) -> dict[str, Any]:
         lower, upper = model.predict_interval(X, coverage, method="residual")
     if np.isinf(lower).any():
         talk.note("some bounds are infinite: there are too few rows for this coverage.")
-    return _named("lower", lower) | _named("upper", upper)
+    return _by_target("lower", lower) | _by_target("upper", upper)
 
 
 def training_data(

@@ -29,7 +29,7 @@ HEAD = 1 << 16
 TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
 
-def columns(ctx: Any, incomplete: str) -> list[str]:
+def completed_columns(ctx: Any, incomplete: str) -> list[str]:
     """For the shell: names in the header of the CSV that was typed; nothing where that fails."""
     from skstretch.cli.data.delimited import column_names, fields, separator_of
 
@@ -84,7 +84,7 @@ Target = Annotated[
         metavar="COL",
         help="The column to predict. For NPZ the name of an array, for SVMlight the label by "
         "default; for a bare matrix a file with one value a row (.npy, .mtx or text).",
-        autocompletion=columns,
+        autocompletion=completed_columns,
     ),
 ]
 
@@ -99,7 +99,9 @@ TaskOption = Annotated[
 Groups = Annotated[
     str | None,
     typer.Option(
-        metavar="COL", help="Rows with the same value stay in one fold.", autocompletion=columns
+        metavar="COL",
+        help="Rows with the same value stay in one fold.",
+        autocompletion=completed_columns,
     ),
 ]
 
@@ -109,7 +111,7 @@ Drop = Annotated[
         metavar="COLS",
         help="Leave columns out: a name, several with commas, a range of numbers (1100-1200) or a "
         "pattern ('x*'); may be repeated.",
-        autocompletion=columns,
+        autocompletion=completed_columns,
     ),
 ]
 
@@ -118,7 +120,7 @@ Features = Annotated[
     typer.Option(
         metavar="COLS",
         help="Learn from these columns alone, written as for --drop; '*' takes all.",
-        autocompletion=columns,
+        autocompletion=completed_columns,
     ),
 ]
 

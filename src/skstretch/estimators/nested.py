@@ -24,10 +24,9 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
 from skstretch.estimators.inputs import seed_of
 from skstretch.estimators.intervals import FoldModels, masses
-from skstretch.estimators.pipelines import is_pipeline, last_step
 from skstretch.estimators.progress import Progress
 from skstretch.estimators.quality import Evidence, class_evidence, held_out_losses, number_evidence
-from skstretch.estimators.state import Units
+from skstretch.estimators.state import Units, is_pipeline, last_step
 
 Split = tuple[Index, Index]
 # ridge regression as a search: what is left of the grids

@@ -25,7 +25,7 @@ from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.features import FirstQuadrant
 from skstretch.solve import FittedModel, Spec, checked_spec
-from skstretch.solve.partial import forgetful_model, totals_of, with_totals
+from skstretch.solve.model import forgetful_model, totals_of, with_totals
 
 HINT = (
     "pass a fitted sklearn.preprocessing.StandardScaler, a fitted skstretch.FirstQuadrant, or a "

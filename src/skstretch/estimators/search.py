@@ -72,7 +72,6 @@ from skstretch.search import (
     finished_model,
     in_one_pass,
     kept_outcomes,
-    light_design,
 )
 from skstretch.search.permutation import (
     PermutationTest,
@@ -143,9 +142,7 @@ class SearchResult:
     def outcomes(self) -> Outcomes | None:
         """What is kept of all candidates."""
         table = self.table
-        light = {
-            a: replace(seen, design=light_design(seen.design)) for a, seen in self.views.items()
-        }
+        light = {a: replace(seen, design=seen.design.light()) for a, seen in self.views.items()}
         grouped, found = table.units is not None, (table.candidates, table.results)
         kept = kept_outcomes(*found, table.problem, light, grouped, table.weights)
         return None if kept is None else replace(kept, X=self.prepared.X)

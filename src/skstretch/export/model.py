@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.quadrant import Quadrant
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.pipelines import as_model, first_step, last_step, steps_before
+from skstretch.estimators.state import as_model, first_step, last_step, steps_before
 from skstretch.export.steps import Graph, Value, add_step, excess, imported_onnx, standardised
 
 DTYPES = ("float64", "float32")

@@ -19,8 +19,7 @@ from skstretch import estimators
 from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array
 from skstretch.estimators.mixture import Mixture
-from skstretch.estimators.pipelines import as_model, is_pipeline, last_step
-from skstretch.estimators.state import Decision, State
+from skstretch.estimators.state import Decision, State, as_model, is_pipeline, last_step
 from skstretch.estimators.summary import stored_evidence
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import (

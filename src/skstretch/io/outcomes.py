@@ -21,12 +21,11 @@ from skstretch.designs import Design, is_dask, is_source, tidy
 from skstretch.designs.as_design import storage_of
 from skstretch.estimators.inputs import Prepared, View
 from skstretch.estimators.mixture import Mixture
-from skstretch.estimators.pipelines import twin
-from skstretch.estimators.state import State
+from skstretch.estimators.state import State, twin
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Rule, data_digest
 from skstretch.io.header import Record
-from skstretch.search import Outcomes, light_design
+from skstretch.search import Outcomes
 from skstretch.search.candidates import Candidate, Minimisers, Unknowns
 from skstretch.solve.model import FittedModel
 from skstretch.solve.spec import Spec
@@ -244,7 +243,7 @@ def _views(
         factors=checked_factors(model.penalty_factor, X.shape[1]),
     )
     views = {a: prepared.at(a) for a in sorted(at)}
-    return {a: replace(view, design=light_design(view.design)) for a, view in views.items()}
+    return {a: replace(view, design=view.design.light()) for a, view in views.items()}
 
 
 def _passes(

@@ -15,7 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skstretch.estimators.pipelines import last_step
+from skstretch.estimators.state import last_step
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import MAX_MEMBERS, Rule, refusing
 from skstretch.io.header import NotStorableError, Record, decode, encode

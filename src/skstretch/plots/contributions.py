@@ -104,7 +104,7 @@ class ContributionsDisplay:
             output = f"target {target}" if classes is None else output
         names = getattr(estimator, "feature_names_in_", None)
         names = [f"x{j}" for j in range(shares.size)] if names is None else list(names)
-        return cls(shares, float(base), names, _numbers(row), output, top).plot(ax)
+        return cls(shares, float(base), names, _checked_numbers(row), output, top).plot(ax)
 
     @property
     def prediction(self) -> float:
@@ -189,7 +189,7 @@ def _one_row(X: Any, sample: Any) -> Any:
     return row.compute() if hasattr(row, "compute") else row
 
 
-def _numbers(row: Any) -> Any:
+def _checked_numbers(row: Any) -> Any:
     """The numbers of one row, (n_features,)."""
     dense = row.toarray() if hasattr(row, "toarray") else row
     return np.asarray(dense, dtype=float).reshape(-1)

@@ -1,6 +1,6 @@
 """The candidates of a search: their surface, and coefficients and outputs of those to pick.
 
-A search keeps what every candidate gave (`skstretch.search.outcomes`), and the page is made from
+A search keeps what every candidate gave (`skstretch.search.candidates`), and the page is made from
 that: nothing is fitted again. So it is for a model from a file that holds them, where its training
 data are at hand (`skstretch.io.outcomes`). Other files and pickles have kept the model alone.
 """

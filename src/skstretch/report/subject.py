@@ -17,15 +17,15 @@ from skstretch.estimators import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from skstretch.estimators.pipelines import (
+from skstretch.estimators.quality import Measure, measure_of, score_in_words
+from skstretch.estimators.state import (
+    State,
     as_model,
     last_step,
     named_model,
     steps_in_words,
     transformed,
 )
-from skstretch.estimators.quality import Measure, measure_of, score_in_words
-from skstretch.estimators.state import State
 from skstretch.estimators.summary import Member, mixture_members, target_names
 from skstretch.io.archive import add_numbers, data_digest
 from skstretch.io.outcomes import reunited

@@ -29,7 +29,14 @@ from skstretch.core.qr import TallSystem, WideSystem, tall_system, wide_system
 from skstretch.core.stretch import LARGEST_LOG, Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs.protocol import Design
-from skstretch.solve.choose import AUTOMATIC_STRENGTH, FIXED_C, choose_space, is_matrix_free
+from skstretch.exceptions import NeedsInverseError
+from skstretch.solve.choose import (
+    AUTOMATIC_STRENGTH,
+    FIXED_C,
+    choose_space,
+    has_inverse,
+    is_matrix_free,
+)
 from skstretch.solve.spec import Space, Spec, System
 
 
@@ -399,3 +406,9 @@ def _scale(design: Design, weights: Array, spec: Spec) -> tuple[Design, float]:
         return design.remembering(weights, borders, dual), gram_scale(dual, weights)
     primal = design.column_grams([r], weights)[0]
     return design.remembering(weights, False, primal), gram_scale(primal, weights)
+
+
+def check_invertible(design: Design, spec: Spec, what: str) -> None:
+    """Refuse what only a factorised system can tell."""
+    if not has_inverse(design, spec):
+        raise NeedsInverseError(what)

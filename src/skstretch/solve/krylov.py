@@ -164,12 +164,6 @@ def by_width(work: Callable[[Array], Array], V: Array, width: int) -> Array:
     return np.hstack([work(V[:, start : start + width]) for start in starts])
 
 
-def check_invertible(design: Design, spec: Spec, what: str) -> None:
-    """Refuse what only a factorised system can tell."""
-    if not has_inverse(design, spec):
-        raise NeedsInverseError(what)
-
-
 @dataclass(frozen=True)
 class Krylov(ABC):
     """What the two spaces share. The condition number and the trace of G stay unknown (NaN).

@@ -17,8 +17,7 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import Design
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import crossfit_space, unusable
-from skstretch.solve.direct import DualLU, PrimalLU, row_scales
-from skstretch.solve.krylov import check_invertible
+from skstretch.solve.direct import DualLU, PrimalLU, check_invertible, row_scales
 from skstretch.solve.newton import NewtonJackknife, newton_jackknife
 from skstretch.solve.spec import Spec
 

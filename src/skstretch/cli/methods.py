@@ -33,7 +33,7 @@ MAX_DENSE_BYTES = 1 << 30
 Fit = Callable[[Any, Any], Any]
 
 
-def rivals(classifies: bool) -> Iterator[tuple[str, Fit]]:
+def methods(classifies: bool) -> Iterator[tuple[str, Fit]]:
     """Names and fits of the methods that are installed, ours first, knowing nothing last."""
     if classifies:
         yield "skstretch", stretchy_classifier
@@ -170,7 +170,7 @@ def _balanced_deviance(model: Any, X: Any, y: Any, lamb: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Place:
+class MethodResult:
     """How one method did: error, seconds and features of a fit, each the mean over folds."""
 
     method: str
@@ -188,17 +188,19 @@ def outer_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Any, An
     return list(splitter.split(problem.X, problem.y, problem.groups))
 
 
-def contest(problem: Problem, splits: list[Any], talk: Talk) -> list[Place]:
+def compare_methods(problem: Problem, splits: list[Any], talk: Talk) -> list[MethodResult]:
     """Every method on every fold, the best first."""
-    methods = list(rivals(problem.classifies))
+    named = list(methods(problem.classifies))
     places = []
-    with talk.steps(len(methods) * len(splits)) as step:
-        for name, fit in methods:
-            places.append(_compete(name, fit, problem, splits, step))
+    with talk.steps(len(named) * len(splits)) as step:
+        for name, fit in named:
+            places.append(_crossvalidated(name, fit, problem, splits, step))
     return sorted(places, key=lambda place: np.inf if place.error is None else place.error.mean)
 
 
-def _compete(name: str, fit: Any, problem: Problem, splits: list[Any], step: Any) -> Place:
+def _crossvalidated(
+    name: str, fit: Any, problem: Problem, splits: list[Any], step: Any
+) -> MethodResult:
     predictions = np.empty_like(problem.y)
     seconds: list[float] = []
     features: list[int] = []
@@ -213,10 +215,10 @@ def _compete(name: str, fit: Any, problem: Problem, splits: list[Any], step: Any
                 predictions[test] = np.ravel(model.predict(problem.X[test]))
         except (ValueError, ArithmeticError, TypeError) as error:
             step(name, len(splits) - len(features))
-            return Place(name, None, trouble=str(error).splitlines()[0])
+            return MethodResult(name, None, trouble=str(error).splitlines()[0])
         features.append(_features_used(model))
         step(name)
-    return Place(
+    return MethodResult(
         name, _judge(problem, predictions), float(np.mean(seconds)), float(np.mean(features))
     )
 
