@@ -14,8 +14,8 @@ from skstretch.cli.problem import Note, Problem, unknown
 from skstretch.core.classes import balanced_weights, decided
 from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import selects
+from skstretch.estimators.inputs import N_FOLDS
 from skstretch.exceptions import DataError
-from skstretch.solve.choose import N_FOLDS
 
 # how errors are measured, and what knows nothing
 SQUARED, BALANCED, PLAIN = "mean squared error", "balanced error rate", "error rate"
