@@ -25,7 +25,7 @@ DATA = {name: rng.standard_normal(shape) for name, shape in SHAPES.items()}
 # closed forms: Newton's method has no part in what the plan of a search says
 GRID = {"combine": "best", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid": (0.1, 1.0)}
 LINE = re.compile(
-    r"skstretch: (?P<shape>[\d,]+ samples x [\d,]+ features)"
+    r"skstretch: (?P<shape>[\d,]+ samples × [\d,]+ features)"
     r"(?: \((?P<used>\d+) of positive weight\))?"
     r"(?:, (?P<candidates>[\d,]+) models to try)?(?:, about (?P<seconds>\d+ (?:s|min|h)))?; "
     r"float64 (?P<kind>[^;,]*), (?P<pass>[\d.]+ [kMG]B)(?:, (?P<traffic>[^;]+))?; "
@@ -90,7 +90,7 @@ def assert_true(model, line):
 def test_the_plan_is_what_is_done(shape, name, capfd):
     model, line = fitted(MODELS[name](), DATA[shape], capfd)
     assert_true(model, line)
-    assert line["shape"] == "{} samples x {} features".format(*SHAPES[shape])
+    assert line["shape"] == "{} samples × {} features".format(*SHAPES[shape])
     assert (line["kind"], line["used"], line["traffic"]) == ("in memory", None, None)
     assert line["pass"] == f"{DATA[shape].nbytes / 1e3:.0f} kB"
     assert line[0] == f"skstretch: {model.plan_}"

@@ -41,7 +41,7 @@ def test_bar(search, capfd):
     out, err = capfd.readouterr()
     assert out == ""
     plan, err = err.split("\n", 1)
-    assert plan.startswith("skstretch: 40 samples x 5 features, 8 models to try, about 1 s; ")
+    assert plan.startswith("skstretch: 40 samples × 5 features, 8 models to try, about 1 s; ")
     assert "; LU or QR on a primal system of 5 x 5 of 1 kB; tries a = " in plan
     assert err.startswith("\r")
     assert err.endswith("\n")
@@ -107,7 +107,7 @@ def test_plan_of_a_single_fit(capfd):
     X, y = np.random.default_rng(0).standard_normal((12, 40)), np.arange(12.0)
     model = StretchyRegressor().fit(X, y)
     assert str(model.plan_) == (
-        "12 samples x 40 features; float64 in memory, 4 kB; LU or QR on a dual system "
+        "12 samples × 40 features; float64 in memory, 4 kB; LU or QR on a dual system "
         "of 12 x 12 of 3 kB"
     )
     assert capfd.readouterr() == ("", "")

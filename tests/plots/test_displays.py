@@ -128,7 +128,7 @@ def test_grid_of_a_mixture_frames_all_of_its_candidates():
     assert display.chosen == display.mixed[0]
     frames = {r.get_xy() for r in rectangles(display.ax_) if not r.get_hatch()}
     assert frames == {(column, row) for row, column in display.mixed}
-    assert "in the mixture" in display.ax_.get_title()
+    assert "in the average" in display.ax_.get_title()
     # paths of exact minimisers leave places free, which are not unusable candidates
     assert np.isnan(display.scores).any()
     assert not any(r.get_hatch() for r in rectangles(display.ax_))

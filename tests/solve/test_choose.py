@@ -350,7 +350,7 @@ def test_a_plan_of_any_size(size, solver):
     expected = {None: "LU or QR", "auto": "LU or QR", "qr": "QR", "krylov": "Krylov"}
     assert plan.method == ("Krylov" if free else expected.get(solver, "LU"))
     text = str(plan)
-    assert text.startswith(f"{n:,} samples x {D:,} features; float64 in memory, ")
+    assert text.startswith(f"{n:,} samples × {D:,} features; float64 in memory, ")
     assert (
         text.endswith(f"{plan.method} on a {plan.space} system of {plan.side:,} x {plan.side:,}")
         == free
@@ -364,7 +364,7 @@ def test_what_a_plan_says():
         left_out=("this", "that"), seconds=300.0, traffic=", 3 tasks",
     )  # fmt: skip
     assert str(plan) == (
-        "100 samples x 50 features (80 of positive weight), 1,234 models to try, about 5 min; "
+        "100 samples × 50 features (80 of positive weight), 1,234 models to try, about 5 min; "
         "float64 in memory, 40 kB, 3 tasks; LU or QR on a primal system of 50 x 50 of 60 kB, then "
         "again on selected features; tries everything; left out: this; left out: that"
     )

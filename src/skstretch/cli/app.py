@@ -25,7 +25,7 @@ TRACEBACK = "SKSTRETCH_TRACEBACK"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 HELP = (
-    "Regression and classification for wide data, in closed form.\n\n"
+    "Regression and classification for wide data.\n\n"
     "Data go to stdout, messages to stderr. Exit code 0: done, 2: a mistake in the command or "
     "the data, 1: a failure, 130: interrupted."
 )

@@ -273,7 +273,7 @@ def read_plan(
     combine: Annotated[
         CombineName,
         typer.Option(
-            help="average: a weighted mean of the best candidates of all families; best: the "
+            help="average: a weighted mean of the best candidates of all kinds; best: the "
             "least error; 1se: the simplest within one standard error of the best."
         ),
     ] = CombineName.AVERAGE,

@@ -106,7 +106,7 @@ def read_recipe(
         step(
             "--recipes",
             help="Spectra: search all of the usual (as measured, SNV, first and second "
-            "derivatives, both) and mix them.",
+            "derivatives, both) and average them.",
         ),
     ] = False,
 ) -> Recipe:

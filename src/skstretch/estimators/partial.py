@@ -211,7 +211,7 @@ def _checked_spec(estimator: Any, n_features: int) -> Spec:
     spec = checked_spec(estimator.k, estimator.c, linear, estimator.fit_intercept, estimator.solver)
     if spec.exact:
         raise ValueError(
-            f"a=0 with k={spec.k:g} < 2 is the exact minimiser, which no sums over rows determine: "
+            f"a=0 with k={spec.k:g} < 2 is a sparse model, which no sums over rows determine: "
             "use k=2 or another a, or fit."
         )
     return spec

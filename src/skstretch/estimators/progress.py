@@ -63,9 +63,9 @@ def warn_of_hours(n_candidates: int, side: int) -> None:
     """Say what a search of candidates that need an inverse takes, before it begins."""
     hours = n_candidates * 2.0 * side**3 / RATE / 3600.0
     warnings.warn(
-        f"this search has {n_candidates} candidates, and exact minimisers (a=0, k<2) or selected "
+        f"this search has {n_candidates} candidates, and sparse models (a=0, k<2) or selected "
         f"features (n_features_to_select) among them need systems of {side:,} rows: about "
-        f"{hours:.2g} hours, or more. Closed forms of all features do without: leave k_grid on "
+        f"{hours:.2g} hours, or more. Other models of all features do without: leave k_grid on "
         '"auto" and n_features_to_select on None, or pass a k_grid without 0 in a_grid.',
         LongSearchWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap

@@ -495,7 +495,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         linear = families.linear_k if automatic_k else tuple(value for value in k if value <= 2)
         if 0 in a and not linear:
             raise ValueError(
-                f"k_grid={self.k_grid!r} has no power for a=0, where the exact minimiser needs "
+                f"k_grid={self.k_grid!r} has no power for a=0, where linear models need "
                 "1 < k <= 2: add one, or leave 0 out of a_grid."
             )
         return Grid(a, k, c, densities, counts, linear_k=linear)

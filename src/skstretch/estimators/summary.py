@@ -491,7 +491,7 @@ class Summary:
         classes, names = is_classifier(self.model), target_names(self.model)
         what = "the score of its class" if classes else "the prediction"
         what += "" if names[0] == "the target" or classes or len(names) > 1 else f" of {names[0]}"
-        title = f"Strongest features, and what one standard deviation more does to {what}:"
+        title = f"Strongest features, and the change of {what} for one standard deviation:"
         if self.evidence is not None and not any(each.found for each in self.evidence):
             title = f"Nothing shows that features matter. Largest changes of {what}:"
         lines = [_wrapped(title)]

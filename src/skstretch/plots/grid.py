@@ -72,8 +72,8 @@ def same_density(values: Any, density: Any) -> Index:
 LABELS = {
     "s": "relative strength of the penalty, s",
     "c": "c",
-    "paths": "relative strength of the penalty, s; exact minimisers along their paths",
-    "numbers": "place on the path, from weak to strong penalty",
+    "paths": "relative strength of the penalty, s; sparse models in steps of their own",
+    "numbers": "steps from weak to strong penalty",
 }
 
 
@@ -210,7 +210,7 @@ class StretchyGridDisplay:
             np.arange(0, len(self.strengths), every) + 0.5,
             [f"{s:.0f}" if counted else f"{s:.0e}" for s in self.strengths[::every]],
         )
-        framed = "in the mixture" if self.mixed else "chosen"
+        framed = "in the average" if self.mixed else "chosen"
         title = f"framed: {framed}, dots: within one standard error"
         ax.set(ylabel=self.strength_name, title=title)
         ax.title.set_fontsize("medium")

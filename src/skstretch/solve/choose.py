@@ -290,7 +290,7 @@ class Plan:
         models = f", {self.n_candidates:,} models to try" if self.n_candidates > 1 else ""
         about = f", about {_rounded(self.seconds)}" if self.seconds else ""
         text = (
-            f"{n_rows:,} samples x {n_columns:,} features{weighed}{models}{about}; {stored.dtype} "
+            f"{n_rows:,} samples × {n_columns:,} features{weighed}{models}{about}; {stored.dtype} "
             f"{stored.kind}, {readable(stored.nbytes)}{self.traffic}; {self.method} on a "
             f"{self.space} system of {self.side:,} x {self.side:,}{need}{first}"
         )
