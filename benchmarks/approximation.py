@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.compression import read
 from benchmarks.page import keep, write_part
 from skstretch.core.bridge_left_out import leave_one_out
+from skstretch.core.bridge_path import Path as PathOfC
 from skstretch.core.bridge_path import paths, solve, space, split
 
 PAGE, RESULTS = Path("docs/exact.md"), Path("out/approximation.json")
@@ -39,8 +40,8 @@ def both(
 ) -> dict[float, dict[str, Any]]:
     """Approximate and exact residuals of every power, at the c of the best approximate score."""
     where = split(space(Z, np.ones(len(y))))
-    found = {}
-    for k, path in zip(powers, paths(where, powers, y[:, None]), strict=True):
+    found, asked = {}, [PathOfC(k, (0,)) for k in powers]
+    for k, path in zip(powers, paths(where, asked, y[:, None]), strict=True):
         best = min((x for x in path if x.usable), key=lambda x: float(np.mean(x.loo**2)))
         at, point = solve(where, k, best.c, y, best.e)
         exact = leave_one_out(at, point, y)

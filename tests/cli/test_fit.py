@@ -108,7 +108,7 @@ def test_real_program_classification_as_json(folder):
     assert found["task_reason"] == "the target holds text"
     assert found["classes"] == ["bad", "good"]
     balanced, plain = found["errors"]
-    assert balanced["error"] == pytest.approx(-model.best_score_, rel=1e-12)
+    assert balanced["error"] == pytest.approx(1 - model.best_score_, rel=1e-12)
     wrong = np.array(["bad", "good"])[(model.cv_predictions_ > 0).astype(int)] != y
     assert plain["error"] == pytest.approx(wrong.mean())
     assert plain["standard_error"] == pytest.approx(wrong.std() / np.sqrt(150))
@@ -256,15 +256,16 @@ def test_folds_where_features_are_selected(call, options, folds):
 
 
 def test_nested(call):
-    grid = ("--k", "2", "--a", "0", "--c", "0.1,10", "--select", "1.0")
+    grid = ("--k", "2", "--a", "0", "--c", "0.001,0.1,10", "--select", "1.0")
     done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--json", "--nested", *grid)
     assert done.code == 0, done.err
     X, y = diabetes()
-    how = {"k_grid": (2.0,), "a_grid": (0.0,), "c_grid": (0.1, 10.0), "n_features_to_select": 1.0}
-    model = fitted(X, y, **how, nested_cv=10)
-    assert json.loads(done.out)["nested_error"] == pytest.approx(-model.nested_score_, rel=1e-9)
+    how = {"k_grid": (2.0,), "a_grid": (0.0,), "c_grid": (0.001, 0.1, 10.0)}
+    model = fitted(X, y, **how, n_features_to_select=1.0, nested_cv=10)
+    found = json.loads(done.out)["nested"]["error"]
+    assert found == pytest.approx(-model.nested_score_, rel=1e-9)
     done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--json", "--no-nested", *grid)
-    assert "nested_error" not in json.loads(done.out)
+    assert "nested" not in json.loads(done.out)
 
 
 def test_standard_input_and_compressed_files_give_the_same_model(folder):
@@ -386,7 +387,8 @@ MISTAKES = {
     ),
     "keep": (
         ("-t", "progression", "--select", "-3"),
-        "--select -3 must be a number of features from 1",
+        "--select -3 must be a number of features from 1, or a share such as 0.1; 1.0 is all of "
+        "them.",
     ),
     "keep many": (
         ("-t", "progression", "--select", "100"),

@@ -173,7 +173,7 @@ def test_the_same_blocks_and_threads_give_the_same_bits(name, shape, threads, mo
     def bits():
         search = StretchyRegressorCV(**GRID).fit(held(X, name), targets(X))
         return np.concatenate(
-            [search.alpha_, search.cv_predictions_, search.predict(held(X, name))]
+            [search.coef_, search.cv_predictions_, search.predict(held(X, name))]
         ).tobytes()
 
     assert len({bits() for _ in range(4)}) == 1

@@ -170,7 +170,7 @@ def test_blocks_that_are_gone_with_their_client_are_said(cluster, here, y):
     ):
         model = StretchyRegressor().fit(make().persist(), y)
         model.predict_interval(np.zeros((1, SHAPE[1])))
-        assert np.array_equal(model.lazy_coef().compute(), here.alpha_)
+        assert np.array_equal(model.lazy_coef().compute(), here.coef_)
     X = np.random.default_rng(0).standard_normal((2, SHAPE[1]))
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_allclose(again.predict(X), here.predict(X), rtol=0, atol=1e-12)

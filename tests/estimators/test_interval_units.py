@@ -171,7 +171,7 @@ def test_nested_by_searches_without_each_fold(with_groups):
     new, params = new_rows(X, 9), {**SMALL, "nested_cv": 5}
     given = {} if groups is None else {"groups": groups}
     model = StretchyRegressorCV(**params).fit(X, y, **given)
-    folds = GroupKFold(5) if with_groups else KFold(5)
+    folds = GroupKFold(5) if with_groups else KFold(5, shuffle=True, random_state=0)
     own = clone(model).set_params(nested_cv=None)
     low, high = np.empty((40, 9)), np.empty((40, 9))
     for train, test in folds.split(X, y, groups):

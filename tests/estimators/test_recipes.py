@@ -217,8 +217,10 @@ def test_one_model_of_all_recipes(name, combine, targets, tmp_path):
     Z = model.pipeline_[:-1].transform(new)
     total = own.contributions(Z).sum(axis=1) + own.contributions_base_
     np.testing.assert_allclose(total, model.predict(new), rtol=1e-12, atol=1e-12)
-    counted = {n: 0.0 for n in FILTERS}
-    for recipe, weight in zip(own.weights_["recipe"], own.weights_["weight"], strict=True):
+    counted = {n: np.zeros(targets) for n in FILTERS}
+    table = own.weights_
+    each = [f"weight_{j}" for j in range(targets)] if "weight_0" in table else ["weight"]
+    for recipe, weight in zip(table["recipe"], table[each].to_numpy(), strict=True):
         counted[recipe] = counted[recipe] + weight
     for n in FILTERS:
         np.testing.assert_allclose(counted[n], model.weights_[n], atol=1e-12)

@@ -387,7 +387,7 @@ def test_inputs_are_left_alone():
     weights = np.ones(len(y))
     before = [array.copy() for array in (X, y, weights)]
     grids = {"k_grid": np.array([1.25, 2.0]), "c_grid": np.array([1.0, 10.0])}
-    model = StretchyRegressorCV(**grids).fit(X, y, sample_weight=weights)
+    model = StretchyRegressorCV(**grids, combine="best").fit(X, y, sample_weight=weights)
     for array, copy in zip((X, y, weights), before, strict=True):
         np.testing.assert_array_equal(array, copy)
     assert model.get_params()["k_grid"] is grids["k_grid"]

@@ -61,7 +61,7 @@ def test_balanced_error(data, n_classes):
     guessed = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
     balance = len(y) / (n_classes * np.bincount(labels))
     losses = (guessed != labels) * balance[labels]
-    assert -model.best_score_ == pytest.approx(losses.mean(), rel=1e-12)
+    assert 1.0 - model.best_score_ == pytest.approx(losses.mean(), rel=1e-12)
     assert model.best_score_se_ == pytest.approx(losses.std() / np.sqrt(len(y)), rel=1e-12)
 
 

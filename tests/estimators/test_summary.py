@@ -75,7 +75,8 @@ def test_a_search_says_that_its_error_has_seen_the_choice(diabetes):
     assert max(map(len, whole.split("\n"))) <= 88
     effect = model.coef_ * X.std(ddof=0).to_numpy()
     strongest = int(np.argmax(np.abs(effect)))
-    line = model.summary().effects.split("\n")[1].split()
+    lines = model.summary().effects.split("\n")
+    line = next(each for each in lines if each.startswith("  ")).split()
     assert line[0] == X.columns[strongest]
     assert line[1] == ("+" if effect[strongest] > 0 else "") + number(effect[strongest])
     assert f"{number(abs(model.coef_[strongest]))} per unit" in words

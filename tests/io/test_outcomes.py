@@ -79,7 +79,7 @@ def both_pages(model, A, y, folder):
     again, found = skstretch.load(folder / "model.stretchy"), []
     for one in (model, again):
         text = write_report(one, folder / "page.html", X=A, y=y).read_text("utf-8")
-        line = re.findall(r"<dt>other candidates</dt><dd>(.*?)</dd>", text)
+        line = re.findall(r"<dt>other models</dt><dd>(.*?)</dd>", text)
         found.append((without_origin(text), line))
     return found
 
@@ -169,7 +169,7 @@ def test_of_other_data_the_page_says_that_no_candidates_are_shown(change, tmp_pa
     again = skstretch.load(tmp_path / "model.stretchy")
     A, y = OTHERS[change](WIDE, Y[:, 0])
     text = write_report(again, tmp_path / "page.html", X=A, y=y).read_text("utf-8")
-    [line] = re.findall(r"<dt>other candidates</dt><dd>(.*?)</dd>", text)
+    [line] = re.findall(r"<dt>other models</dt><dd>(.*?)</dd>", text)
     assert line.startswith("not shown: the data that were passed are not, value by value, those")
 
 
@@ -178,7 +178,7 @@ def test_files_without_outcomes_show_no_candidates(tmp_path):
     skstretch.save(model, tmp_path / "model.stretchy", outcomes=False)
     again = skstretch.load(tmp_path / "model.stretchy")
     text = write_report(again, tmp_path / "page.html", X=WIDE, y=Y[:, 0]).read_text("utf-8")
-    [line] = re.findall(r"<dt>other candidates</dt><dd>(.*?)</dd>", text)
+    [line] = re.findall(r"<dt>other models</dt><dd>(.*?)</dd>", text)
     assert line.startswith("not shown")
 
 

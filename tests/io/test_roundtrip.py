@@ -230,10 +230,18 @@ VALUES = [
 @pytest.mark.parametrize("value", VALUES, ids=str)
 def test_parameter_values(value, tmp_path):
     model, _ = regressor("tall")
-    changed = copy.copy(model).set_params(solver=value)
-    again = reloaded(changed, tmp_path).solver
+    changed = copy.copy(model).set_params(n_jobs=value)
+    again = reloaded(changed, tmp_path).n_jobs
     assert type(again) is type(value)
     np.testing.assert_equal(again, value)
+
+
+@pytest.mark.parametrize("value", [np.float32(1.5), (1.0, [2, None, "ü"]), np.str_("ö")], ids=str)
+def test_parameter_values_that_no_fit_takes(value, tmp_path):
+    model, _ = regressor("tall")
+    changed = copy.copy(model).set_params(solver=value)
+    with pytest.raises(skstretch.exceptions.ModelFileError, match=r"solver=.* is not known"):
+        reloaded(changed, tmp_path)
 
 
 def test_header_can_be_read_by_people(tmp_path):

@@ -174,7 +174,7 @@ def test_path_is_what_fits_give(along, values):
     model = StretchyRegressor().fit(X, y)
     display = CoefficientPathDisplay.from_estimator(model, along=along, values=values)
     for value, effects in zip(values, display.effects, strict=True):
-        refit = StretchyRegressor(**{along: value}).fit(X, y)
+        refit = StretchyRegressor(**{"c": model.c_, along: value}).fit(X, y)
         np.testing.assert_allclose(effects, refit.coef_ * X.std(axis=0), rtol=1e-8)
 
 

@@ -60,9 +60,10 @@ def test_the_mixture_is_shown_beside_its_candidates(sample):
     own = candidates.fitted[MIXTURE]
     np.testing.assert_array_equal(own.pictures[0].slopes, subject.slope[0][own.pictures[0].top])
     shares = model._members["weight"]
-    outputs = sum(
-        shares[i] * candidates.fitted[row].outputs for i, row in enumerate(model._members["row"])
-    )
+    outputs = np.zeros_like(own.outputs)
+    for i, row in enumerate(model._members["row"]):
+        serves = np.broadcast_to(shares[i], outputs.shape[1:]) > 0  # other targets have no outputs
+        outputs[:, serves] += (shares[i] * candidates.fitted[row].outputs)[:, serves]
     np.testing.assert_allclose(own.outputs, outputs)
     slopes = np.zeros_like(subject.slope)
     for row, slope in model._outcomes.slopes(subject.members, X.shape[1]):

@@ -43,7 +43,7 @@ def test_each_has_the_candidate_of_a_search_alone(data, combine, tmp_path):
     assert model.best_score_ == pytest.approx(mean, rel=1e-8)
     bounds = np.array([one.predict_interval(X[:4], 0.8) for one in alone]).transpose(1, 2, 0)
     np.testing.assert_allclose(model.predict_interval(X[:4], 0.8), bounds, rtol=1e-6)
-    assert "Every target has a candidate of its own (target" in str(model.summary())
+    assert "Every target has a model of its own (target" in str(model.summary())
     skstretch.save(model, tmp_path / "m.stretchy")
     again = skstretch.load(tmp_path / "m.stretchy")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))

@@ -1,6 +1,7 @@
 """The matrix-free solver: against the direct ones, and its residual against the literal system."""
 
 import tracemalloc
+from itertools import product
 
 import numpy as np
 import pytest
@@ -239,9 +240,9 @@ def test_warns_where_it_does_not_converge():
 
 def test_powers_that_need_scaled_rows_are_refused():
     P, y = exponential_features(6, 15)
-    for scale in (2.0**120, 2.0**-120):
+    for scale, c in product((2.0**120, 2.0**-120), (1.0, "auto")):
         with pytest.raises(FloatingPointError, match=r'k=1.1.*scaled rows.*solver="dual"'):
-            StretchyRegressor(1.1, quadrant="identity", solver="krylov").fit(P * scale, y)
+            StretchyRegressor(1.1, c, quadrant="identity", solver="krylov").fit(P * scale, y)
 
 
 def test_no_constant_part_and_no_penalty_is_singular():
@@ -298,7 +299,7 @@ def test_auto_turns_to_krylov_where_lu_takes_too_long(monkeypatch):
     assert StretchyRegressor().fit(P, y).solver_ == "krylov"
     assert StretchyRegressor().fit(P[:29], y[:29]).solver_ == "dual"
     # powers that need scaled rows stay with LU
-    big = StretchyRegressor(1.1, quadrant="identity", fit_intercept=False)
+    big = StretchyRegressor(1.1, 1.0, quadrant="identity", fit_intercept=False)
     assert big.fit(P * 2.0**120, y).solver_ in ("dual", "qr")
 
 

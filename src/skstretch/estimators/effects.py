@@ -101,7 +101,7 @@ def refitted(
         coef = part.weight[:, None] * model.coef
         total += part.quadrant.slope(coef) * part.quadrant.moments.scale
         if part.count is not None:
-            chosen += part.weight[part.targets] @ model.support[part.targets]
+            chosen += (part.weight[:, None] * model.support).sum(axis=0)
     share = sum(float(part.weight.sum()) for part in parts if part.count is not None)
     return total, chosen / share if share else None
 

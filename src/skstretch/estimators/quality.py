@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 from sklearn.base import is_classifier
 
 from skstretch.core.classes import balanced_weights, decided
@@ -129,7 +130,8 @@ def chance_in_words(model: Any) -> str:
 
 # with fewer samples, or groups of them, an error has no meaning
 LEAST_UNITS = 10
-# paired differences: below so many standard errors there is none, below so many it may be chance
+# paired differences: below so many standard errors there is none, below so many it may be chance;
+# of many samples, few need more
 NONE, CERTAIN = 1.0, 2.0
 
 
@@ -174,10 +176,19 @@ class Evidence:
         """Whether there are enough samples or groups to say anything."""
         return self.n_units >= LEAST_UNITS
 
+    def needed(self, errors: float) -> float:
+        """The margin that is as rare by chance as so many standard errors of very many samples.
+
+        A standard error is itself estimated: by Student's t for n - 1 degrees of freedom, and
+        ``sqrt(n / (n - 1))`` since that of `paired_error` has n in its denominator.
+        """
+        n = self.n_units
+        return float(stdtrit(n - 1, ndtr(errors)) * np.sqrt(n / (n - 1)))
+
     @property
     def found(self) -> bool:
         """Whether the model is better than knowing nothing by a standard error."""
-        return self.enough and self.mean.margin >= NONE
+        return self.enough and self.mean.margin >= self.needed(NONE)
 
     @property
     def gain(self) -> float:
@@ -329,7 +340,7 @@ def verdict(evidence: Evidence, target: str = "the target", n_classes: int = 0) 
             f"the choice among models the {error} of {target} is {figures.removeprefix(error)[1:]}"
             f", {less}."
         )
-    if evidence.mean.margin < CERTAIN:
+    if evidence.mean.margin < evidence.needed(CERTAIN):
         are = "are told apart" if n_classes else "is predicted"
         return (
             f"Little was found, perhaps by chance: {target} {are} a little better than by "
@@ -379,12 +390,12 @@ def beside_ridge(evidence: Evidence) -> str:
     if not evidence.found:
         also = "Nor by ridge regression" if ridge.loss >= evidence.mean.loss else "Ridge regression"
         return f"{also}: error {other}."
-    if abs(margin) < NONE:
+    if abs(margin) < evidence.needed(NONE):
         return f"No better than ridge regression {figures}."
     way = "better" if margin > 0 else "worse"
     if not evidence.trusted:
         return f"{way.capitalize()} than ridge regression in that cross-validation {figures}."
-    if abs(margin) < CERTAIN:
+    if abs(margin) < evidence.needed(CERTAIN):
         return f"{way.capitalize()} than ridge regression, perhaps by chance {figures}."
     return f"Clearly {way} than ridge regression {figures}."
 

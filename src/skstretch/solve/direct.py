@@ -37,6 +37,7 @@ from skstretch.solve.choose import (
     has_inverse,
     is_matrix_free,
 )
+from skstretch.solve.krylov import check_powers
 from skstretch.solve.spec import Space, Spec, System
 
 
@@ -399,6 +400,7 @@ def _scale(design: Design, weights: Array, spec: Spec) -> tuple[Design, float]:
     """The mean diagonal of K, from the sums that the fit needs too where it makes them."""
     r, intercept = spec.r, spec.intercept
     if is_matrix_free(design, spec):
+        check_powers(design, spec)
         return design, abs(design.at(r).products(r, weights).trace()) / float(weights.sum())
     if choose_space(*design.shape, intercept, spec.solver) == "dual":
         log_rows, borders = row_scales(design, r, intercept), intercept is not Intercept.FREE

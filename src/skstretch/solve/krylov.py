@@ -365,6 +365,15 @@ def _regular(pivot: float, size: float) -> float:
     return pivot
 
 
+def check_powers(design: Design, spec: Spec) -> None:
+    """Refuse powers that are not safe without scaled rows."""
+    if design.row_peaks(spec.r) is not None:
+        raise FloatingPointError(
+            f"the powers of the features at k={spec.k:g} need scaled rows, which "
+            'solver="krylov" does not have: use a larger k, a smaller |a|, or solver="dual".'
+        )
+
+
 def krylov_system(
     design: Design, weights: Array, spec: Spec, space: Space, report: Report | None = None
 ) -> DualKrylov | PrimalKrylov:
@@ -372,11 +381,7 @@ def krylov_system(
 
     Where LU could take over it is given `FAIR_STEPS`, and ends in silence.
     """
-    if design.row_peaks(spec.r) is not None:
-        raise FloatingPointError(
-            f"the powers of the features at k={spec.k:g} need scaled rows, which "
-            'solver="krylov" does not have: use a larger k, a smaller |a|, or solver="dual".'
-        )
+    check_powers(design, spec)
     kind = DualKrylov if space == "dual" else PrimalKrylov
     if spec.solver == "auto" and has_inverse(design, spec):
         return kind(design, weights, spec, report, max_iter=FAIR_STEPS, quiet=True)

@@ -25,10 +25,10 @@ from tests.cli.samples import NAMES, diabetes, write_csv
 SAVED = ("-o", "m.stretchy")
 
 
-def read(source, target="y", form=None, drop=(), notes=None):
+def read(source, target="y", form=None, drop=(), notes=None, keep_index=False):
     roles = {"target": target, "weights": None, "groups": None}
     note = (lambda text: None) if notes is None else notes.append
-    choose = TrainingColumns(roles, drop, note)
+    choose = TrainingColumns(roles, drop, note, keep_index=keep_index)
     return read_table(str(source), form or Form(), choose, Talk(quiet=True))
 
 
@@ -118,10 +118,13 @@ def test_lines_that_are_blank_or_hold_nothing_but_commas(data):
 
 
 def test_row_names_of_r(data):
-    path = data[-1]
+    _, X, y, path = data
     header, *rows = path.read_text().splitlines()
     path.write_text("\n".join([header, *(f'"{i}",{row}' for i, row in enumerate(rows, 1))]))
-    table = read(path)
+    notes = []
+    same(read(path, notes=notes), X, y)
+    assert notes == ["left out the unnamed column 1, which labels the rows; --keep-index takes it."]
+    table = read(path, keep_index=True)
     assert table.names == ["column 1", *NAMES]
     np.testing.assert_array_equal(table.X[:, 0], np.arange(1, 61))
 
@@ -495,7 +498,7 @@ def test_targets_in_files(tmp_path, call):
     done = call("fit", tmp_path / "m.npz", "-t", tmp_path / "y.txt", *SAVED)
     assert done.code == 0, done.err
     model = skstretch.StretchyRegressorCV().fit(X, y)
-    np.testing.assert_array_equal(skstretch.load("m.stretchy").alpha_, model.alpha_)
+    np.testing.assert_array_equal(skstretch.load("m.stretchy").coef_, model.coef_)
     np.save(tmp_path / "y.npy", y[:-1])
     done = call("fit", tmp_path / "m.npz", "-t", tmp_path / "y.npy", *SAVED)
     assert done.err == (
