@@ -379,6 +379,12 @@ def test_what_is_said_of_the_mean(margin, words):
     assert plain(found).startswith(words)
 
 
+@pytest.mark.parametrize(("n", "word"), [(25, "Little"), (1000, "Predicts")])
+def test_few_samples_need_a_wider_margin(n, word):
+    found = verdict(Evidence(1.0, 0.1, n, False, True, Rival(9.0, 2.1, 1.0)), "fat")
+    assert found.startswith(word)
+
+
 def test_what_is_said_of_fewer_features(mixture):
     model, _, _ = mixture
     results = model.cv_results_

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
+from scipy.special import ndtr, stdtrit
 
 from skstretch.core.dual import DualSolution, Inverse
 from skstretch.core.factors import power_of_two
@@ -252,6 +253,15 @@ def paired_error(
     _, codes = np.unique(groups, return_inverse=True)
     sums = np.bincount(codes, weights=weights * deviations)
     return unit * mean, unit * float(np.sqrt(np.sum(np.square(sums))) / total)
+
+
+def needed_margin(errors: float, n_units: int) -> float:
+    """The margin that is as rare by chance as so many standard errors of very many samples.
+
+    A standard error is itself estimated: by Student's t for n - 1 degrees of freedom, and
+    ``sqrt(n / (n - 1))`` since that of `paired_error` has n in its denominator.
+    """
+    return float(stdtrit(n_units - 1, ndtr(errors)) * np.sqrt(n_units / (n_units - 1)))
 
 
 # What single samples do to a fitted model: ``d_ji`` is the change of the output for row j, with all

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
 from sklearn.base import is_classifier
 
 from skstretch.core.classes import balanced_weights, decided
-from skstretch.core.crossfit import paired_error
+from skstretch.core.crossfit import needed_margin, paired_error
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Index, Mask
 from skstretch.style import count, near_one, number, plain, share
@@ -177,13 +176,8 @@ class Evidence:
         return self.n_units >= LEAST_UNITS
 
     def needed(self, errors: float) -> float:
-        """The margin that is as rare by chance as so many standard errors of very many samples.
-
-        A standard error is itself estimated: by Student's t for n - 1 degrees of freedom, and
-        ``sqrt(n / (n - 1))`` since that of `paired_error` has n in its denominator.
-        """
-        n = self.n_units
-        return float(stdtrit(n - 1, ndtr(errors)) * np.sqrt(n / (n - 1)))
+        """The margin that is as rare by chance as so many standard errors of very many samples."""
+        return needed_margin(errors, self.n_units)
 
     @property
     def found(self) -> bool:
