@@ -41,7 +41,7 @@ METHOD = (
     "classes are ±1, cut at zero; nothing is tuned. CPU is the process time of one fit with one "
     "BLAS thread; `results.csv` has wall time beside it.",
     "New z-scores are held within the training range and one range-width on each side of it; the "
-    "paper's formula is not, and on Arcene predictions differ from it by up to 2e-3.",
+    "paper's formula is not, so predictions of samples far outside differ from it.",
     "The closed form is taken as the paper prints it. It minimises the paper's objective neither "
     "freely nor among the combinations of stretched features that it is restricted to: the proof "
     "of Theorem 3 treats K = P Qᵀ as symmetric, which it is at k = 2 alone "

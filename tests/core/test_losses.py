@@ -184,8 +184,8 @@ def test_huber_is_squared_error_within_and_bounded_beyond(shape, k):
 @pytest.mark.parametrize("shape", [(24, 40), (40, 6)], ids=["wide", "tall"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_invariances(kind, shape, k):
-    """Order of samples and of features, weights as repetitions, increasing functions of time,
-    names of classes, units of X (columns of other scale and another factor)."""
+    """Order of samples and of features, weights as repetitions, increasing functions of time and
+    names of classes."""
     M, D = shape
     rng = np.random.default_rng(5)
     w = rng.integers(1, 4, M) * 1.0
