@@ -97,8 +97,8 @@ def table(rows):
         totals[key] += float(one["variance"])
     shares = {key: np.sqrt(sums[key] / totals[key]) for key in sums}
     lines = [
-        "| set | target | search, mixed | search, best | best single recipe | PLS, best by folds | "
-        "PLS, best single recipe |",
+        "| set | target | search, averaged | search, best | best single recipe | "
+        "PLS, best by folds | PLS, best single recipe |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, target in dict.fromkeys((key[0], key[1]) for key in sums):
@@ -128,7 +128,7 @@ def _ratio(shares):
     sets = ", ".join(f"{name} {_mean(of_set):.3f}" for name, of_set in ratios.items())
     near = sum(ratio <= 1.03 for ratio in every)
     return (
-        "Mixed error over that of the best single recipe, in the geometric mean over targets: "
+        "Averaged error over that of the best single recipe, in the geometric mean over targets: "
         f"{sets}. It is within 3 % for {near} of {len(every)} targets, and {max(every):.3f} at "
         f"worst. Over the error of PLS with its recipe chosen by folds: {_mean(theirs):.3f} in the "
         f"geometric mean, {max(theirs):.3f} at worst."

@@ -1,7 +1,9 @@
-"""What a person reads first is in the field's words: messages, help pages, the report."""
+"""What a person reads is in the field's words: messages, help, report, docstrings and pages."""
 
 import ast
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,13 @@ HOUSE = re.compile(
 # table, the name of a parameter that is gone, a file that was tampered with
 ROOMS = {"core", "designs", "solve", "search"}
 FILES = {"cli/problem.py", "cli/data/delimited.py", "estimators/state.py", "io/state.py"}
+# pages for experts: measurements, the mathematics, and the words themselves
+EXPERTS = {
+    "docs/glossary.md", "docs/exact.md", "docs/mixing.md", "docs/rules.md", "docs/arena.md",
+    "docs/benchmarks.md", "docs/performance.md", "docs/scaling.md", "docs/reproduction.md",
+    "docs/accuracy.md",
+}  # fmt: skip
+PUBLIC = ("skstretch", "skstretch.plots", "skstretch.report", "skstretch.io", "skstretch.datasets")
 
 
 def messages(path):
@@ -51,6 +60,44 @@ def test_the_template_of_the_report_is_in_plain_words():
     assert not HOUSE.findall(shown)
     quoted = re.findall(r"{{.*?}}", text)
     assert not [each for each in quoted if HOUSE.search(" ".join(re.findall(r'"[^"]*"', each)))]
+
+
+def pages():
+    """Pages of the site, the README and the stories of the gallery (not those of the paper)."""
+    paths = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guide").glob("*.md")]
+    paths += [path for path in (ROOT / "examples").rglob("*.py") if "5_paper" not in path.parts]
+    for path in sorted(paths):
+        name = path.relative_to(ROOT).as_posix()
+        if name not in EXPERTS:
+            yield pytest.param(path, id=name)
+
+
+def prose(text):
+    """A text without code: what stands between backticks, and calls with a keyword."""
+    text = re.sub(r"```.*?```|``.*?``|`[^`]*`", " ", text, flags=re.DOTALL)
+    return re.sub(r"\b(quadrant|family)( = |=| : )", " ", text)
+
+
+@pytest.mark.parametrize("path", [*pages()])
+def test_pages_are_in_plain_words(path):
+    assert not HOUSE.findall(prose(path.read_text("utf-8")))
+
+
+def described():
+    """Public names with their docstrings, methods included."""
+    for home in PUBLIC:
+        module = import_module(home)
+        for name in getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]:
+            found = getattr(module, name)
+            yield pytest.param(found.__doc__, id=f"{home}.{name}")
+            for method, each in inspect.getmembers(found) if inspect.isclass(found) else ():
+                if method[0] != "_" and "skstretch" in (getattr(each, "__module__", "") or ""):
+                    yield pytest.param(each.__doc__, id=f"{home}.{name}.{method}")
+
+
+@pytest.mark.parametrize("text", [*described()])
+def test_docstrings_are_in_plain_words(text):
+    assert not HOUSE.findall(prose(text or ""))
 
 
 def test_the_list_finds_what_it_looks_for():

@@ -34,8 +34,8 @@ for panel, row, name in zip(axes.flat, model.coef_, model.classes_, strict=True)
 # %%
 # A linear model of pixels has its limits: it cannot say "this pixel, but only with that one". A
 # hidden layer of random, untrained units in between (:class:`skstretch.RandomNetwork`) makes it
-# curved, and the fit stays in closed form. The outputs of the units are positive, so they too are
-# taken as they are.
+# curved, and the fit still needs no iteration. The outputs of the units are positive, so they too
+# are taken as they are.
 
 sizes = (100, 300, 1_000)
 scores = []

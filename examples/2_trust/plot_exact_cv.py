@@ -25,7 +25,7 @@ y = X[:, :5].sum(axis=1) + 0.3 * rng.normal(size=40)
 # very same numbers. (With the default transform the z-scores are those of all samples; the
 # identity is exact given them.)
 
-settings = {"quadrant": "identity", "c_grid": np.logspace(-2, 6, 9), "k_grid": (1.25, 1.5, 2.0)}
+settings = dict(quadrant="identity", c_grid=np.logspace(-2, 6, 9), k_grid=(1.25, 1.5, 2.0))
 start = perf_counter()
 model = StretchyRegressorCV(**settings, combine="best").fit(X, y)
 searched = perf_counter() - start
@@ -51,7 +51,10 @@ assert difference < 1e-9
 figure, axes = plt.subplots(figsize=(4.6, 4.4), layout="constrained")
 axes.axline((y.mean(), y.mean()), slope=1, color="0.6", lw=1)
 axes.plot(literal, model.cv_predictions_, "o", color="#1d5fa6", ms=5)
-axes.set(xlabel="predicted by a model fitted without the sample", ylabel="in closed form")
+axes.set(
+    xlabel="predicted by a model fitted without the sample",
+    ylabel="by the formula, without a refit",
+)
 axes.set_title("40 samples, left out one at a time")
 
 # %%

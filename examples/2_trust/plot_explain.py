@@ -2,9 +2,9 @@
 Why this prediction, and is the label right?
 ============================================
 
-A prediction of these models is a sum of one curve a feature, so the share of every feature in it is
-exact, and takes no sampling. And because the models without each sample are known, doubtful labels
-are found without a refit of the closed forms.
+A prediction of these models is a sum of one curve per feature, so the share of every feature in it
+is exact, and takes no sampling. And because the models without each sample are known, doubtful
+labels are found almost without refits.
 
 The data are 200 biopsies of the breast cancer data, which come with scikit-learn. Three of their
 labels are turned over on purpose.

@@ -5,7 +5,7 @@ Is there anything to predict?
 A permutation test answers with a p-value: shuffle y, search again, and see how often a search on
 shuffled targets does as well as the search on the true ones. If it often does, the model has found
 nothing. A thousand searches take a moment, because the errors of left-out samples are linear in y
-for the closed forms: one set of matrices serves all shuffled targets.
+for most models: one set of matrices serves all shuffled targets.
 
 The data are the first 50 patients of the diabetes data, which come with scikit-learn.
 """

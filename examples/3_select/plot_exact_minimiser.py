@@ -2,7 +2,7 @@
 From ridge towards the lasso, exactly
 =====================================
 
-At a = 0 the coefficients are the exact minimiser of
+At a = 0 the coefficients minimise
 
 .. math:: \\sum_j |\\alpha_j|^k + 2c \\, \\lVert y - Z\\alpha - m \\rVert^2, \\qquad 1 < k \\le 2,
 

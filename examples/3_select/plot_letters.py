@@ -37,7 +37,7 @@ axes.legend(frameon=False)
 
 # %%
 # **k** stretches. k = 2 is ridge regression: all features share the weight. The smaller k, the more
-# of it gathers on few features. The picture shows the exact minimiser (a = 0), where k is the power
+# of it gathers on few features. The picture shows linear models (a = 0), where k is the power
 # of the penalty; grey bands mark the features that made the target.
 
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")

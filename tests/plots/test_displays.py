@@ -117,21 +117,41 @@ def test_grid_frames_the_chosen_candidate_and_hatches_unusable_ones():
     assert unusable
 
 
-def test_grid_of_a_mixture_frames_all_of_its_candidates():
+def test_grid_of_an_average_frames_all_of_its_candidates():
     X, y = curved()
     model = StretchyRegressorCV(n_features_to_select=1.0).fit(X, y)
     assert len(model.weights_["row"]) > 1
     display = StretchyGridDisplay.from_estimator(model)
-    assert len(display.mixed) == len(set(display.mixed)) == len(model.weights_["row"])
-    scores = [display.scores[at] for at in display.mixed]
+    assert len(display.averaged) == len(set(display.averaged)) == len(model.weights_["row"])
+    scores = [display.scores[at] for at in display.averaged]
     np.testing.assert_allclose(scores, model.weights_["score"])
-    assert display.chosen == display.mixed[0]
-    frames = {r.get_xy() for r in rectangles(display.ax_) if not r.get_hatch()}
-    assert frames == {(column, row) for row, column in display.mixed}
+    assert display.chosen == display.averaged[0]
+    frames = [r for r in rectangles(display.ax_) if not r.get_hatch()]
+    held = {
+        (row, column)
+        for row, column in display.averaged
+        for r in frames
+        if r.get_x() == column and r.get_y() <= row < r.get_y() + r.get_height()
+    }
+    assert held == set(display.averaged)
     assert "in the average" in display.ax_.get_title()
-    # paths of exact minimisers leave places free, which are not unusable candidates
+    # sparse models have steps of their own: places between them were not tried, are not hatched,
+    # and leave no white stripes
     assert np.isnan(display.scores).any()
     assert not any(r.get_hatch() for r in rectangles(display.ax_))
+    for mesh in display.ax_.collections:
+        assert np.isfinite(mesh.get_array()).all()
+        edges = mesh.get_coordinates()[:, 0, 1]
+        assert (edges[0], edges[-1]) == (0, len(display.strengths))
+
+
+def test_the_path_of_an_average_says_whose_it_is():
+    X, y = curved()
+    model = StretchyRegressorCV(n_features_to_select=1.0).fit(X, y)
+    title = CoefficientPathDisplay.from_estimator(model).ax_.get_title()
+    assert f"weight {model.weights_['weight'][0]:.0%}" in title
+    alone = CoefficientPathDisplay.from_estimator(StretchyRegressor().fit(X, y))
+    assert alone.ax_.get_title() == ""
 
 
 def test_places_are_numbers_where_all_candidates_have_their_own_paths():

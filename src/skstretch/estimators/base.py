@@ -210,8 +210,8 @@ class StretchyModel(Learner):
         need not hold the true coefficient, and what was chosen with the same y: features,
         candidates and their weights. At ``a = 0`` and ``k < 2`` coefficients are no linear function
         of y: there A is their derivative by y, and the spread is of first order. No matrix of
-        n_features squared is formed where there are more features than samples. Of a mixture it is
-        the sum of the deviations of its candidates, times their weights.
+        n_features squared is formed where there are more features than samples. Of an average it
+        is the sum of the deviations of its candidates, times their weights.
         """
         check_is_fitted(self)
         state = self._state
@@ -420,6 +420,8 @@ class StretchyModel(Learner):
 
     def effect_path(self, *, along: str = "c", values: Any = None) -> tuple[Array, Array]:
         """Effect of one standard deviation of every feature along k or c.
+
+        Of an average the path is that of its heaviest candidate, the first row of ``weights_``.
 
         Parameters
         ----------

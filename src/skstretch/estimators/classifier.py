@@ -485,7 +485,7 @@ class StretchyClassifier(Classification):
 
 
 class StretchyClassifierCV(Classification, StretchySearch):
-    """`StretchyClassifier` that finds its own a, k, c and density, and mixes the best of them.
+    """`StretchyClassifier` that finds its own settings and averages the best models.
 
     As `StretchyRegressorCV`, with a loss that is made for classes.
 
@@ -496,7 +496,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         every fold; of a list the best is found by cross-validation. None: all features, and an
         average also tries some of them; 1.0: all features, and no selection is tried.
     combine : {"average", "best", "1se"}, default="average"
-        Average the best candidates of all families by what they do out of fold; or take the best
+        Average the best candidates by what they do on left-out samples; or take the best
         candidate; or the simplest within one standard error of it.
     cv : None, int, splitter or list of splits, default=None
         None leaves out one sample (or group), or tenths where features are selected.
@@ -533,8 +533,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
         feature: everywhere where ``is_linear_``, else at the mean.
     intercept_, is_linear_, support_, solver_, rcond_, dof_, dual_gap_ : as in `StretchyClassifier`
     classes_, threshold_ : as in `StretchyClassifier`
-    weights_ : DataFrame, or dict of arrays without pandas
-        The candidates of the model and their weights, the heaviest first.
+    weights_, cv_results_ : DataFrame (dict of arrays without pandas), dict of arrays
+        The candidates of the model and their weights, the heaviest first; and all that were tried.
     a_, k_, c_, density_ : float
         The chosen candidate; not of averages.
     best_score_, best_score_se_, best_index_ : float, float, int
@@ -542,7 +542,6 @@ class StretchyClassifierCV(Classification, StretchySearch):
         row of the (heaviest) candidate in ``cv_results_``.
     nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray
         Of `nested_cv`: what searches say of samples that they have never seen.
-    cv_results_ : dict of arrays, one row for every candidate
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold scores, before the cut, of the model.
     plan_ : Plan

@@ -126,7 +126,7 @@ class WithInfluence(StretchyModel):
     def influence(self, X: Any = None) -> Influence:
         """What would change without each training sample: predictions, score, doubtful labels.
 
-        From the leave-one-out models behind the search, without a refit for closed forms.
+        From the leave-one-out models behind the search, mostly without a refit.
         Candidates and their weights, kept features, z-scores and the cut of classes are held fixed.
 
         Parameters

@@ -198,7 +198,7 @@ class Recipes(Versioned, BaseEstimator):
         return self.pipeline_[-1].effects(**options)
 
     def predict(self, X: Any) -> Any:
-        """Predict by the mixture of all recipes.
+        """Predict by the average of all recipes.
 
         Parameters
         ----------
@@ -215,11 +215,11 @@ class Recipes(Versioned, BaseEstimator):
 
 
 class RecipeRegressorCV(RegressorMixin, Recipes):
-    """Prepare spectra in several ways, search each of them, and mix or choose by left-out errors.
+    """Prepare spectra in several ways, search each of them, and average or choose.
 
     Every recipe is a step before its own search. All searches leave out the same samples, and their
     out-of-fold residuals give the recipes weights as `StretchyRegressorCV` gives them to its
-    families: not negative, with sum one, of least squared error plus a pull towards equal weights
+    candidates: not negative, with sum one, of least squared error plus a pull towards equal weights
     of the recipes that are not plainly worse. The prediction is the weighted mean.
 
     Parameters
@@ -238,8 +238,8 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
     ----------
     pipeline_ : sklearn.pipeline.Pipeline
         The whole as one model: the features of all recipes side by side, and a
-        `StretchyRegressorCV` that mixes candidates of all of them. `save` and `to_onnx` write it,
-        reports show it.
+        `StretchyRegressorCV` that averages candidates of all of them. `save` and `to_onnx` write
+        it, reports show it.
     pipelines_ : dict of str to sklearn.pipeline.Pipeline
         The fitted recipes, each with its own search.
     weights_ : dict of str to float or ndarray of shape (n_targets,)
@@ -250,7 +250,7 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
     best_recipe_ : str
         The one of least error.
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Out-of-fold predictions of the mixture.
+        Out-of-fold predictions of the average.
     best_score_ : float
         Minus their mean squared error. The weights have seen every sample: judge the whole with
         folds around it.
@@ -318,10 +318,10 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
 
 
 class RecipeClassifierCV(ClassifierMixin, Recipes):
-    """Prepare spectra in several ways, search each of them, and mix or choose by left-out losses.
+    """Prepare spectra in several ways, search each of them, and average or choose.
 
     As `RecipeRegressorCV`, for classes: recipes are weighed by the log losses of their out-of-fold
-    scores, as `StretchyClassifierCV` weighs its families.
+    scores, as `StretchyClassifierCV` weighs its candidates.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
     best_recipe_ : str
         The one of least error.
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        Out-of-fold scores of the mixture.
+        Out-of-fold scores of the average.
     best_score_ : float
         Their score, the balanced accuracy by default.
     classes_ : ndarray of shape (n_classes,)

@@ -145,9 +145,9 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
 
 
 class StretchyRegressor(Regression):
-    """Closed-form regression whose power k compresses the coefficients.
+    """Ridge-like regression whose power k compresses the coefficients.
 
-    Columns are standardised and mapped to the first quadrant, ``P = exp(a z + b)``. With
+    Columns are standardised and made positive, ``P = exp(a z + b)``. With
     ``Q = P**(1/(k-1))`` and ``lambda = 1/(c k)``,
 
     ``coef = Q' (P Q' + lambda I)^-1 y``,
@@ -166,7 +166,7 @@ class StretchyRegressor(Regression):
         of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100.
     a : float, default=-0.2
         Slope of the transform ``exp(a z + b)``. At ``a = 0`` the features are the z-scores
-        themselves and the coefficients the exact minimiser of the paper's objective,
+        themselves and the coefficients minimise the paper's objective,
         ``sum |alpha|^k + 2c sum w e^2``, for ``1 < k <= 2``; at ``k = 2`` that is ridge regression
         with penalty ``1/(2c)``.
     b : float or array-like of shape (n_features,), default=0.0
@@ -186,15 +186,11 @@ class StretchyRegressor(Regression):
         their mean, so that equal ones change nothing. See the guide, "Penalty factors".
     solver : {"auto", "dual", "primal", "qr", "krylov"}, default="auto"
         ``"auto"`` solves the smaller of the dual and primal systems by LU, and goes on to the
-        slower, accurate pivoted QR where LU would lose digits (of more than 256 samples and
-        features, where fewer than ten would be left). ``"krylov"`` forms no matrix of
-        either side: GMRES on products with the features, down to a relative residual of 1e-10,
-        for samples and features that are both many. ``"auto"`` turns to it where the smaller side
-        exceeds 10,000, or where three matrices of that side would take more than half of the
-        machine's memory (and more than ``working_memory``); where 150 steps do not suffice, since
-        the penalty is weak, it goes back to LU. At ``a = 0`` and ``k < 2`` there is
-        no closed form: ``"auto"`` takes Newton's method on the dual problem, and the other solvers
-        are an error.
+        slower, accurate pivoted QR where LU would lose digits. ``"krylov"`` forms no matrix of
+        either side: GMRES on products with the features, for samples and features that are both
+        many; ``"auto"`` turns to it where a matrix would take too long or too much memory. At
+        ``a = 0`` and ``k < 2`` ``"auto"`` is Newton's method on the dual problem, and the other
+        solvers are an error. See the guide, "How it decides".
     n_jobs : int or None, default=None
         Threads for the second passes of several targets.
 
@@ -233,15 +229,14 @@ class StretchyRegressor(Regression):
         method, whose accuracy ``dual_gap_`` tells.
     dof_ : float
         Effective degrees of freedom, the intercept included: the trace of the derivative of the
-        predictions by y. NaN after Krylov: the trace of an inverse that is never formed. Of LU
-        systems of more than 10,000 rows it is estimated from 64 solutions for random signs.
+        predictions by y. NaN after Krylov, where the inverse is never formed.
     n_iter_ : int or None
         Iterations of Krylov, or evaluations of Newton's method, each one pass over the data; None
         for the direct solvers.
     dual_gap_ : float or None
         After Newton's method the certificate: primal minus dual objective, relative to the primal
         one. The objective at the coefficients found exceeds its minimum by no more than this
-        share; above 1e-10 a ``ConvergenceWarning`` says so. None for the closed forms.
+        share; above 1e-10 a ``ConvergenceWarning`` says so. None after the other solvers.
     n_samples_seen_ : int
         Rows so far, only after `partial_fit`.
     n_features_in_ : int
@@ -399,19 +394,17 @@ class StretchyRegressor(Regression):
 
 
 class StretchyRegressorCV(Regression, StretchySearch):
-    """`StretchyRegressor` that finds its own a, k, c and density, and mixes the best of them.
+    """`StretchyRegressor` that finds its own settings and averages the best models.
 
-    A family is one (a, k, density), and its best c represents it. By default the best candidates of
-    all families are mixed into one model, with weights from their out-of-fold residuals: choosing
-    one of many candidates on few samples is a gamble, and their mean is not. Candidates of one a
-    merge into one vector of coefficients; those of a = 0 alone make a linear model.
+    Many models (candidates) are tried: transforms a, stretching powers k, numbers of features, and
+    for each of these many strengths c, of which the best is kept. By default the kept ones are
+    averaged, with weights from their errors on left-out samples. Choosing one of many models on
+    few samples is a gamble; their average is not. An average of models with a = 0 is linear.
 
-    Every closed form of the grid is cross-validated exactly and without refitting: the out-of-fold
-    residuals follow from one inverse per candidate. Candidates at a = 0 and k < 2, which have no
-    closed form, are compared by approximate leave-one-out residuals (one Newton step from the fit),
-    and exact ones are made for the best candidate of every k and for the chosen candidate; with
-    folds all are exact, by refits that start from the fit. ``cv_results_["loo"]`` says which is
-    which. Exact given the z-scores, which are those of all samples.
+    Nearly all candidates are cross-validated exactly and without refitting. Those at a = 0 and
+    k < 2 are first compared by approximate leave-one-out residuals, and the best of every k by
+    exact ones; with folds all are exact. ``cv_results_["loo"]`` says which is which. Exact given
+    the z-scores, which are those of all samples; `nested_cv` repeats everything.
 
     Parameters
     ----------
@@ -420,7 +413,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
         every fold; of a list the best is found by cross-validation. None: all features, and an
         average also tries some of them; 1.0: all features, and no selection is tried.
     combine : {"average", "best", "1se"}, default="average"
-        Average the best candidates of all families by what they do out of fold; or take the best
+        Average the best candidates by what they do on left-out samples; or take the best
         candidate; or the simplest within one standard error of it.
     cv : None, int, splitter or list of splits, default=None
         None leaves out one sample (or group), or tenths where features are selected.
@@ -452,8 +445,8 @@ class StretchyRegressorCV(Regression, StretchySearch):
         Change of the prediction for one unit, and for one standard deviation, of a
         feature: everywhere where ``is_linear_``, else at the mean.
     intercept_, is_linear_, support_, solver_, rcond_, dof_, dual_gap_ : as in `StretchyRegressor`
-    weights_ : DataFrame, or dict of arrays without pandas
-        The candidates of the model and their weights, the heaviest first.
+    weights_, cv_results_ : DataFrame (dict of arrays without pandas), dict of arrays
+        The candidates of the model and their weights, the heaviest first; and all that were tried.
     a_, k_, c_, density_ : float
         The chosen candidate; not of averages.
     best_score_, best_score_se_, best_index_ : float, float, int
@@ -461,7 +454,6 @@ class StretchyRegressorCV(Regression, StretchySearch):
         row of the (heaviest) candidate in ``cv_results_``.
     nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray
         Of `nested_cv`: what searches say of samples that they have never seen.
-    cv_results_ : dict of arrays, one row for every candidate
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Out-of-fold predictions of the model.
     plan_ : Plan

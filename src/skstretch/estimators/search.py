@@ -526,12 +526,12 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     ) -> PermutationTest:
         """Whether the search could have found this by chance.
 
-        The targets are put in random order and searched again. What is searched are the closed
-        forms of the grid (ridge, and a different from 0), each family's best c mixed as the model
-        is, with leave one out: their residuals are linear in y, so that all orders share one
-        inverse a candidate. Exact minimisers of k < 2 and selected features take no part, nor do
-        weights of classes; beside the mixture goes the largest correlation of a single feature,
-        and the p-value is that of the better of the two. The test has its level whatever it leaves
+        The targets are put in random order and searched again. What is searched are the
+        candidates whose left-out residuals are linear in y (ridge, and a different from 0),
+        averaged as the model is, so that all orders share one inverse a candidate. Sparse linear
+        models (a = 0, k < 2) and selected features take no part, nor do weights of classes. Beside
+        the average goes the largest correlation of a single feature, and the p-value is that of
+        the better of the two. The test has its level whatever it leaves
         out, if the samples are exchangeable: any order of the targets is as likely as another.
 
         Parameters

@@ -103,7 +103,7 @@ def save(
     intervals : bool, default=False
         Also store what jackknife+ intervals (``predict_interval(X, method="plus")``) and
         `coef_std` need: the transformed training features of the kept columns, the targets and
-        the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes; of a mixture the
+        the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes; of an average the
         features are stored once for every a. From these the training data can be worked out;
         leave it off where that must stay private.
     about : dict of str to str, int, float or bool, optional

@@ -1,7 +1,4 @@
-"""Where the candidates of a search stand in a drawing: families side by side, penalties in order.
-
-The heat map of a search.
-"""
+"""Where the candidates of a search stand in a drawing, and the heat map of a search."""
 
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -82,9 +79,10 @@ class StretchyGridDisplay:
     """Heat map of a search.
 
     Columns are the transforms and powers, rows the strengths of the penalty. The chosen candidate,
-    or every candidate of a mixture, is framed, candidates within one paired standard error of the
-    best have a dot, unusable candidates are hatched. Exact minimisers (a = 0, k < 2) with automatic
-    penalties stand along their own path, from weak to strong.
+    or every candidate of an average, is framed, candidates within one paired standard error of the
+    best have a dot, unusable candidates are hatched. Sparse linear models (a = 0, k < 2) with
+    automatic penalties have steps of their own, from weak to strong; a column with fewer steps than
+    the others has taller fields.
 
     Parameters
     ----------
@@ -99,11 +97,11 @@ class StretchyGridDisplay:
     within : ndarray of bool, of the shape of `scores`
         Which candidates are within one standard error of the best.
     chosen : tuple (row, column)
-        The chosen candidate, of a mixture the heaviest; (-1, -1) where it is not in the picture.
+        The chosen candidate, of an average the heaviest; (-1, -1) where it is not in the picture.
     score_name : str, default="score"
         What the colours are called.
-    mixed : list of tuple (row, column)
-        The candidates of a mixture at this density.
+    averaged : list of tuple (row, column)
+        The candidates of an average at this density.
     unusable : ndarray of bool, of the shape of `scores`, or None, default=None
         Candidates without a score; None is wherever there is none.
 
@@ -130,7 +128,7 @@ class StretchyGridDisplay:
     within: Any
     chosen: tuple[int, int]
     score_name: str = "score"
-    mixed: list[tuple[int, int]] = field(default_factory=list)
+    averaged: list[tuple[int, int]] = field(default_factory=list)
     unusable: Any = None
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
@@ -181,10 +179,10 @@ class StretchyGridDisplay:
         unusable[at] = np.isnan(scores[at])
         where = {row: (int(places.at[i]), int(lines[i])) for i, row in enumerate(rows.tolist())}
         chosen = where.get(int(estimator.best_index_), (-1, -1))
-        mixed = [where[one.row] for one in mixture_members(estimator) if one.row in where]
+        averaged = [where[one.row] for one in mixture_members(estimator) if one.row in where]
         scoring = estimator.scoring if isinstance(estimator.scoring, str) else "score"
         labels = LABELS.get(places.kind, LABELS[name])
-        drawn = scores, pairs, places.values, labels, within, chosen, scoring, mixed, unusable
+        drawn = scores, pairs, places.values, labels, within, chosen, scoring, averaged, unusable
         return cls(*drawn).plot(ax)
 
     def plot(self, ax: Any = None) -> "StretchyGridDisplay":
@@ -202,7 +200,7 @@ class StretchyGridDisplay:
         """
         width = 1.8 + 0.75 * len(self.columns)
         ax = axes(ax, (max(4.2, width), 1.6 + 0.22 * len(self.strengths)))
-        image = ax.pcolormesh(_spread(self.scores), cmap=style.COLORMAP, edgecolors="none")
+        image = self._fields(ax)
         self._mark(ax)
         ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(*pair) for pair in self.columns])
         every, counted = max(1, len(self.strengths) // 10), self.strength_name == LABELS["numbers"]
@@ -210,7 +208,7 @@ class StretchyGridDisplay:
             np.arange(0, len(self.strengths), every) + 0.5,
             [f"{s:.0f}" if counted else f"{s:.0e}" for s in self.strengths[::every]],
         )
-        framed = "in the average" if self.mixed else "chosen"
+        framed = "in the average" if self.averaged else "chosen"
         title = f"framed: {framed}, dots: within one standard error"
         ax.set(ylabel=self.strength_name, title=title)
         ax.title.set_fontsize("medium")
@@ -219,21 +217,51 @@ class StretchyGridDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
+    def _left_out(self) -> Any:
+        """Which candidates were tried and have no score."""
+        return np.isnan(self.scores) if self.unusable is None else np.asarray(self.unusable)
+
+    def _edges(self, column: int) -> tuple[Index, Array]:
+        """Rows that were tried in a column, and the edges of their fields: no gaps in between."""
+        tried = np.isfinite(self.scores[:, column]) | self._left_out()[:, column]
+        rows = np.flatnonzero(tried)
+        between = (rows[1:] + rows[:-1] + 1) / 2
+        return rows, np.r_[0.0, between, len(self.strengths)]
+
+    def _fields(self, ax: Any) -> Any:
+        """The colours of all columns."""
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+
+        shown = _spread(self.scores)
+        finite = shown[np.isfinite(shown)]
+        scale = Normalize(finite.min(), finite.max()) if finite.size else Normalize(0, 1)
+        for column in range(len(self.columns)):
+            rows, edges = self._edges(column)
+            if rows.size:
+                values, sides = shown[rows, column][:, None], [column, column + 1]
+                ax.pcolormesh(sides, edges, values, cmap=style.COLORMAP, norm=scale)
+        return ScalarMappable(scale, style.COLORMAP)
+
     def _mark(self, ax: Any) -> None:
         from matplotlib.patches import Rectangle
 
+        place = {}
+        for column in range(len(self.columns)):
+            rows, edges = self._edges(column)
+            for row, low, high in zip(rows.tolist(), edges[:-1], edges[1:], strict=True):
+                place[row, column] = low, high
         for row, column in zip(*np.nonzero(self.within), strict=True):
-            ax.plot(column + 0.5, row + 0.5, "o", color="white", mec="black", mew=0.6, ms=4)
-        unusable = np.isnan(self.scores) if self.unusable is None else self.unusable
-        for row, column in zip(*np.nonzero(unusable), strict=True):
-            corner = (column, row)
-            ax.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", ec=style.GUIDE, lw=0))
-        for row, column in self.mixed or [self.chosen]:
-            if row < 0:
-                continue
-            corner = (column, row)
-            ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=3.2))
-            ax.add_patch(Rectangle(corner, 1, 1, fill=False, ec="white", lw=1.4))
+            at = np.mean(place[row, column])
+            ax.plot(column + 0.5, at, "o", color="white", mec="black", mew=0.6, ms=4)
+        framed: Any = {"ec": "black", "lw": 3.2}, {"ec": "white", "lw": 1.4}
+        hatched: Any = ({"hatch": "////", "ec": style.GUIDE, "lw": 0},)
+        left_out = list(zip(*np.nonzero(self._left_out()), strict=True))
+        for fields, looks in (left_out, hatched), (self.averaged or [self.chosen], framed):
+            for row, column in (each for each in fields if each[0] >= 0):
+                low, high = place[row, column]
+                for look in looks:
+                    ax.add_patch(Rectangle((column, low), 1, high - low, fill=False, **look))
 
 
 def _spread(scores: Any) -> Any:

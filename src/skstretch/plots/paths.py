@@ -31,6 +31,8 @@ class CoefficientPathDisplay:
         Places of the features on an axis, such as wavelengths.
     top : int, default=8
         How many features are named.
+    title : str, default=""
+        Of an average, whose path it is.
 
     See Also
     --------
@@ -54,6 +56,7 @@ class CoefficientPathDisplay:
     along: str
     positions: Any = None
     top: int = 8
+    title: str = ""
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
@@ -102,7 +105,7 @@ class CoefficientPathDisplay:
         names = [f"x{j}" for j in range(effects.shape[1])] if names is None else list(names)
         if isinstance(positions, str):
             positions = np.array([float(name) for name in names])
-        return cls(values, effects, names, along, positions, top).plot(ax)
+        return cls(values, effects, names, along, positions, top, _whose(estimator)).plot(ax)
 
     def plot(self, ax: Any = None) -> "CoefficientPathDisplay":
         """Draw on `ax`, or on a new figure.
@@ -124,6 +127,7 @@ class CoefficientPathDisplay:
         else:
             self._plot_profiles(ax)
         ax.set_ylabel("effect of one standard deviation")
+        ax.set_title(self.title, fontsize="medium")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -162,6 +166,15 @@ class CoefficientPathDisplay:
             )
         ax.set_xlabel("wavelength")
         ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _whose(estimator: Any) -> str:
+    """Of an average, the candidate that is followed: its heaviest."""
+    table = getattr(estimator, "weights_", None)
+    if table is None or len(table["weight"]) < 2:
+        return ""
+    a, k, share = (float(np.ravel(np.asarray(table[name]))[0]) for name in ("a", "k", "weight"))
+    return f"path of the heaviest model of the average: a = {a:g}, k = {k:g}, weight {share:.0%}"
 
 
 def _color(shade: float) -> Any:

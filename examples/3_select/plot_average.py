@@ -1,11 +1,11 @@
 """
-A mixture of families
-=====================
+Averaging instead of choosing
+=============================
 
 Do many features matter or only a few, and are their effects straight or bent? With 60 samples
 nobody can tell for sure, and a search that must pick one answer is often wrong by chance. The
-default rule does not pick: it mixes the best models of all families, and the better a family
-predicts samples that were left out, the larger its share.
+default does not pick: it averages the best models of all kinds, and the better a model predicts
+samples that were left out, the larger its share.
 
 The data are generated, 60 samples of 150 features, in three ways: all features matter a little
 ("dense"), five matter ("sparse"), eight matter and their effects are bent ("bent").
@@ -35,12 +35,12 @@ def draw(kind, count, rng):
 
 
 # %%
-# Four methods on each kind: our default, which mixes; the same search made to choose one model;
+# Four methods on each kind: our default, which averages; the same search made to choose one model;
 # ridge regression; the lasso. The error is measured on 2,000 new samples and divided by the
 # variance of what is to be predicted: 1 is what answering the mean would give. One set of 60
 # samples can be lucky for any method, so the errors are means over five sets.
 
-KINDS, METHODS = ("dense", "sparse", "bent"), ("mix", "choose one", "ridge", "lasso")
+KINDS, METHODS = ("dense", "sparse", "bent"), ("average", "choose one", "ridge", "lasso")
 errors = np.zeros((len(KINDS), len(METHODS)))
 for row, kind in enumerate(KINDS):
     for seed in range(5):
@@ -74,13 +74,13 @@ figure.legend(frameon=False, ncols=4, loc="outside upper center")
 # %%
 # Ridge is made for data in which all features matter, the lasso for data in which few do: where
 # that is so, each is hard to beat, and the last printed line says what it can cost where it is not
-# so. A search over all families need not guess. On sets as clear-cut as the sparse ones choosing
-# one model can be better than mixing; that mixing is the default was decided on real data
-# (:doc:`/rules`).
+# so. A search over all kinds of models need not guess. On sets as clear-cut as the sparse ones
+# choosing one model can be better than averaging; that averaging is the default was decided on real
+# data (:doc:`/rules`).
 #
-# ``weights_`` is the table of what was mixed: the bend a, the power k (2 is ridge regression, close
-# to 1 is like the lasso), how many features were kept, and the share. Here for the last set, whose
-# effects are bent. Its strongest families:
+# ``weights_`` is the table of what was averaged: the bend a, the power k (2 is ridge regression,
+# close to 1 is like the lasso), how many features were kept, and the share. Here for the last
+# set, whose effects are bent. Its strongest members:
 
 model = StretchyRegressorCV(nested_cv=10).fit(X, y)
 table = model.weights_
