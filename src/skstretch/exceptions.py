@@ -19,6 +19,10 @@ class LongSearchWarning(UserWarning):
     """The search that was asked for takes hours: its candidates need systems of very many rows."""
 
 
+class SmallerSearchWarning(UserWarning):
+    """The data do not fit the working memory: the search tries less than it would in memory."""
+
+
 class OtherVersionWarning(UserWarning):
     """A pickle was written by another version; `sklearn.exceptions` has one for its own."""
 

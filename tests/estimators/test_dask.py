@@ -18,6 +18,7 @@ from skstretch import (
     StretchyRegressorCV,
 )
 from skstretch.core.bridge import SCORING
+from skstretch.exceptions import SmallerSearchWarning
 from tests.dask_arrays import as_dask, tall, wide
 
 # two values of c are enough here, and one of them is always at the edge
@@ -115,9 +116,9 @@ PASSES = [
     (KFold(5), (1.0,), 0.2, 4),
     # every block has rows of every fold, of which one at a time is in memory
     (KFold(5, shuffle=True, random_state=0), (1.0,), 0.2, 8),
-    # moments, C, right-hand sides; columns in memory, for the lasso path and for held-out rows
-    (KFold(5), (0.5, 1.0), 3.0, 5),
-    (KFold(5, shuffle=True, random_state=0), (0.5, 1.0), 3.0, 5),
+    # into memory, once
+    (KFold(5), (0.5, 1.0), 3.0, 1),
+    (KFold(5, shuffle=True, random_state=0), (0.5, 1.0), 3.0, 1),
 ]
 
 
@@ -448,3 +449,39 @@ def test_columns_whose_squares_leave_float64():
     y = np.random.default_rng(1).standard_normal(60)
     blocks = as_dask(X, (13, -1))
     same(StretchyRegressor().fit(X, y), StretchyRegressor().fit(blocks, y), X, blocks)
+
+
+@pytest.mark.parametrize("shape", [(30, 200), (90, 40)])
+@pytest.mark.parametrize("storage", ["Dask", "memory map"])
+def test_what_fits_the_memory_is_searched_like_the_array(shape, storage, tmp_path):
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal(shape)
+    y = X[:, :2].sum(axis=1) + 0.3 * rng.standard_normal(len(X))
+    blocks = da.from_array(X, chunks=(-1, 60) if shape[0] < shape[1] else (30, -1))
+    if storage == "memory map":
+        np.save(tmp_path / "X.npy", X)
+        blocks = np.load(tmp_path / "X.npy", mmap_mode="r")
+    here, there = (StretchyRegressorCV().fit(each, y) for each in (X, blocks))
+    assert there.plan_.into_memory
+    assert not here.plan_.into_memory
+    assert "read into memory once" in str(there.plan_)
+    assert there.plan_.left_out == ()
+    for name in ("param_a", "param_k", "param_c", "param_density", "mean_test_score"):
+        np.testing.assert_array_equal(there.cv_results_[name], here.cv_results_[name])
+    assert there.best_score_ == here.best_score_
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+    np.testing.assert_allclose(np.asarray(there.predict(blocks)), here.predict(X), rtol=1e-12)
+
+
+def test_what_does_not_fit_the_memory_says_what_it_leaves_out():
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((30, 200))
+    y = X[:, :2].sum(axis=1)
+    with (
+        sklearn.config_context(working_memory=0.09),
+        pytest.warns(SmallerSearchWarning, match=r"leaves out: exact.*working_memory=1\)") as told,
+    ):
+        model = StretchyRegressorCV().fit(da.from_array(X, chunks=(-1, 60)), y)
+    assert told[0].filename == __file__
+    assert not model.plan_.into_memory
+    assert "selected features" in model.plan_.left_out[0]

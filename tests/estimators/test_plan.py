@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 
 from skstretch import (
     StretchyClassifier,
@@ -208,20 +209,22 @@ def test_a_costly_search_names_what_it_leaves_out(monkeypatch):
 
 
 @pytest.mark.parametrize("chunks", [(10, -1), (-1, 10)])
-def test_blocks_of_dask_leave_selections_out(chunks):
+def test_blocks_that_fit_the_memory_are_searched_in_it(chunks):
     X = DATA["tall" if chunks[1] == -1 else "wide"]
-    plan, linear, k, counts = searched(da.from_array(X, chunks=chunks))
-    # every Newton step would read column blocks again
-    expected = SEARCHES[0] if chunks[1] == -1 else SEARCHES[2]
-    assert (linear, k, counts) == (expected.linear_k, expected.k, ())
-    assert len(plan.left_out) == 1
-    assert "selected features" in plan.left_out[0]
-    assert ("exact minimisers" in plan.left_out[0]) == (linear == (2.0,))
+    plan, *found = searched(da.from_array(X, chunks=chunks))
+    here, *expected = searched(X)
+    assert found == expected
+    assert plan.left_out == here.left_out == ()
+    assert (plan.into_memory, here.into_memory) == (True, False)
 
 
-def test_files_leave_selections_out(tmp_path):
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.SmallerSearchWarning")
+def test_files_that_do_not_fit_leave_selections_out(tmp_path):
     np.save(tmp_path / "X.npy", DATA["wide"])
-    plan, linear, k, counts = searched(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    with config_context(working_memory=0.001):
+        plan, linear, k, counts = searched(X)
     assert plan.storage.kind == "read in blocks"
-    assert (linear, k, counts) == (SEARCHES[0].linear_k, SEARCHES[0].k, ())
-    assert plan.left_out == ("selected features",)
+    assert (linear, k, counts) == (SEARCHES[2].linear_k, SEARCHES[2].k, ())
+    assert plan.left_out == (SEARCHES[2].left_out,)
+    assert searched(X)[0].left_out == ()

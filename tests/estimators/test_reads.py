@@ -136,12 +136,13 @@ def test_a_second_pass_takes_two_more_at_most(shape, store):
     assert products < reads.max() <= products + 2
 
 
-@pytest.mark.parametrize(("shape", "most"), [("wide", 2 + 8 * (4 + 2 * 4) + 2), ("tall", 9 + 2)])
+@pytest.mark.parametrize(("shape", "most"), [("wide", 2 + 8 * (4 + 2 * 4) + 2), ("tall", 99)])
 def test_densities_of_dask(shape, most):
-    """At most 4 + 2 a fold more for every candidate; 2 more in all where X fits."""
+    """At most 4 + 2 a fold more for every candidate; one in all where X fits."""
     model = StretchyRegressorCV(cv=4, n_features_to_select=[1.0, 0.3], **GRID)
+    assert 1 < reads_of(model, DATA[shape], "dask", SMALL).max() <= most
     reads = reads_of(model, DATA[shape], "dask")
-    assert reads.max() <= most
+    assert reads.min() == reads.max() == 1
 
 
 def test_scattered_folds_of_a_file_take_up_to_a_walk_each():
@@ -152,22 +153,22 @@ def test_scattered_folds_of_a_file_take_up_to_a_walk_each():
 
 @pytest.mark.parametrize("cv", [None, 4])
 def test_exact_minimisers_of_a_file_that_fits(cv):
-    """Moments and z-scores, which stay; one more for the model."""
+    """Into memory, once."""
     reads = reads_of(StretchyRegressorCV(cv=cv, **EXACT), DATA["wide"], "file")
-    assert reads.min() == reads.max() <= 3
+    assert reads.min() == reads.max() == 1
 
 
 @pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
-@pytest.mark.parametrize(
-    ("store", "memory", "products"), [("dask", 1024, 2), ("file", SMALL, 2), ("file", 1024, 3)]
-)
+@pytest.mark.parametrize("store", ["dask", "file"])
+@pytest.mark.parametrize(("memory", "products"), [(SMALL, 2), (1024, 1)])
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.SmallerSearchWarning")
 def test_automatic_powers_at_a_0_are_those_that_cost_no_walk_a_step(
     search, store, memory, products
 ):
     model = search(combine="best")
     assert reads_of(model, DATA["wide"], store, memory).max() <= products
     linear = model.cv_results_["param_a"] == 0
-    least = 1.02 if products == 3 else 2.0
+    least = 1.02 if products == 1 else 2.0
     assert model.cv_results_["param_k"][linear].min() == least
 
 
@@ -175,7 +176,8 @@ def test_exact_minimisers_of_dask_share_their_walks():
     """A pass a step, in which all powers take theirs."""
 
     def passes(ks):
-        return reads_of(StretchyRegressorCV(**EXACT | {"k_grid": ks}), DATA["wide"], "dask").max()
+        model = StretchyRegressorCV(**EXACT | {"k_grid": ks})
+        return reads_of(model, DATA["wide"], "dask", SMALL).max()
 
     both, *each = passes((1.25, 1.5)), passes((1.25,)), passes((1.5,))
     assert max(each) < both < sum(each)

@@ -22,6 +22,7 @@ from skstretch.solve.choose import (
     Budget,
     Plan,
     choose_families,
+    comes_into_memory,
     crossfit_space,
     direct_bytes,
     is_costly,
@@ -252,7 +253,10 @@ def stored(n, D, kind="in memory"):
 
 
 def families(n, D, n_targets=1, again=False, budget=ROOMY, kind="in memory"):
-    return choose_families(stored(n, D, kind), n, n_targets, again, budget)
+    """`again`: the data are read in blocks and do not fit the working memory."""
+    kind = "read in blocks" if again else kind
+    with config_context(working_memory=0 if again else 10**12):
+        return choose_families(stored(n, D, kind), n, n_targets, budget)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -286,11 +290,15 @@ def test_what_is_read_again_has_no_newton_steps(size):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_data_in_blocks_select_no_features(kind):
-    found = families(60, 1_000, kind=kind)
-    assert found.linear_k == SEARCHES[0].linear_k
-    assert (found.counts == ()) == ("blocks" in kind)
-    assert found.left_out == ("selected features" if "blocks" in kind else "")
+def test_what_fits_the_memory_is_searched_alike(kind):
+    half = 8 * 60 * 1_000
+    for spare, same in ((0, True), (-1, kind in ("in memory", "sparse"))):
+        with config_context(working_memory=2 * (half + spare) / 2**20):
+            found = choose_families(stored(60, 1_000, kind), 60, 1, ROOMY)
+            assert (found == SEARCHES[0]) == same
+            assert comes_into_memory(stored(60, 1_000, kind), False) == (same and "blocks" in kind)
+            # closed forms of all features take one pass wherever they are
+            assert not comes_into_memory(stored(60, 1_000, kind), True)
 
 
 def test_the_budget_of_seconds_and_bytes():

@@ -2,10 +2,10 @@
 
 from skstretch.designs.as_design import as_design as as_design
 from skstretch.designs.as_design import checked_weights as checked_weights
+from skstretch.designs.as_design import in_memory as in_memory
 from skstretch.designs.as_design import measure as measure
 from skstretch.designs.as_design import moments_and_grams as moments_and_grams
 from skstretch.designs.as_design import rows_in_memory as rows_in_memory
-from skstretch.designs.as_design import steps_read_again as steps_read_again
 from skstretch.designs.as_design import storage_of as storage_of
 from skstretch.designs.as_design import tidy as tidy
 from skstretch.designs.dask.array import DaskArray as DaskArray

@@ -88,6 +88,12 @@ def rows_in_memory(X: Any, rows: Index) -> Any:
     return gathered_rows(X, rows) if isinstance(X, DaskArray) else X[rows]
 
 
+def in_memory(X: Any) -> Any:
+    """All of validated X that is read in blocks, read once and checked."""
+    found = rows_in_memory(X, np.arange(X.shape[0]))
+    return by_columns(found) if sparse.issparse(found) else np.asarray(found, dtype=X.dtype)
+
+
 def as_design(
     X: Any,
     quadrant: Quadrant,
@@ -146,20 +152,6 @@ def storage_of(X: Any) -> Storage:
     elif is_source(X):
         kind = "read in blocks"
     return Storage(kind, shape, str(X.dtype), int(nbytes))
-
-
-def steps_read_again(X: Any) -> bool:
-    """Whether every step of an exact minimiser reads validated X again.
-
-    So it is for column blocks of Dask, and where the z-scores take more than half the working
-    memory for what is read in blocks and for sparse matrices of more rows than columns; not for
-    plain arrays in memory, and for wide sparse matrices, whose products are cheap.
-    """
-    if isinstance(X, DaskArray) and X.is_wide:
-        return True
-    tall = sparse.issparse(X) and X.shape[0] > X.shape[1]
-    iterated = tall or isinstance(X, DaskArray) or is_source(X)
-    return iterated and 8 * X.shape[0] * X.shape[1] > working_bytes() // 2
 
 
 @dataclass(frozen=True, eq=False)

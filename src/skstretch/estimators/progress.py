@@ -14,7 +14,8 @@ from skstretch.core.factors import counting
 from skstretch.core.stretch import Intercept, selects
 from skstretch.core.types import Array
 from skstretch.designs import DaskArray, Meter, Source, dask_plan, storage_of
-from skstretch.exceptions import GridEdgeWarning, LongSearchWarning
+from skstretch.designs.as_design import Storage
+from skstretch.exceptions import GridEdgeWarning, LongSearchWarning, SmallerSearchWarning
 from skstretch.solve.choose import RATE, Plan
 
 
@@ -68,6 +69,19 @@ def warn_of_hours(n_candidates: int, side: int) -> None:
         f"{hours:.2g} hours, or more. Other models of all features do without: leave k_grid on "
         '"auto" and n_features_to_select on None, or pass a k_grid without 0 in a_grid.',
         LongSearchWarning,
+        # the caller of `fit`, which scikit-learn's callbacks wrap
+        stacklevel=8 if HAS_CALLBACKS else 7,
+    )
+
+
+def warn_of_storage(storage: Storage, left_out: str) -> None:
+    """Say what a search leaves out because its data do not fit the working memory."""
+    need = 2 * 8 * storage.shape[0] * storage.shape[1] / 2**20
+    warnings.warn(
+        f"X ({storage.kind}) does not fit the working memory, so the search leaves out: {left_out}."
+        f" If the memory is there, use sklearn.set_config(working_memory={int(need) + 1}), which "
+        "counts in MiB, or pass X as an array.",
+        SmallerSearchWarning,
         # the caller of `fit`, which scikit-learn's callbacks wrap
         stacklevel=8 if HAS_CALLBACKS else 7,
     )

@@ -27,8 +27,8 @@ from skstretch.core.stretch import Intercept, checked_number, keep_count, select
 from skstretch.core.types import Array, Index
 from skstretch.designs import (
     Design,
+    in_memory,
     rows_in_memory,
-    steps_read_again,
     storage_of,
 )
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
@@ -55,6 +55,7 @@ from skstretch.estimators.progress import (
     verbose_counts,
     warn_at_edge,
     warn_of_hours,
+    warn_of_storage,
     with_callbacks,
 )
 from skstretch.estimators.state import Decision, State, whole_or_nothing
@@ -99,6 +100,7 @@ from skstretch.solve.choose import (
     Families,
     Plan,
     choose_families,
+    comes_into_memory,
     is_costly,
 )
 
@@ -314,6 +316,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         X, targets = self._read(X, y, sample_weight)
         grids, families = self._checked_grids(X, targets)
         self.plan_ = self._made_plan(X, targets, grids, families)
+        if self.plan_.into_memory:
+            X = in_memory(X)
         iterated = grids[0].iterated
         powers = [(a, grids[0].ks(a)) for a in grids[0].a]
         weights = targets.weights
@@ -455,7 +459,10 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """
         storage, n_used = storage_of(X), int(np.count_nonzero(targets.weights))
         n_targets = targets.Y.shape[1]
-        families = choose_families(storage, n_used, n_targets, steps_read_again(X))
+        families = choose_families(storage, n_used, n_targets)
+        whole = choose_families(replace(storage, kind="in memory"), n_used, n_targets)
+        if families != whole and _is_auto(self.k_grid):
+            warn_of_storage(storage, families.left_out)
         D, automatic = X.shape[1], self.n_features_to_select is None
         grid = self._checked_grid(D, asked_densities(self.n_features_to_select, D), families)
         if is_costly(n_used, D):
@@ -514,6 +521,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             searched="; ".join(map(str, grids)),
             left_out=(found.left_out,) if automatic and found.left_out else (),
             seconds=found.seconds(*shape, targets.Y.shape[1]),
+            into_memory=comes_into_memory(
+                storage_of(X), all(grid.is_closed(X.shape[1]) for grid in grids)
+            ),
         )
 
     def permutation_test(

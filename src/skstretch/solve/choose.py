@@ -11,7 +11,7 @@ Sizes enter in one way: by an estimate of seconds (operations over `RATE`) and o
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -178,25 +178,40 @@ SEARCHES = (
 
 
 def choose_families(
-    storage: Storage, n_used: int, n_targets: int, reads_again: bool, budget: Budget = BUDGET
+    storage: Storage, n_used: int, n_targets: int, budget: Budget = BUDGET
 ) -> Families:
-    """The first of `SEARCHES` that the budget allows.
-
-    `reads_again` where every Newton step would read the data anew. Features of data in blocks are
-    not selected: every fold would read them for a path of its own.
-    """
+    """The first of `SEARCHES` that the budget allows; of data that `reads_again`, without what
+    every Newton step and every fold would read anew."""
     shape = n_used, storage.shape[1]
     if is_costly(*shape, budget):
         return SEARCHES[-1]
-    found = SEARCHES[-2]
-    for families in SEARCHES[2 * reads_again : -2]:
+    for families in SEARCHES[2 * reads_again(storage) : -2]:
         if families.seconds(*shape, n_targets) <= budget.search_seconds:
-            found = families
-            break
-    if found.counts and "blocks" in storage.kind:
-        left_out = f"{found.left_out}, selected features".removeprefix(", ")
-        return replace(found, counts=(), left_out=left_out)
-    return found
+            return families
+    return SEARCHES[-2]
+
+
+def reads_again(storage: Storage) -> bool:
+    """Whether every step of an exact minimiser would read X again.
+
+    So it is where the z-scores take more than half the working memory, for what is read in blocks
+    and for sparse matrices of more rows than columns; not for plain arrays in memory, and for wide
+    sparse matrices, whose products are cheap.
+    """
+    n_rows, n_columns = storage.shape
+    tall = storage.kind == "sparse" and n_rows > n_columns
+    return (tall or is_read(storage)) and 8 * n_rows * n_columns > working_bytes() // 2
+
+
+def is_read(storage: Storage) -> bool:
+    """Whether X is read in blocks, by Dask or from a file."""
+    return "blocks" in storage.kind
+
+
+def comes_into_memory(storage: Storage, one_pass: bool) -> bool:
+    """Whether a search reads X once and goes on in memory: blocks that fit, unless every candidate
+    comes from `one_pass` over them."""
+    return is_read(storage) and not one_pass and not reads_again(storage)
 
 
 def count_for_stability(expected_false: float, n_features: int, half: int) -> int:
@@ -236,6 +251,8 @@ class Plan:
         A rough estimate.
     traffic : str
         What a pass over the data costs a cluster.
+    into_memory : bool
+        Whether X, stored in blocks, is read once and searched in memory.
     held_out : str or None
         Once fitted: which samples the cut and the probabilities of classes were learned on, each
         by a model that had not seen it; None after `partial_fit`.
@@ -255,6 +272,7 @@ class Plan:
     left_out: tuple[str, ...] = ()
     seconds: float = 0.0
     traffic: str = ""
+    into_memory: bool = False
     held_out: str | None = None
     residual: float | None = None
     budget: Budget = field(default=BUDGET, repr=False)
@@ -288,10 +306,11 @@ class Plan:
         need = "" if self.matrix_free else f" of {readable(direct_bytes(self.side))}"
         first = ", then again on selected features" if self.selects else ""
         models = f", {self.n_candidates:,} models to try" if self.n_candidates > 1 else ""
+        read = ", read into memory once" if self.into_memory else ""
         about = f", about {_rounded(self.seconds)}" if self.seconds else ""
         text = (
             f"{n_rows:,} samples × {n_columns:,} features{weighed}{models}{about}; {stored.dtype} "
-            f"{stored.kind}, {readable(stored.nbytes)}{self.traffic}; {self.method} on a "
+            f"{stored.kind}, {readable(stored.nbytes)}{self.traffic}{read}; {self.method} on a "
             f"{self.space} system of {self.side:,} x {self.side:,}{need}{first}"
         )
         missing = "".join(f"; left out: {each}" for each in self.left_out)
