@@ -28,7 +28,7 @@ SHAPES = ((200, 10_000), (500, 2_000), (1_000, 1_000), (2_000, 5_000), (5_000, 5
 # closed forms over RidgeCV
 CLOSED_GOAL = 4.0
 # sets, samples, features
-FEW, WIDE = (200, 25, 40), (200, 60, 1000)
+FEW, WIDE = (100, 25, 40), (100, 60, 1000)
 RIDGE = "ridge alone (`a_grid=(0,)`, `k_grid=(2,)`)"
 SEARCHES = {
     "default": (StretchyRegressorCV(), FEW),
