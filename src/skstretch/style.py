@@ -7,6 +7,7 @@ Where displays draw.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,6 +128,16 @@ def thousands(n: Any) -> str:
     '1,234,567'
     """
     return f"{n:{THOUSANDS}.0f}"
+
+
+def either(words: Iterable[str]) -> str:
+    """Words as a list of which one holds.
+
+    >>> either(["5", "10", "30"])
+    '5, 10 or 30'
+    """
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def number(value: Any, digits: int = 3) -> str:

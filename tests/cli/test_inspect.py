@@ -27,6 +27,7 @@ def test_real_program(folder):
         assert found[name] == model._leader[name]
     assert found["class"] == "StretchyRegressorCV"
     assert found["score"] == model.best_score_
+    assert found["plan"] == str(model.plan_) == skstretch.load("m.stretchy").plan_
     assert found["bytes"] == (folder / "m.stretchy").stat().st_size
     assert found["versions"]["skstretch"] == skstretch.__version__
     effects = model.coef_ * X.std(axis=0)
@@ -44,6 +45,7 @@ def test_page(call):
     assert "StretchyRegressorCV (regression)" in words
     assert "120 rows, 10 features" in words
     assert "intervals exact jackknife+" in words
+    assert f"computed {model.plan_}" in words
     assert f"typical error {np.sqrt(-model.best_score_):.1f} ± " in words
     assert max(map(len, done.out.splitlines())) <= 120
     listed = done.out.split("strongest features")[1].splitlines()[2:]

@@ -164,13 +164,27 @@ def test_a_search_says_what_it_tries(capfd):
     search = StretchyRegressorCV(verbose=1, **grid).fit(X, X[:, 0])
     line = capfd.readouterr().err.split("\n")[0]
     assert search.plan_.searched == (
-        "a = 0: exact minimisers of k = 1.25 and closed forms of k = 2; a = -0.2: closed forms of "
-        "k = 1.25, 2, whole and on the 7 strongest features"
+        "sparse linear models (a = 0; k = 1.25), ridge, curved models (a = -0.2; k = 1.25, 2) on "
+        "all and on 7 selected features"
     )
     assert line.endswith(f", then again on selected features; tries {search.plan_.searched}")
     table = search.cv_results_
     tried = set(zip(table["param_a"].tolist(), table["param_k"].tolist(), strict=True))
     assert tried == {(0.0, 1.25), (0.0, 2.0), (-0.2, 1.25), (-0.2, 2.0)}
+
+
+@pytest.mark.parametrize("shape", [(60, 400), (400, 60)])
+def test_seconds_are_those_of_what_is_asked(shape):
+    """More values take longer, fewer take less."""
+    X = np.random.default_rng(0).standard_normal(shape)
+
+    def seconds(**grid):
+        return StretchyRegressorCV(1.0, **grid).fit(X, X[:, 0]).plan_.seconds
+
+    ridge = seconds(a_grid=(0.0,), k_grid=(2.0,))
+    curved = seconds(a_grid=(-0.2, 0.0), k_grid=(1.5, 2.0), c_grid=(0.1, 1.0))
+    more = seconds(a_grid=(-0.2, 0.0), k_grid=(1.5, 2.0), c_grid=(0.1, 1.0, 2.0, 4.0, 8.0))
+    assert 0 < ridge < curved < more
 
 
 def searched(X, **params):

@@ -286,7 +286,7 @@ def test_what_is_read_again_has_no_newton_steps(size):
     found = families(n, D, again=True)
     assert found.linear_k == (2.0,)
     assert found.counts == ()
-    assert "exact minimisers" in found.left_out
+    assert "sparse linear models" in found.left_out
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -58,6 +58,7 @@ def _facts(file: Any, path: Path, top: int) -> dict[str, Any]:
         **facts_of_model(model),
         "cv": file.cv,
         "seconds_fitting": file.seconds,
+        "plan": header.get("plan"),
         "intervals": _intervals(header),
         "versions": header["versions"],
         "notes": header["notes"],
@@ -93,6 +94,7 @@ def _rows(found: dict[str, Any]) -> Rows:
     yield from model_rows(found)
     yield "folds", "" if cv is None else f"--cv {cv}"
     yield "numerics", numerics_words(found)
+    yield "computed", found["plan"] or ""
     yield "time", "" if spent is None else f"{spent:.2f} s to fit"
     yield "intervals", found["intervals"]
     yield "written by", ", ".join(f"{name} {value}" for name, value in found["versions"].items())

@@ -120,15 +120,13 @@ class ModelFile:
 
 def read_model(path: Path) -> ModelFile:
     """The model in a file; the error says where a data file was given instead."""
-    from skstretch.io import ModelFileError, load
-    from skstretch.io.archive import Archive
-    from skstretch.io.header import read_header, stored_facts
+    from skstretch.exceptions import ModelFileError
+    from skstretch.io.header import stored_facts
+    from skstretch.io.model import load_with_header
 
     check_source(str(path))
     try:
-        model = load(path)
-        with open(path, "rb") as file:
-            header = read_header(Archive(file))
+        model, header = load_with_header(path)
     except ModelFileError as error:
         raise DataError(f"{error} Models are made by skstretch fit.") from None
     except PermissionError:

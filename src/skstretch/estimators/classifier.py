@@ -545,7 +545,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold scores, before the cut, of the model.
     plan_ : Plan
-        How it was computed, and what was left out.
+        How it was computed, and what was left out; of a loaded model its text.
 
     See Also
     --------

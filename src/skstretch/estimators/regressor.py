@@ -457,7 +457,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Out-of-fold predictions of the model.
     plan_ : Plan
-        How it was computed, and what was left out.
+        How it was computed, and what was left out; of a loaded model its text.
 
     See Also
     --------

@@ -511,18 +511,22 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """The plan of the search: what is tried, how, and what is left out."""
         automatic = isinstance(self.k_grid, str)
         shape = int(np.count_nonzero(targets.weights)), X.shape[1]
+        grid, some = grids[0], selects(grids[-1].densities, X.shape[1])
+        counts = tuple(grids[-1].counts) if some else ()
+        asked = tuple(grid.a), tuple(grid.k), tuple(grid.linear_k)
+        found = replace(found, a=asked[0], k=asked[1], linear_k=asked[2], counts=counts)
         return Plan(
             storage_of(X),
             shape[0],
             Intercept.of(self.fit_intercept),
-            "krylov" if grids[0].iterated else None,
-            selects=selects(grids[-1].densities, X.shape[1]),
-            n_candidates=sum(grid.n_candidates for grid in grids),
+            "krylov" if grid.iterated else None,
+            selects=some,
+            n_candidates=sum(each.n_candidates for each in grids),
             searched="; ".join(map(str, grids)),
             left_out=(found.left_out,) if automatic and found.left_out else (),
-            seconds=found.seconds(*shape, targets.Y.shape[1]),
+            seconds=found.seconds(*shape, targets.Y.shape[1], grid.c and len(grid.c)),
             into_memory=comes_into_memory(
-                storage_of(X), all(grid.is_closed(X.shape[1]) for grid in grids)
+                storage_of(X), all(each.is_closed(X.shape[1]) for each in grids)
             ),
         )
 

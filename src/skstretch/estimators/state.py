@@ -425,7 +425,7 @@ class Learner(Versioned, BaseEstimator):
         self.support_ = state.shaped(state.support)
         self.intercept_ = state.shaped(state.constant.astype(state.dtype))
         self.is_linear_ = state.is_linear
-        if hasattr(self, "plan_"):
+        if not isinstance(getattr(self, "plan_", ""), str):  # the text of a file stays
             held_out = None if state.decision is None else state.decision.held_out
             self.plan_ = replace(self.plan_, held_out=held_out, residual=state.residual)
         for name, value in state.facts().items():

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from numbers import Integral
 from typing import Any
 
@@ -37,7 +38,7 @@ from skstretch.estimators.quality import (
     verdict,
 )
 from skstretch.exceptions import IllConditionedWarning, NeedsInverseError
-from skstretch.style import count, near_one, number, plain, share, thousands
+from skstretch.style import count, either, near_one, number, plain, share, thousands
 
 # features, and models, that a text names
 NAMED = 5
@@ -231,8 +232,10 @@ def fewer_features(model: Any) -> str:
     tried = _numbers_of_features(model)
     if not tried:
         return ""
-    said = [f"with {thousands(n)} {_differs(margin)}" for n, margin in tried.items()]
-    said[0] = said[0].replace(" it is", " features it is", 1)
+    said = [
+        f"with {either(map(thousands, numbers))} features it is {verdict}"
+        for verdict, numbers in groupby(tried, lambda n: _differs(tried[n]))
+    ]
     text = f"{'; '.join(said)}.".capitalize()
     if all(m >= CERTAIN for m in tried.values()) and any(FEW[0] <= n <= FEW[1] for n in tried):
         text += " Fewer features do not do as well."
@@ -242,11 +245,11 @@ def fewer_features(model: Any) -> str:
 def _differs(margin: float) -> str:
     """How a model of fewer features compares, by standard errors of paired differences."""
     if not np.isfinite(margin):
-        return "it is not known"
+        return "not known"
     if abs(margin) < NONE:
-        return "it is not told apart"
+        return "not told apart"
     way = "worse" if margin > 0 else "better"
-    return f"it is {way}" if margin >= CERTAIN else f"it is slightly {way}, perhaps by chance"
+    return way if margin >= CERTAIN else f"slightly {way}, perhaps by chance"
 
 
 def _numbers_of_features(model: Any) -> dict[int, float]:

@@ -209,6 +209,11 @@ def load(path: Any) -> Any:
     >>> again
     StretchyRegressor()
     """
+    return load_with_header(path)[0]
+
+
+def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
+    """The model of `load`, and the header of its file, read once."""
     name = os.fspath(path)
     try:
         with open(name, "rb") as file:
@@ -220,7 +225,7 @@ def load(path: Any) -> Any:
             if "pipeline" in header:
                 model = read_pipeline(record, model)
             record.check_all_taken()
-            return model
+            return model, header
     except ModelFileError as error:
         raise unsound(name, error) from error
 
@@ -243,6 +248,8 @@ def write_model(file: Record, model: Any, intervals: bool, outcomes: bool) -> No
     file.fields["class"] = type(model).__name__
     file.fields["task"] = task_of(type(model).__name__)
     _write_summary(file, model)
+    if hasattr(model, "plan_"):
+        file.fields["plan"] = str(model.plan_)
     file.fields["notes"] = []
     _write_parameters(file, model)
     _write_names(file, getattr(model, "feature_names_in_", None))
@@ -294,6 +301,8 @@ def read_model(file: Record) -> Any:
     if not searched:
         _check_parameters(model)
     model._store(state)
+    if "plan" in file.fields:
+        model.plan_ = file.field("plan", str)
     if "n_samples_seen" in file.fields:
         model.n_samples_seen_ = n_rows(file, state.used)
     _check_summary(file, getattr(model, "n_samples_seen_", state.used.size), state)

@@ -117,20 +117,20 @@ class Grid:
 
     def __str__(self) -> str:
         """What is searched, for a person: powers at each a, and features that are kept."""
-        said = "; ".join(f"a = {a:g}: {self._said_at(a)}" for a in self.a)
+        said = ", ".join(self._said_at(a) for a in self.a)
         shares = zip(self.counts, self.densities, strict=True)
-        kept = " and ".join(f"{n:,}" for n, share in shares if share != 1)
+        kept = ", ".join(f"{n:,}" for n, share in shares if share != 1)
         if not kept:
             return said
-        whole = ", whole and" if 1 in self.densities else ","
-        return f"{said}{whole} on the {kept} strongest features"
+        whole = " on all and" if 1 in self.densities else ""
+        return f"{said}{whole} on {kept} selected features"
 
     def _said_at(self, a: float) -> str:
-        exact = self.exact_ks(a)
-        closed = [k for k in self.ks(a) if k not in exact]
-        kinds = (("exact minimisers", exact), ("closed forms", closed))
-        said = {kind: ", ".join(f"{k:g}" for k in ks) for kind, ks in kinds if ks}
-        return " and ".join(f"{kind} of k = {ks}" for kind, ks in said.items())
+        powers = ", ".join(f"{k:g}" for k in (self.exact_ks(a) if a == 0 else self.ks(a)))
+        if a != 0:
+            return f"curved models (a = {a:g}; k = {powers})"
+        sparse = [f"sparse linear models (a = 0; k = {powers})"] if powers else []
+        return ", ".join([*sparse, *(["ridge"] if 2 in self.linear_k else [])])
 
     def _n_at(self, a: float) -> int:
         """The number of pairs of k and c at one a."""

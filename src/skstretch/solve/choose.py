@@ -137,8 +137,10 @@ class Families:
     left_out: str = ""
     a: tuple[float, ...] = (-0.2, 0.0)
 
-    def seconds(self, n_samples: int, n_features: int, n_targets: int) -> float:
-        """About how long such a search takes, by counting operations.
+    def seconds(
+        self, n_samples: int, n_features: int, n_targets: int, n_c: int | None = None
+    ) -> float:
+        """About how long such a search takes, by counting operations; `n_c` values of c if given.
 
         Closed forms take a Gram matrix for each power and a factorisation for each penalty; the
         path of an exact minimiser a Gram matrix and a factorisation for every Newton step, about
@@ -147,11 +149,12 @@ class Families:
         side = min(n_samples, n_features)
         gram, factor = float(n_samples) * n_features * side, 2.0 * float(side) ** 3
         if self.iterated:
-            steps = FAIR_STEPS * len(ITERATED_STRENGTHS) * (len(self.k) + 1)
+            steps = FAIR_STEPS * (n_c or len(ITERATED_STRENGTHS)) * (len(self.k) + 1)
             return 4.0 * steps * n_samples * n_features / RATE
-        closed = (len(self.k) + 1) * gram + len(self.k) * len(STRENGTHS) / 2.0 * factor
-        n_exact = sum(k < 2.0 for k in self.linear_k)
-        exact = 8.0 * n_exact * PATH_LENGTH * n_targets * (gram + factor)
+        curved, linear = len(self.k) * sum(a != 0.0 for a in self.a), 0.0 in self.a
+        closed = (curved + linear) * gram + curved * (n_c or len(STRENGTHS) / 2.0) * factor
+        n_exact = linear * sum(k < 2.0 for k in self.linear_k)
+        exact = 8.0 * n_exact * (n_c or PATH_LENGTH) * n_targets * (gram + factor)
         chosen = len(self.counts) * N_FOLDS * len(STRENGTHS) / self.every * n_targets
         selected = chosen * n_samples * float(max(self.counts, default=0)) ** 2
         return (closed + exact + selected) / RATE
@@ -165,14 +168,16 @@ SEARCHES = (
         every=4,
         left_out="k = 1.02 and 1.1 at a = 0 and half of the selections of features",
     ),
-    Families((2.0,), counts=(), left_out="exact minimisers (a = 0, k < 2) and selected features"),
+    Families(
+        (2.0,), counts=(), left_out="sparse linear models (a = 0, k < 2) and selected features"
+    ),
     Families(
         (2.0,),
         (1.25, 2.0),
         (),
         iterated=True,
-        left_out="exact minimisers (a = 0, k < 2), selected features, k = 1.5, and all but five "
-        "penalties",
+        left_out="sparse linear models (a = 0, k < 2), selected features, k = 1.5, and all but "
+        "five penalties",
     ),
 )
 
