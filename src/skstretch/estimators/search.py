@@ -524,7 +524,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             n_candidates=sum(each.n_candidates for each in grids),
             searched="; ".join(map(str, grids)),
             left_out=(found.left_out,) if automatic and found.left_out else (),
-            seconds=found.seconds(*shape, targets.Y.shape[1], grid.c and len(grid.c)),
+            seconds=found.seconds(*shape, targets.Y.shape[1], len(grid.c or ()) or None),
             into_memory=comes_into_memory(
                 storage_of(X), all(each.is_closed(X.shape[1]) for each in grids)
             ),
