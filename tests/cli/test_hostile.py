@@ -279,6 +279,37 @@ def test_a_feather_file_of_zeros(compression, tmp_path, baseline):
     assert "its columns would take 400 MB" in done.err
 
 
+ROWS = "xl/worksheets/sheet1.xml"
+WORKBOOKS = {
+    "sheet of blanks": lambda parts: {ROWS: " " * (400 << 20) + parts[ROWS]},
+    "endless row": lambda parts: {ROWS: parts[ROWS].replace("<row>", "<row>" + "<c/>" * (8 << 20))},
+    "empty rows": lambda parts: {
+        ROWS: parts[ROWS].replace("<row>", "<row/>" * (8 << 20) + "<row>")
+    },
+    "texts": lambda parts: {"xl/sharedStrings.xml": "<sst>" + "<si/>" * (8 << 20) + "</sst>"},
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n == "endless row" else pytest.mark.slow) for n in WORKBOOKS],
+)
+def test_workbooks(name, tmp_path, baseline):
+    pytest.importorskip("openpyxl", reason="reads the file")
+    parts = {
+        "[Content_Types].xml": "<Types/>",
+        ROWS: "<worksheet><sheetData><row></row></sheetData>",
+    }
+    parts = {**parts, **WORKBOOKS[name](parts)}
+    with zipfile.ZipFile(tmp_path / "b.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        for part, text in parts.items():
+            archive.writestr(part, text)
+    assert (tmp_path / "b.xlsx").stat().st_size < 1 << 20
+    done = measured("fit", "b.xlsx", "-t", "y", "-o", "m.stretchy", *SMALL, cwd=tmp_path)
+    check(done, baseline)
+    assert "64 MB are allowed. If the file is sound, allow more with --max-memory." in done.err
+
+
 TARGETS = {
     "npy": ("y.npy", header((10**12,)) + b"\0" * 80),
     "mtx": ("y.mtx", b"%%MatrixMarket matrix array real general\n999999999999 1\n1\n"),

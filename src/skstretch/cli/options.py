@@ -69,8 +69,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="CSV or TSV (also .gz, .bz2, .xz, .zst), Parquet, Feather, NPZ, Matrix Market or "
-        "LIBSVM/SVMlight; - is standard input.",
+        help="CSV or TSV (also .gz, .bz2, .xz, .zst), Excel, Parquet, Feather, NPZ, Matrix Market "
+        "or LIBSVM/SVMlight; - is standard input.",
     ),
 ]
 
@@ -189,6 +189,14 @@ def read_form(
             "--zero-based", help="Features of an SVMlight file are numbered from 0, not from 1."
         ),
     ] = False,
+    sheet: Annotated[
+        str | None,
+        written(
+            metavar="NAME|NUMBER",
+            help="Of an Excel workbook: a sheet by name, or by number among the visible ones. "
+            "The first by default.",
+        ),
+    ] = None,
     max_memory: Annotated[
         str | None,
         written(
@@ -210,6 +218,7 @@ def read_form(
         comment=comment,
         skip_rows=skip_rows,
         max_memory=None if max_memory is None else read_size(max_memory),
+        sheet=sheet,
     )
 
 

@@ -34,6 +34,7 @@ from skstretch.cli.data.files import (
     opened,
 )
 from skstretch.cli.data.matrices import read_mtx, read_npz, read_svmlight, read_vector
+from skstretch.cli.data.workbooks import read_workbook
 from skstretch.cli.options import TaskName
 from skstretch.cli.recipe import Recipe
 from skstretch.exceptions import DataError
@@ -73,6 +74,8 @@ def read_table(source: str, form: Form, choose: Choose, talk: Talk) -> Table:
         kind = form.kind
         if kind is Kind.AUTO:
             kind = kind_of(source, stream.peek(1 << 14))
+        if form.sheet is not None and kind is not Kind.XLSX:
+            raise DataError(f"--sheet is for Excel workbooks, and {source!r} is read as {kind}.")
         if kind in (Kind.PARQUET, Kind.FEATHER):
             table = read_columnar(stream, source, kind, choose, budget)
         elif kind is Kind.NPZ:
@@ -81,6 +84,8 @@ def read_table(source: str, form: Form, choose: Choose, talk: Talk) -> Table:
             table = read_mtx(stream, source, choose, budget)
         elif kind is Kind.SVMLIGHT:
             table = read_svmlight(stream, source, form, choose, budget)
+        elif kind is Kind.XLSX:
+            table = read_workbook(stream, source, form, choose, budget)
         else:
             table = read_delimited(stream, source, form, choose, budget)
     for note in table.notes:

@@ -281,12 +281,19 @@ def _ragged(line: int, fields: Sequence[str], names: Sequence[str], source: str)
 class Gathered:
     """Rows gathered so far."""
 
-    def __init__(self, names: Sequence[str], choice: Choice, comma: bool, budget: Budget) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        choice: Choice,
+        comma: bool,
+        budget: Budget,
+        noun: str = "line",
+    ) -> None:
         self.names = [names[column] for column in choice.features]
         self.take = _taker(choice.features)
         self.apart = {role: names.index(name) for role, name in choice.aside.items()}
         self.aside: dict[str, list[str]] = {role: [] for role in self.apart}
-        self.comma, self.budget, self.size = comma, budget, 0
+        self.comma, self.budget, self.size, self.noun = comma, budget, 0, noun
         self.numbers, self.n_rows = array("d"), 0
         self.stray: dict[int, Stray] = {}
         self.truths: dict[int, Stray] = {}
@@ -321,10 +328,11 @@ class Gathered:
         pointed = self.comma and "." in value
         number = None if pointed else number_in(value.replace(",", ".") if self.comma else value)
         if number is None and (truth := TRUTHS.get(value.lower())) is not None:
-            self.truths.setdefault(column, Stray(value, line)).add(value)
+            self.truths.setdefault(column, Stray(value, line, noun=self.noun)).add(value)
             return truth
         if number is None:
-            self.stray.setdefault(column, Stray(value, line, pointed=pointed)).add(value)
+            stray = Stray(value, line, pointed=pointed, noun=self.noun)
+            self.stray.setdefault(column, stray).add(value)
             self.stray[column].pointed &= pointed
             return math.nan
         return number
@@ -333,9 +341,9 @@ class Gathered:
         """A number with a decimal comma as one with a point; other words as they are."""
         if "." in word and number_in(word) is not None:
             raise DataError(
-                f"line {line} of {self.budget.source!r} has {word!r}, and the comma is the decimal "
-                f"mark here: write {word.replace('.', '')} or {word.replace('.', ',')}, or pass "
-                "--decimal ."
+                f"{self.noun} {line} of {self.budget.source!r} has {word!r}, and the comma is the "
+                f"decimal mark here: write {word.replace('.', '')} or {word.replace('.', ',')}, or "
+                "pass --decimal ."
             )
         changed = word.replace(",", ".")
         return word if number_in(changed) is None else changed

@@ -32,6 +32,8 @@ FIELDS = 24
 MANY = 1_000_000
 # beyond that, so many for each byte of the file
 SPREAD = 16
+# deflate, which zip archives are packed with, makes at most so many bytes out of one
+DEFLATE = 1032
 # what a limit on the process leaves to threads and allocators, which reserve more than they use
 SLACK = 1 << 30
 
@@ -211,6 +213,7 @@ class Stray:
     decimals: bool = True
     thousands: bool = True
     pointed: bool = False
+    noun: str = "line"
 
     def add(self, value: str) -> None:
         """Count one more."""
@@ -220,9 +223,9 @@ class Stray:
 
     @property
     def place(self) -> str:
-        """The first value, and its line where the file has lines."""
+        """The first value, and its line (the row of a sheet) where the file has lines."""
         shown = self.value if len(self.value) <= 40 else self.value[:37] + "..."
-        return repr(shown) + ("" if self.line is None else f" in line {self.line}")
+        return repr(shown) + ("" if self.line is None else f" in {self.noun} {self.line}")
 
 
 @dataclass
@@ -273,6 +276,7 @@ class Kind(StrEnum):
     NPZ = "npz"
     MTX = "mtx"
     SVMLIGHT = "svmlight"
+    XLSX = "xlsx"
 
 
 @dataclass(frozen=True)
@@ -288,6 +292,7 @@ class Form:
     comment: str | None = None
     skip_rows: int = 0
     max_memory: int | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, ".", ","):
@@ -313,15 +318,17 @@ SUFFIXES = {
     ".svm": Kind.SVMLIGHT,
     ".libsvm": Kind.SVMLIGHT,
     ".svmlight": Kind.SVMLIGHT,
+    ".xlsx": Kind.XLSX,
+    ".xlsm": Kind.XLSX,
 }
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
+ZIP, OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 MAGIC = {
     b"PAR1": Kind.PARQUET,
     b"ARROW1": Kind.FEATHER,
     b"FEA1": Kind.FEATHER,
-    b"PK\x03\x04": Kind.NPZ,
     b"%%MatrixMarket": Kind.MTX,
 }
 
@@ -333,9 +340,9 @@ OTHERS = {
     ".dx": INSTRUMENT,
     ".jdx": INSTRUMENT,
     ".spc": INSTRUMENT,
-    ".xlsx": "an Excel workbook: save the sheet as CSV first",
-    ".xls": "an Excel workbook: save the sheet as CSV first",
-    ".ods": "a spreadsheet: save the sheet as CSV first",
+    ".xls": "an old Excel workbook: save it as .xlsx, or the sheet as CSV",
+    ".xlsb": "a binary Excel workbook: save it as .xlsx, or the sheet as CSV",
+    ".ods": "an OpenDocument spreadsheet: save it as .xlsx, or the sheet as CSV",
     ".zip": "a zip archive: unpack it first (.gz, .bz2, .xz and .zst are read as they are)",
     ".stretchy": "a model file: data are asked for here",
 }
@@ -352,6 +359,18 @@ def kind_of(name: str, head: bytes) -> Kind:
     last = suffixes[-1] if suffixes else ""
     if last in OTHERS:
         raise DataError(f"{name!r} is {OTHERS[last]}.")
+    if head.startswith(OLE):
+        raise DataError(
+            f"{name!r} is an old Excel workbook, or one with a password: save it as .xlsx without "
+            "one, or the sheet as CSV."
+        )
+    if head.startswith(ZIP):
+        if b"mimetypeapplication/vnd.oasis.opendocument" in head[:200]:
+            raise DataError(f"{name!r} is {OTHERS['.ods']}.")
+        # the name of the first part, behind the 30 bytes that announce it
+        first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+        workbook = first.endswith((b".xml", b".rels")) or SUFFIXES.get(last) is Kind.XLSX
+        return Kind.XLSX if workbook and not first.endswith(b".npy") else Kind.NPZ
     for magic, kind in MAGIC.items():
         if head.startswith(magic):
             return kind

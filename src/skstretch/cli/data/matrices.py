@@ -17,6 +17,7 @@ from scipy import sparse
 from skstretch.cli.console import counted
 from skstretch.cli.data.delimited import bounded_lines
 from skstretch.cli.data.files import (
+    DEFLATE,
     HEAD,
     Budget,
     Choose,
@@ -32,8 +33,6 @@ from skstretch.cli.data.files import (
 from skstretch.exceptions import DataError
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
-# deflate, which NPZ files are packed with, makes at most so many bytes out of one
-DEFLATE = 1032
 # the shortest entry of a Matrix Market file: a digit and the end of its line; in symmetric files,
 # which are written by halves, it stands for two
 LEAST_ENTRY = 2
