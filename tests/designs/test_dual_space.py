@@ -164,7 +164,9 @@ def test_left_out_samples_and_folds_of_tall_data_beyond_memory(storage, intercep
 
     def left_out(where):
         s, point = solve(where, 1.25, 0.5, y)
-        return leave_one_out(s, point, y).residual, np.concatenate(refits(s, point, y, folds))
+        return leave_one_out(s, point, y).residual, np.concatenate(
+            [r.residual for r in refits(s, point, y, folds)]
+        )
 
     true = left_out(space(Z, u, intercept))
     with sklearn.config_context(working_memory=0.008):
@@ -185,7 +187,7 @@ def test_folds_of_tall_data_form_nothing_as_large_as_samples_by_fold(tmp_path):
             s, point = solve(dual_space(design, np.ones(M)), 1.25, 0.5, y)
             tracemalloc.start()
             try:
-                found = refits(s, point, y, folds)
+                found = [r.residual for r in refits(s, point, y, folds)]
                 peak = tracemalloc.get_traced_memory()[1]
             finally:
                 tracemalloc.stop()

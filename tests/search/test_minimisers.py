@@ -1,8 +1,10 @@
 """Candidates at a = 0 and k < 2: which residuals are exact, and that these are those of refits."""
 
+import time
+
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, LeaveOneGroupOut
 
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 from skstretch.core.bridge import SCORING
@@ -98,13 +100,15 @@ def test_folds_are_literal_refits(shape, densities):
     }
     search = StretchyRegressorCV(**grid, cv=cv, combine="best").fit(X, Y[:, 0])
     table = search.cv_results_
-    assert (table["loo"] == "exact").all()
+    assert table["loo"][search.best_index_] == "exact"
     assert table["param_c"].tolist() == [0.3, 0.02] * len(densities)
     for row, candidate in enumerate(table["params"]):
         count = None if candidate["density"] == 1.0 else candidate["density"]
         outputs = literal(X, Y, candidate["k"], candidate["c"], [*cv.split(X)], count=count)
         score = -np.mean((Y - outputs) ** 2)
-        assert abs(table["mean_test_score"][row] - score) <= 1e-8 * abs(score)
+        # large folds are solved on the way too, to a coarse tolerance
+        near = 1e-8 if table["loo"][row] == "exact" else SCORING.step
+        assert abs(table["mean_test_score"][row] - score) <= near * abs(score)
         own = {f"{name}_grid": [candidate[name]] for name in "akc"}
         one = StretchyRegressorCV(candidate["density"], **own, cv=cv)
         found = one.fit(X, Y[:, 0]).cv_predictions_
@@ -310,3 +314,27 @@ def test_slopes_of_any_candidate_are_those_of_fits_alone(shape, intercept):
         one.fit(X, Y, sample_weight=weights)
         error = np.abs(found[row] - one.coef_).max()
         assert error <= 1e-7 * np.abs(one.coef_).max()
+
+
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_groups_take_little_longer_than_single_samples(size):
+    """Processor time of one process; solving every group on the way took 3.8 to 11 times as long.
+
+    What the search tells is that of literal refits all the same.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 300))
+    y = X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(60)
+    groups, seconds = np.arange(60) // size, []
+    for keywords in ({}, {"groups": groups}):
+        started = time.process_time()
+        search = StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.1, 1.25, 1.5)).fit(X, y, **keywords)
+        seconds.append(time.process_time() - started)
+    assert seconds[1] <= 5.0 * seconds[0]
+    assert (search.cv_results_["loo"][search.cv_results_["weight"] > 0] == "exact").all()
+    heaviest = search.cv_results_["params"][int(np.argmax(search.cv_results_["weight"]))]
+    own = {f"{name}_grid": [heaviest[name]] for name in "akc"}
+    alone = StretchyRegressorCV(**own, combine="best").fit(X, y, groups=groups)
+    splits = [*LeaveOneGroupOut().split(X, y, groups)]
+    outputs = literal(X, y[:, None], heaviest["k"], heaviest["c"], splits)
+    np.testing.assert_allclose(alone.cv_predictions_, outputs[:, 0], atol=1e-8 * y.std())

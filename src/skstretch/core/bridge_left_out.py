@@ -23,6 +23,7 @@ from skstretch.core.bridge_path import (
     solve,
 )
 from skstretch.core.bridge_products import DenseProducts, Trial, images, phi, share_of
+from skstretch.core.crossfit import Fold
 from skstretch.core.types import Array, Index, Mask
 
 # What a left-out problem may still be off by when it counts as solved.
@@ -39,7 +40,8 @@ PARTS, LEAST_PART = 4, 64
 class LeftOut:
     """Exact leave-one-out residuals y_i − ŷ_i^(−i) (M), chord iterations, samples refitted; where
     asked for the e of every left-out problem (T×n, for the n samples with weight), from which
-    `left_out_coef` makes its coefficients; degrees of freedom, rcond and gap of the fit."""
+    `left_out_coef` makes its coefficients; degrees of freedom and rcond of the fit, and its gap or
+    that of a refit, whichever is larger."""
 
     residual: Array
     n_iter: int
@@ -181,6 +183,19 @@ def solved_without_each(s: Space, starts: Sequence[Start]) -> list[LeftOut]:
     return out
 
 
+def solved_without_folds(s: Space, starts: Sequence[Start], folds: Sequence[Fold]) -> list[LeftOut]:
+    """The same without each fold: residuals of the tested samples, fold after fold."""
+    out: list[LeftOut] = []
+    for one in starts:
+        where, point = solve(s, one.k, one.c, one.y, one.e)
+        found = refits(where, point, one.y, [fold.held for fold in folds])
+        parts = [each.residual[fold.positions] for each, fold in zip(found, folds, strict=True)]
+        gap = max(point.gap, *(each.gap for each in found))
+        facts = where.dof(point), point.rcond, gap
+        out.append(LeftOut(np.concatenate(parts), 0, len(folds), None, *facts))
+    return out
+
+
 def leave_one_out(
     s: Space, point: Point, y: Array, n_iter: int = MOST_ITERATIONS, states: bool = False
 ) -> LeftOut:
@@ -237,13 +252,13 @@ class LeaveOneOutState:
                 held[:, j] = X[:-1]
         lost, out = np.flatnonzero(np.isnan(mu)), self.near.copy()
         out[self.on] = mu / s.u[self.on]
-        again = refitted(s, point, y, [self.on[[i]] for i in lost]) if lost.size else []
-        for i, (r, e) in zip(lost, again, strict=True):
-            out[self.on[i]] = r[0]
+        again = refits(s, point, y, [self.on[[i]] for i in lost]) if lost.size else []
+        for i, one in zip(lost, again, strict=True):
+            out[self.on[i]] = one.residual[0]
             if states:
-                held[:, i] = e
-        kept = held if states else None
-        return LeftOut(out, done, lost.size, kept, s.dof(point), point.rcond, point.gap)
+                held[:, i] = one.e
+        kept, gap = held if states else None, max([point.gap, *(one.gap for one in again)])
+        return LeftOut(out, done, lost.size, kept, s.dof(point), point.rcond, gap)
 
 
 def parts_of_samples(n: int, side: int) -> list[Index]:
@@ -301,17 +316,31 @@ def iterate(
     return out, done
 
 
+@dataclass(frozen=True)
+class Refit:
+    """Without a fold S: residuals y − ŷ (|S|) on it, e (T) and the gap of the model."""
+
+    residual: Array
+    e: Array
+    gap: float
+
+
+def approximate_folds(s: Space, point: Point, y: Array, folds: Sequence[Index]) -> list[Array]:
+    """y − ŷ (|S|) on each fold S by one Newton step of the problem without it, B_SS⁻¹e_S / u_S:
+    `approximate_loo` of several samples, exact at k = 2."""
+    e = s.residual(point, y)
+    return [multipliers(columns(s, point, S)[S], e[S]) / s.u[S] for S in folds]
+
+
+def multipliers(B: Array, e: Array) -> Array:
+    """The weighted residuals of samples that are left out: B_SS μ = e_S."""
+    return np.asarray(np.linalg.lstsq(B, e, rcond=None)[0])
+
+
 def refits(
     s: Space, point: Point, y: Array, folds: Sequence[Index], tol: Tolerance = REPORTED
-) -> list[Array]:
-    """y − ŷ (|S|) on each fold S by the model fitted without it, started from the full fit."""
-    return [r for r, _ in refitted(s, point, y, folds, tol)]
-
-
-def refitted(
-    s: Space, point: Point, y: Array, folds: Sequence[Index], tol: Tolerance = REPORTED
-) -> list[tuple[Array, Array]]:
-    """For each fold S the residuals y − ŷ (|S|) by the model fitted without it, and its e (T).
+) -> list[Refit]:
+    """Each fold S by the model fitted without it, started from the full fit.
 
     The problem of a fold is the full one with weights zero on S, so the pass that solves it also
     predicts S; all folds share passes.
@@ -321,7 +350,7 @@ def refitted(
     if s.Q is not None:
         tall = tall_folds(s, y)
         return [tall.without(point.problem, S, x, tol) for S, x in zip(folds, starts, strict=True)]
-    out: list[tuple[Array, Array]] = []
+    out: list[Refit] = []
     for some in batches([*zip(folds, starts, strict=True)], 24 * s.side**2):
         out += refit_many(s, point, y, some, tol)
     return out
@@ -336,7 +365,7 @@ def started(s: Space, point: Point, e: Array, S: Index) -> Array:
     x = e.copy()
     if s.Q is None or len(S) <= s.Q.shape[1]:
         C = columns(s, point, S)
-        x -= C @ np.linalg.lstsq(C[S], e[S], rcond=None)[0]
+        x -= C @ multipliers(C[S], e[S])
     x[S] = 0.0
     return x
 
@@ -356,13 +385,15 @@ def without(s: Space, S: Index) -> Space:
 
 def refit_many(
     s: Space, point: Point, y: Array, folds: Sequence[tuple[Index, Array]], tol: Tolerance
-) -> list[tuple[Array, Array]]:
+) -> list[Refit]:
     """Folds of a wide design and where they start: they differ in their weights alone."""
     p, parts = point.problem, [without(s, S) for S, _ in folds]
     problems = [part.problem(p.k, p.c, y) for part in parts]
     points = newton(s.products, start(s.products, problems, [e for _, e in folds]), tol)
     return [
-        (finish(part, found, y, tol).residual[S], np.where(part.u > 0, found.e, 0.0))
+        Refit(
+            finish(part, found, y, tol).residual[S], np.where(part.u > 0, found.e, 0.0), found.gap
+        )
         for part, found, (S, _) in zip(parts, points, folds, strict=True)
     ]
 
@@ -380,7 +411,7 @@ class TallFolds:
     b: Array
     NZ: Array
 
-    def without(self, p: Problem, S: Index, e: Array, tol: Tolerance) -> tuple[Array, Array]:
+    def without(self, p: Problem, S: Index, e: Array, tol: Tolerance) -> Refit:
         """y − ŷ on S by the model of the other rows, and its e in the space's coordinates.
 
         The inner products of those rows are I − Q_SᵀQ_S = L Lᵀ, so LᵀR and L⁺(b − Q_Sᵀ(u∘y)_S) are
@@ -397,7 +428,7 @@ class TallFolds:
         products = DenseProducts(bare.project(L.T @ self.R))
         found = newton(products, start(products, [bare], [L.T @ (self.Q.T @ e)]), tol)[0]
         alpha = products.coef(Trial(p.k, p.lam, found.e), found.v)
-        return self._residual(S, alpha), (L @ found.e)[: s.side]
+        return Refit(self._residual(S, alpha), (L @ found.e)[: s.side], found.gap)
 
     def _residual(self, S: Index, alpha: Array) -> Array:
         """y − ŷ on S, given the coefficients of the features (and of the column of ones).

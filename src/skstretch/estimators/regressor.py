@@ -402,9 +402,9 @@ class StretchyRegressorCV(Regression, StretchySearch):
     few samples is a gamble; their average is not. An average of models with a = 0 is linear.
 
     Nearly all candidates are cross-validated exactly and without refitting. Those at a = 0 and
-    k < 2 are first compared by approximate leave-one-out residuals, and the best of every k by
-    exact ones; with folds all are exact. ``cv_results_["loo"]`` says which is which. Exact given
-    the z-scores, which are those of all samples; `nested_cv` repeats everything.
+    k < 2 are first compared by approximate left-out residuals, and the best of every k by exact
+    ones. ``cv_results_["loo"]`` says which is which. Exact given the z-scores, which are those of
+    all samples; `nested_cv` repeats everything.
 
     Parameters
     ----------

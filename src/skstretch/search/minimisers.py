@@ -1,13 +1,13 @@
 """Candidates at a = 0 and k < 2: paths of exact minimisers along c, all powers and targets
 together.
 
-Leave one out is approximate on the way (one Newton step from each fit) and exact where a candidate
-asks for it; folds are solved, each from the fit of all samples. Every target is solved in a unit of
-its own size, in which powers and squares of it are numbers.
+Samples are left out approximately on the way, by one Newton step from each fit (large folds are
+solved, to a coarse tolerance), and exactly where a candidate asks for it. Every target is solved in
+a unit of its own size, in which powers and squares of it are numbers.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,8 +16,10 @@ from skstretch.core.bridge import REPORTED, SCORING, Point
 from skstretch.core.bridge_left_out import (
     LeftOut,
     Start,
+    approximate_folds,
     refits,
     solved_without_each,
+    solved_without_folds,
 )
 from skstretch.core.bridge_path import (
     Path,
@@ -27,10 +29,10 @@ from skstretch.core.bridge_path import (
     batches,
     c_in_unit,
     paths,
-    solve,
     split,
     units_of,
 )
+from skstretch.core.crossfit import Fold
 from skstretch.core.factors import counted
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
@@ -44,7 +46,7 @@ from skstretch.search.candidates import (
     Unknowns,
     failed,
 )
-from skstretch.solve.choose import PATH_LENGTH, PATIENCE, WORSE, unusable
+from skstretch.solve.choose import PATH_LENGTH, PATIENCE, WORSE, approximates_folds, unusable
 from skstretch.solve.newton import where_of
 from skstretch.solve.spec import Spec
 
@@ -81,14 +83,15 @@ def minimised_candidates(
 
 @dataclass(frozen=True)
 class Exact:
-    """How a candidate comes to exact leave-one-out residuals: its points of every target, solved
-    more closely than on their path, and the problems without each sample. `Y` and `units` are
-    targets in their units."""
+    """How a candidate comes to exact out-of-fold residuals: its points of every target, solved
+    more closely than on their path, and the problems without each sample, or each of the folds.
+    `Y` and `units` are targets in their units."""
 
     where: Space
     group: Sequence[PathPoint]
     Y: Array
     units: Array
+    folds: Sequence[Fold] | None
 
     def of(self, targets: Index) -> "Exact | None":
         """The points of some targets."""
@@ -101,7 +104,10 @@ class Exact:
         for same in {id(part.where): part.where for part in parts}.values():
             some = [(i, part) for i, part in enumerate(parts) if part.where is same]
             starts = [Start(x.k, x.c, p.Y[:, x.target], x.e) for _, p in some for x in p.group]
-            left_out = iter(solved_without_each(same, starts))
+            if self.folds is None:
+                left_out = iter(solved_without_each(same, starts))
+            else:
+                left_out = iter(solved_without_folds(same, starts, self.folds))
             found |= {i: [next(left_out) for _ in part.group] for i, part in some}
         return [
             part.entered(one, found[i])
@@ -134,15 +140,10 @@ class Exact:
 
 @dataclass
 class FoldScorer:
-    """What a search keeps of each solved point, on its way along the paths.
-
-    `solved` has the degrees of freedom, the condition and the gap of every (k, c, target) that was
-    solved more closely than its path.
-    """
+    """What a search keeps of each solved point, on its way along the paths."""
 
     design: Design
     problem: Problem
-    solved: dict[tuple[float, float, int], tuple[float, float, str]] = field(default_factory=dict)
 
     @cached_property
     def units(self) -> Array:
@@ -168,11 +169,11 @@ class FoldScorer:
         folds = self.problem.folds.folds
         if folds is None:
             return approximate_loo(s, point, y)
-        held, p = [fold.held for fold in folds], point.problem
-        s, point = solve(s, p.k, p.c, y, point.e)
-        missed = unusable(gap=point.gap, promised_gap=REPORTED.gap)
-        self.solved[p.k, p.c, target] = s.dof(point), point.rcond, missed
-        found = refits(s, point, y, held)
+        held = [fold.held for fold in folds]
+        if approximates_folds(max(map(len, held)), len(y)):
+            found = approximate_folds(s, point, y, held)
+        else:
+            found = [one.residual for one in refits(s, point, y, held, SCORING)]
         return np.concatenate([r[f.positions] for r, f in zip(found, folds, strict=True)])
 
     def passed(self, path: Sequence[PathPoint]) -> bool:
@@ -232,33 +233,28 @@ class FoldScorer:
         targets = [x.target for x in group]
         residuals, dofs = np.full((n, t), np.nan), np.full(t, np.nan)
         reasons = [OTHERS] * t
-        rconds = []
         for x in group:
             j = x.target
             usable = x.usable and np.isfinite(x.loo).all()
             missed = unusable(gap=x.gap, promised_gap=SCORING.gap)
-            known = self.solved.get((x.k, x.c, j), (x.dof, x.rcond, missed))
-            residuals[:, j], (dofs[j], rcond, missed) = self.units[j] * x.loo, known
+            residuals[:, j], dofs[j] = self.units[j] * x.loo, x.dof
             reasons[j] = missed or ("" if usable else NOISE)
-            rconds.append(rcond)
         spec = Spec(group[0].k, c, self.problem.intercept, linear=True)
         e = np.column_stack([self.units[x.target] * x.e for x in group])
         alone = None if len(group) == t else targets[0]
         unknowns = Unknowns(Minimisers(spec, e, self.problem.Y[:, targets]), target=alone)
-        out = Outcome(
+        return Outcome(
             residuals,
-            min(rconds),
+            min(x.rcond for x in group),
             float(np.mean(dofs[targets])),
             float(self.design.shape[1]),
             reasons=tuple(reasons),
             unknowns=(unknowns,),
             error=ACCURACY * np.abs(np.nan_to_num(residuals)).max(axis=0, initial=0.0),
             dofs=tuple(dofs.tolist()),
+            loo="approximate",
+            refine=Exact(where, group, self.Y, self.units, self.problem.folds.folds),
         )
-        if self.problem.folds.folds is not None:
-            return out
-        out = replace(out, loo="approximate")
-        return replace(out, refine=Exact(where, group, self.Y, self.units))
 
     def endless(self) -> Outcome:
         """c = inf: there is no minimiser without regularisation."""

@@ -229,5 +229,10 @@ def _evaluated_without(
     """The same of any power: those of the candidates on the columns that belong to the fold."""
     found = evaluate(design, replace(problem, folds=Folds([fold], fold.tested)), cs)
     outcomes = [outcome for _, outcome in found]
+    targets = np.arange(problem.n_targets)
+    places = [i for i, outcome in enumerate(outcomes) if outcome.is_open(targets)]
+    exact = Outcome.exactly([outcomes[i] for i in places], targets)
+    for i, outcome in zip(places, exact, strict=True):
+        outcomes[i] = outcome
     residuals = [out.residuals if out.usable else np.nan * out.residuals for out in outcomes]
     return residuals, [outcome.rcond for outcome in outcomes]

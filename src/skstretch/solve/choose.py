@@ -89,6 +89,9 @@ PATH_LENGTH, PATIENCE, WORSE = 20, 3, 1.1
 # of other losses than squared error: powers, the step of c, folds, and the part of the loss of no
 # features below which a path has nothing left to explain
 LOSS_POWERS, LOSS_RATIO, LOSS_FOLDS, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 1.6, 10, 1e-4
+# folds of at most this part of the samples are left out by one Newton step on a path's way; what
+# they and larger ones, which are solved, say of the best candidates is then made exact
+SMALL_FOLD = 0.1
 # folds where features are selected, and held-out samples that are enough to choose by
 N_FOLDS, ENOUGH = 10, 1_000
 # numbers that a lasso path is made of, at most: of more columns those that correlate most
@@ -217,6 +220,11 @@ def comes_into_memory(storage: Storage, one_pass: bool) -> bool:
     """Whether a search reads X once and goes on in memory: blocks that fit, unless every candidate
     comes from `one_pass` over them."""
     return is_read(storage) and not one_pass and not reads_again(storage)
+
+
+def approximates_folds(largest: int, n_samples: int) -> bool:
+    """Whether one Newton step is near enough to what a path without a fold would be."""
+    return largest <= SMALL_FOLD * n_samples
 
 
 def count_for_stability(expected_false: float, n_features: int, half: int) -> int:

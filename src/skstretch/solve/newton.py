@@ -159,7 +159,9 @@ class Minimised:
         columns = []
         for point, y, unit in zip(self.points, self.scaled.T, self.units, strict=True):
             found = refits(self.where, point, y, held)
-            parts = [unit * r[fold.positions] for r, fold in zip(found, folds, strict=True)]
+            parts = [
+                unit * one.residual[fold.positions] for one, fold in zip(found, folds, strict=True)
+            ]
             columns.append(np.concatenate(parts))
         return np.column_stack(columns)
 
