@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import KFold
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 import skstretch
@@ -358,3 +359,23 @@ def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(Model, fault, monkeyp
     with pytest.raises(ValueError, match="combine='other'"):
         model.fit(X, y)
     assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_the_nested_score_is_that_of_literal_refits(classes):
+    """All recipes are searched and weighed again without each fold."""
+    X, y = data()
+    y = np.where(y > np.median(y), "high", "low") if classes else y
+    one = StretchyClassifierCV(**GRID) if classes else RIDGE
+    recipes = RecipeClassifierCV if classes else RecipeRegressorCV
+    folds = (StratifiedKFold if classes else KFold)(5, shuffle=True, random_state=0)
+    model = recipes(clone(one).set_params(nested_cv=folds), FILTERS).fit(X, y)
+    literal = cross_val_predict(recipes(one, FILTERS), X, y, cv=folds)
+    if classes:
+        assert (model.nested_predictions_ == literal).all()
+        assert model.nested_score_ == pytest.approx(balanced_accuracy_score(y, literal), abs=1e-12)
+    else:
+        np.testing.assert_allclose(model.nested_predictions_, literal, rtol=1e-12, atol=1e-12)
+        assert model.nested_score_ == pytest.approx(-np.mean((y - literal) ** 2), rel=1e-12)
+    assert model.pipeline_[-1].nested_score_ == model.nested_score_
+    assert not hasattr(recipes(one, FILTERS).fit(X, y), "nested_score_")

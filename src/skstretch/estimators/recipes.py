@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.estimators.classifier import StretchyClassifierCV
+from skstretch.estimators.nested import nested_score
 from skstretch.estimators.regressor import StretchyRegressorCV
 from skstretch.estimators.search import SearchResult, check_combine, joined
 from skstretch.estimators.state import fitted_names, names_of_today, transformed, whole_or_nothing
@@ -92,6 +93,10 @@ class Recipes(Versioned, BaseEstimator):
             models.append(model)
             parts.append(found)
         self._join(own, bank, Z, models, parts, mixes)
+        if own.nested_cv is not None:  # of the whole, recipes and their weights included
+            found = nested_score(self, X, y, own.nested_cv, sample_weight, groups)
+            for model in (self, self.pipeline_[-1]):
+                found.store(model)
         return self
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
@@ -252,8 +257,10 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Out-of-fold predictions of the average.
     best_score_ : float
-        Minus their mean squared error. The weights have seen every sample: judge the whole with
-        folds around it.
+        Minus their mean squared error. The weights have seen every sample.
+    nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray
+        Where the estimator has a `nested_cv`: all recipes searched and weighed again without each
+        fold, which the result then predicts.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -348,6 +355,8 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
         Out-of-fold scores of the average.
     best_score_ : float
         Their score, the balanced accuracy by default.
+    nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray
+        As in `RecipeRegressorCV`.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
