@@ -86,7 +86,7 @@ def test_data_are_handed_over_as_they_were_fitted(folder, fitted):
     from skstretch.cli.models import training_data
 
     model = skstretch.load("diabetes.stretchy")
-    X, y = training_data(model, "diabetes.csv", "progression", Form(), Talk(quiet=True))
+    X, y, _ = training_data(model, "diabetes.csv", "progression", Form(), Talk(quiet=True))
     ours = diabetes()
     assert (ours[0] == X).all()
     assert (y == ours[1]).all()
@@ -121,3 +121,23 @@ def test_mistakes(call, folder, fitted):
     )
     assert done.code == 2
     assert not (folder / "diabetes.html").exists()
+
+
+def test_rows_have_the_names_of_a_column(call, folder, fitted):
+    """Samples that are shown are named as in the file; a name that is not there is an error."""
+    lines = (folder / "diabetes.csv").read_text("utf-8").splitlines()
+    named = [f"{'patient' if i == 0 else f'P-{i:03}'},{line}" for i, line in enumerate(lines)]
+    (folder / "named.csv").write_text("\n".join(named) + "\n", "utf-8")
+    words = ("report", "diabetes.stretchy", "--data", "named.csv", "-o", "named.html")
+    assert call(*words, "--id", "patient", "-q").code == 0
+    page = page_of(folder, "named.html")
+    assert "P-0" in page or "P-1" in page
+    assert call(*words[:-2], "-o", "plain.html", "-q").code == 0
+    assert "P-0" not in page_of(folder, "plain.html")
+    wrong = call(*words, "--id", "pateint")
+    assert wrong.code == 2
+    assert "--id" in wrong.err
+    assert "'patient'" in wrong.err
+    alone = call("report", "diabetes.stretchy", "--id", "patient")
+    assert alone.code == 2
+    assert "--id goes with --data" in alone.err

@@ -40,7 +40,7 @@ class KnownColumns:
 
     `model_names` is None for a model without names, which takes columns as they come; `unused`
     are names to which the model gives no weight: those may be absent. `target` is what the model
-    predicts, `ids` are columns to keep apart, which users named with `option`.
+    predicts, `ids` are columns to keep apart, which users named with --id, the first with `option`.
     """
 
     model_names: Sequence[str] | None
@@ -58,7 +58,8 @@ class KnownColumns:
         ids = [name for name in self.ids if known(name) or not self._is_file(name)]
         for name in ids:
             if not known(name):
-                raise DataError(unknown(self.option, name, names, extras))
+                option = self.option if name == self.ids[0] else "--id"
+                raise DataError(unknown(option, name, names, extras))
         dropped = meant("--drop", self.drop, names)
         check_roles({*ids}, names, extras)
         aside = {f"id {name}": name for name in ids}
@@ -292,12 +293,13 @@ def _bounds(model: Any, X: Any, coverage: float, talk: Talk) -> dict[str, Any]:
 
 
 def training_data(
-    model: Any, data: str, target: str | None, form: Form, talk: Talk
-) -> tuple[Any, Any]:
-    """Features in the order of the model, and its target."""
+    model: Any, data: str, target: str | None, form: Form, talk: Talk, label: str | None = None
+) -> tuple[Any, Any, list[str] | None]:
+    """Features in the order of the model, its target, and the names of the rows in a column."""
     if target is None:
         raise DataError("say with --target which column of --data the model predicts.")
-    table = read_for(model, data, form, talk, {"ids": (target,), "option": "--target"})
+    ids = (target,) if label is None else (target, label)
+    table = read_for(model, data, form, talk, {"ids": ids, "option": "--target"})
     expected = getattr(last_step(model), "cv_predictions_", None)
     if expected is not None and len(expected) != table.X.shape[0]:
         raise DataError(
@@ -308,13 +310,14 @@ def training_data(
     if column is None:
         column = read_vector(target, table.X.shape[0], form.max_memory)
     values = read_values(column)
+    names = None if label is None else [*map(str, table.aside[f"id {label}"])]
     if values.missing.any():
         raise DataError(f"the target {target!r} has {int(values.missing.sum())} missing values.")
     if not is_classifier(model):
         if values.numbers is None:
             raise DataError(f"the target {target!r} holds text ({values.odd!r}), not numbers.")
-        return _framed(model, table.X), values.numbers
-    return _framed(model, table.X), _labels(model, values, target)
+        return _framed(model, table.X), values.numbers, names
+    return _framed(model, table.X), _labels(model, values, target), names
 
 
 def restore_folds(model: Any, cv: str | None) -> None:

@@ -1,7 +1,7 @@
 """``skstretch report``: a page to look at, from a model file."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,6 +33,10 @@ def report(
         ),
     ] = None,
     target: options.Target = None,
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COL", help="The column of DATA that names its rows."),
+    ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -44,17 +48,18 @@ def report(
     path = output or model.with_suffix(".html")
     check_writable(path, "-o", model, data)
     check_json(json, path)
-    if target is not None and data is None:
-        raise DataError("--target goes with --data, the file that the model was fitted to.")
+    for option, given in (("--target", target), ("--id", id)):
+        if given is not None and data is None:
+            raise DataError(f"{option} goes with --data, the file that the model was fitted to.")
     found = read_model(model)
     target = target or found.target
-    X = y = None
+    X = y = rows = None
     if data is not None:
-        X, y = training_data(found.model, data, target, form, talk)
+        X, y, rows = training_data(found.model, data, target, form, talk, id)
         restore_folds(found.model, found.cv)
-    source, seconds = data or str(model), found.seconds
+    facts: Any = {"source": data or str(model), "seconds": found.seconds, "target": target}
     with talk.warnings():
-        write_report(found.model, path, X=X, y=y, source=source, seconds=seconds, target=target)
+        write_report(found.model, path, X=X, y=y, samples=rows, **facts)
     if json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     talk.done(f"wrote {path}")

@@ -357,6 +357,7 @@ def write_report(
     source: str | None = None,
     seconds: float | None = None,
     target: str | None = None,
+    samples: Any = None,
 ) -> Path:
     """Write a report on a fitted model as one HTML file that asks for nothing else.
 
@@ -382,6 +383,8 @@ def write_report(
         How long the fit took; shown with the other numbers.
     target : str, optional
         What is predicted; by default the name of y where it has one, as a pandas Series may.
+    samples : sequence of str, optional
+        Names of the rows; by default the index of X or y, where it does not only count.
 
     Returns
     -------
@@ -422,7 +425,7 @@ def write_report(
             f"there is no folder {str(path.parent)!r} to write {path.name!r} into: create it, or "
             "pass another path."
         )
-    subject = checked_subject(model, X, y, source, seconds, target)
+    subject = checked_subject(model, X, y, source, seconds, target, samples)
     contents = contents_of(subject)
     data = chart_data(contents)
     page = render(page_context(contents, data), data)

@@ -224,7 +224,13 @@ class Subject:
 
 
 def checked_subject(
-    model: Any, X: Any, y: Any, source: Any = None, seconds: Any = None, target: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    source: Any = None,
+    seconds: Any = None,
+    target: Any = None,
+    samples: Any = None,
 ) -> Subject:
     """A subject whose parts fit together, or an error that says which do not."""
     model = as_model(model)
@@ -237,7 +243,7 @@ def checked_subject(
     check_is_fitted(own)
     if X is not None and y is None:
         raise ValueError("X was passed without y: pass the training data as X=X, y=y.")
-    samples = _sample_names(X, y)
+    samples = _sample_names(X, y) if samples is None else [str(name) for name in samples]
     X = None if X is None else transformed(model, X)
     steps, model = steps_in_words(model), named_model(model)
     if hasattr(X, "columns"):
@@ -254,6 +260,8 @@ def checked_subject(
             f"X has shape {tuple(X.shape)}, and the model was fitted on {(n, D)}: pass the data "
             "that it was fitted on, or neither X nor y."
         )
+    if samples is not None and len(samples) != n:
+        raise ValueError(f"samples has {len(samples):,} names for {n:,} rows.")
     if y is not None:
         _check_targets(subject)
     return _reunited(subject)
