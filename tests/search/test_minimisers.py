@@ -338,3 +338,44 @@ def test_groups_take_little_longer_than_single_samples(size):
     splits = [*LeaveOneGroupOut().split(X, y, groups)]
     outputs = literal(X, y[:, None], heaviest["k"], heaviest["c"], splits)
     np.testing.assert_allclose(alone.cv_predictions_, outputs[:, 0], atol=1e-8 * y.std())
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("count", [None, 3])
+def test_samples_that_a_split_repeats(shape, count):
+    """Rows drawn with replacement count as often as they are drawn."""
+    X, Y = data(shape, seed=4)
+    rng = np.random.default_rng(0)
+    drawn = [rng.integers(0, len(X), len(X)) for _ in range(3)]
+    splits = [(train, np.setdiff1d(np.arange(len(X)), train)) for train in drawn]
+    own = {"a_grid": [0.0], "k_grid": [1.25], "c_grid": [0.05], "combine": "best"}
+    search = StretchyRegressorCV(count, **own, cv=splits).fit(X, Y[:, 0])
+    squares = []
+    for train, test in splits:
+        outputs = literal(X, Y[:, :1], 1.25, 0.05, [(train, test)], count=count)
+        squares.append(np.square(Y[test, 0] - outputs[test, 0]))
+    np.testing.assert_allclose(-search.best_score_, np.mean(np.concatenate(squares)), rtol=1e-8)
+
+
+def test_what_is_asked_of_a_search_takes_at_most_five_times_as_long():
+    """Processor time of one process; selecting ten features took 5.5 times as long, earlier 13."""
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.standard_normal((60, 8)) @ rng.standard_normal((8, 700)), axis=1) / 10
+    X += 0.05 * rng.standard_normal(X.shape)
+    y = X[:, 5] - X[:, 50] + 0.3 * rng.standard_normal(60)
+
+    def seconds(call):
+        started = time.process_time()
+        call()
+        return time.process_time() - started
+
+    search = StretchyRegressorCV()
+    fit = seconds(lambda: search.fit(X, y))
+    calls = {
+        "influence": search.influence,
+        "intervals": lambda: search.predict_interval(X),
+        "permutation": search.permutation_test,
+        "ten features": lambda: StretchyRegressorCV(10).fit(X, y),
+    }
+    found = {name: seconds(call) for name, call in calls.items()}
+    assert max(found.values()) <= 5.0 * fit, (fit, found)

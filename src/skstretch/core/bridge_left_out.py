@@ -21,6 +21,7 @@ from skstretch.core.bridge_path import (
     finish,
     reached,
     solve,
+    space,
 )
 from skstretch.core.bridge_products import DenseProducts, Trial, images, phi, share_of
 from skstretch.core.crossfit import Fold
@@ -188,12 +189,36 @@ def solved_without_folds(s: Space, starts: Sequence[Start], folds: Sequence[Fold
     out: list[LeftOut] = []
     for one in starts:
         where, point = solve(s, one.k, one.c, one.y, one.e)
-        found = refits(where, point, one.y, [fold.held for fold in folds])
-        parts = [each.residual[fold.positions] for each, fold in zip(found, folds, strict=True)]
-        gap = max(point.gap, *(each.gap for each in found))
-        facts = where.dof(point), point.rcond, gap
-        out.append(LeftOut(np.concatenate(parts), 0, len(folds), None, *facts))
+        residual, gap = out_of_fold(where, point, one.y, folds)
+        facts = where.dof(point), point.rcond, max(point.gap, gap)
+        out.append(LeftOut(residual, 0, len(folds), None, *facts))
     return out
+
+
+def out_of_fold(
+    s: Space, point: Point, y: Array, folds: Sequence[Fold], tol: Tolerance = REPORTED
+) -> tuple[Array, float]:
+    """Residuals of the tested samples, fold after fold, by the models without each fold, and the
+    largest of their gaps. A bootstrap, which repeats samples, is solved from the beginning."""
+    plain = [fold.held for fold in folds if not fold.repeated.size]
+    known, found = iter(refits(s, point, y, plain, tol)), list[Refit]()
+    for fold in folds:
+        if not fold.repeated.size:
+            found.append(next(known))
+            continue
+        where = reweighted(s, np.sqrt(fold.weights(s.u**2)))
+        where, other = solve(where, point.problem.k, point.problem.c, y, tol=tol)
+        residual = finish(where, other, y, tol).residual[fold.held]
+        found.append(Refit(residual, other.e, other.gap))
+    parts = [one.residual[fold.positions] for one, fold in zip(found, folds, strict=True)]
+    return np.concatenate(parts), max(one.gap for one in found)
+
+
+def reweighted(s: Space, u: Array) -> Space:
+    """The space of the same features with other root weights u (M)."""
+    if s.Q is None:
+        return replace(s, u=u, null=None)
+    return space(s.tall[1], u, s.intercept, s.U)
 
 
 def leave_one_out(

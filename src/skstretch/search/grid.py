@@ -170,7 +170,8 @@ def evaluate_grid(
                 assert supports is not None
                 evaluate = partial(_of_power, grid, a, k)
                 for (j, own), support in zip(problem.apart, supports, strict=True):
-                    found = selected_candidates(evaluate, design, own, support, each)
+                    exact = k in grid.exact_ks(a)
+                    found = selected_candidates(evaluate, design, own, support, each, exact)
                     for candidate, outcome in found:
                         if j is None:
                             yield candidate, outcome

@@ -17,7 +17,7 @@ from skstretch.core.bridge_left_out import (
     LeftOut,
     Start,
     approximate_folds,
-    refits,
+    out_of_fold,
     solved_without_each,
     solved_without_folds,
 )
@@ -28,6 +28,7 @@ from skstretch.core.bridge_path import (
     approximate_loo,
     batches,
     c_in_unit,
+    finish,
     paths,
     split,
     units_of,
@@ -79,6 +80,28 @@ def minimised_candidates(
         for k in some:
             own = [points for path, points in zip(asked, found, strict=True) if path.k == k]
             yield from scorer.candidates(where, k, own, cs)
+
+
+def minimised_without(
+    k: float, design: Design, problem: Problem, fold: Fold, cs: Sequence[float]
+) -> tuple[list[Array], list[float]]:
+    """Residuals (tested, t) of a fold at every c by the exact minimisers of the other samples, each
+    solved from its neighbour, and their conditions; NaN where there is none that converges."""
+    training, finite = fold.weights(problem.weights), sorted({c for c in cs if c < np.inf})
+    scorer = FoldScorer(design, replace(problem, weights=training))
+    where = split(where_of(design, training, problem.intercept, k))
+
+    def tested(s: Space, point: Point, y: Array, target: int) -> Array:
+        missed = unusable(gap=point.gap, promised_gap=REPORTED.gap)
+        residual = finish(s, point, y).residual[fold.tested]
+        return np.full(residual.shape, np.nan) if missed else scorer.units[target] * residual
+
+    asked = scorer.paths(k, finite) if finite else []
+    found = zip(*paths(where, asked, scorer.Y, len(finite), REPORTED, tested), strict=True)
+    at = dict(zip(finite, found, strict=True))
+    nothing = np.full((fold.tested.size, problem.n_targets), np.nan)
+    residuals = [np.column_stack([x.loo for x in at[c]]) if c in at else nothing for c in cs]
+    return residuals, [min(x.rcond for x in at[c]) if c in at else np.nan for c in cs]
 
 
 @dataclass(frozen=True)
@@ -169,11 +192,10 @@ class FoldScorer:
         folds = self.problem.folds.folds
         if folds is None:
             return approximate_loo(s, point, y)
-        held = [fold.held for fold in folds]
-        if approximates_folds(max(map(len, held)), len(y)):
-            found = approximate_folds(s, point, y, held)
-        else:
-            found = [one.residual for one in refits(s, point, y, held, SCORING)]
+        largest = max(fold.held.size + fold.repeated.size for fold in folds)
+        if not approximates_folds(largest, len(y)):
+            return out_of_fold(s, point, y, folds, SCORING)[0]
+        found = approximate_folds(s, point, y, [fold.held for fold in folds])
         return np.concatenate([r[f.positions] for r, f in zip(found, folds, strict=True)])
 
     def passed(self, path: Sequence[PathPoint]) -> bool:

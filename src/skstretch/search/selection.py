@@ -29,6 +29,7 @@ from skstretch.search.candidates import (
     relative_error,
     target_size,
 )
+from skstretch.search.minimisers import minimised_without
 from skstretch.solve.choose import PATH_NUMBERS, PATH_ROUNDING, unusable
 
 Candidates = Iterator[tuple[Candidate, Outcome]]
@@ -152,11 +153,13 @@ def selected_candidates(
     problem: Problem,
     supports: Supports,
     kept: tuple[float, int],
+    exact: bool,
 ) -> Candidates:
     """The candidates of one power on a support, each fitted again without every fold.
 
-    `kept` is the density and the number of features. Penalties follow from the whole data and are
-    the same in every fold: residuals are those of literal refits on the support of the fold.
+    `exact` says whether they are exact minimisers; `kept` is the density and the number of
+    features. Penalties follow from the whole data and are the same in every fold: residuals are
+    those of literal refits on the support of the fold.
     """
     (density, count), folds = kept, problem.folds.folds
     assert folds is not None
@@ -164,9 +167,11 @@ def selected_candidates(
     alone = replace(problem, folds=Folds(None, np.arange(len(problem.Y))))
     whole = [*evaluate(design.take(columns), alone, None)]
     cs = [candidate.c for candidate, _ in whole]
-    ridge = all(candidate.k == 2.0 for candidate, _ in whole)
-    ridge &= problem.intercept is Intercept.FREE and design.row_peaks(1.0) is None
+    k = whole[0][0].k
+    ridge = k == 2.0 and problem.intercept is Intercept.FREE and design.row_peaks(1.0) is None
     without = ridge_without if ridge else partial(_evaluated_without, evaluate)
+    if exact:
+        without = partial(minimised_without, k)
     by_fold = [
         without(design.take(own[count]), problem, fold, cs)
         for fold, own in zip(folds, supports.by_fold, strict=True)
@@ -229,10 +234,5 @@ def _evaluated_without(
     """The same of any power: those of the candidates on the columns that belong to the fold."""
     found = evaluate(design, replace(problem, folds=Folds([fold], fold.tested)), cs)
     outcomes = [outcome for _, outcome in found]
-    targets = np.arange(problem.n_targets)
-    places = [i for i, outcome in enumerate(outcomes) if outcome.is_open(targets)]
-    exact = Outcome.exactly([outcomes[i] for i in places], targets)
-    for i, outcome in zip(places, exact, strict=True):
-        outcomes[i] = outcome
     residuals = [out.residuals if out.usable else np.nan * out.residuals for out in outcomes]
     return residuals, [outcome.rcond for outcome in outcomes]

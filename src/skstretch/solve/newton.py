@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skstretch.core.bridge import REPORTED, Point
-from skstretch.core.bridge_left_out import LeftOut, leave_one_out, left_out_coef, refits
+from skstretch.core.bridge_left_out import LeftOut, leave_one_out, left_out_coef, out_of_fold
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
 from skstretch.core.bridge_path import (
@@ -32,6 +32,7 @@ from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design, dual_space
 from skstretch.solve.spec import Space, Spec
 
+OTHER_SETTINGS = "use a larger k, or weights and penalty factors that differ by less."
 # what rounding leaves of the residuals of a fit that interpolates, relative to the weights
 INTERPOLATED = 1e-9
 # bytes of coefficients (or of their derivatives) that are made at a time
@@ -155,14 +156,12 @@ class Minimised:
         targets = range(self.Y.shape[1])
         if folds is None:
             return np.column_stack([self.leave_one_out(target).residual for target in targets])
-        held = [fold.held for fold in folds]
         columns = []
         for point, y, unit in zip(self.points, self.scaled.T, self.units, strict=True):
-            found = refits(self.where, point, y, held)
-            parts = [
-                unit * one.residual[fold.positions] for one, fold in zip(found, folds, strict=True)
-            ]
-            columns.append(np.concatenate(parts))
+            residual, gap = out_of_fold(self.where, point, y, folds)
+            if gap > REPORTED.gap:
+                warn_of_gap(self.spec, "without a fold ended", gap, OTHER_SETTINGS)
+            columns.append(unit * residual)
         return np.column_stack(columns)
 
 
@@ -211,12 +210,17 @@ def warn_unless_certified(found: Minimised) -> None:
     if left < REPORTED.gap:
         advice = "rounding leaves no more where a model interpolates. Use a smaller c."
     else:
-        advice = "use a larger k, or weights and penalty factors that differ by less."
+        advice = OTHER_SETTINGS
+    warn_of_gap(spec, f"ended after {steps} steps", gap, advice)
+
+
+def warn_of_gap(spec: Spec, ended: str, gap: float, advice: str) -> None:
+    """Say how Newton's method ended, and what may help."""
     warnings.warn(
-        f"Newton's method at k={spec.k:g}, c={spec.c:g} ended after {steps} steps with a relative "
-        f"duality gap of {gap:.1e}, above {REPORTED.gap:.0e}: {advice}",
+        f"Newton's method at k={spec.k:g}, c={spec.c:g} {ended} with a relative duality gap of "
+        f"{gap:.1e}, above {REPORTED.gap:.0e}: {advice}",
         ConvergenceWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
 
 
