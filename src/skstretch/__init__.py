@@ -13,6 +13,7 @@ if _typing.TYPE_CHECKING:
     from skstretch.estimators import StretchyClassifierCV as StretchyClassifierCV
     from skstretch.estimators import StretchyRegressor as StretchyRegressor
     from skstretch.estimators import StretchyRegressorCV as StretchyRegressorCV
+    from skstretch.estimators import StretchySurvivalCV as StretchySurvivalCV
     from skstretch.export import to_onnx as to_onnx
     from skstretch.features import FirstQuadrant as FirstQuadrant
     from skstretch.features import GaussianBasis as GaussianBasis
@@ -32,6 +33,7 @@ _HOMES = {
     "StretchyClassifierCV": "estimators",
     "StretchyRegressor": "estimators",
     "StretchyRegressorCV": "estimators",
+    "StretchySurvivalCV": "estimators",
     "to_onnx": "export",
     "FirstQuadrant": "features",
     "GaussianBasis": "features",

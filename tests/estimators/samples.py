@@ -68,3 +68,14 @@ def assert_close(found, expected, rtol=1e-10):
     found, expected = np.asarray(found), np.asarray(expected)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=0, atol=rtol * np.abs(expected).max())
+
+
+def survival_of(y, seed=0):
+    """Times that fall with y, about a third of them censored, two of them tied."""
+    rng = np.random.default_rng(seed)
+    time = rng.exponential(np.exp(-(y - y.mean()) / y.std()))
+    end = rng.exponential(2.0, len(y))
+    out = np.empty(len(y), dtype=[("event", bool), ("time", float)])
+    out["event"], out["time"] = time <= end, np.minimum(time, end).round(2)
+    out["event"][:2], out["time"][:2] = True, out["time"].max() / 2
+    return out

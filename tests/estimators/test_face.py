@@ -18,8 +18,9 @@ from skstretch import (
     StretchyClassifierCV,
     StretchyRegressor,
     StretchyRegressorCV,
+    StretchySurvivalCV,
 )
-from tests.estimators.samples import problem
+from tests.estimators.samples import problem, survival_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
@@ -29,8 +30,8 @@ SINGLE = {
 }  # fmt: skip
 CLASSES = {"class_weight": None, "threshold": "auto"}
 SEARCH = {
-    "n_features_to_select": None, "combine": "average", "cv": None, "scoring": None,
-    "nested_cv": None, "penalty_factor": None,
+    "n_features_to_select": None, "loss": "squared", "combine": "average", "cv": None,
+    "scoring": None, "nested_cv": None, "penalty_factor": None,
 }  # fmt: skip
 EXPERTS = {
     "n_jobs": None, "verbose": 0, "random_state": None, "a_grid": "auto", "k_grid": "auto",
@@ -41,6 +42,18 @@ PARAMETERS = {
     StretchyClassifier: {**SINGLE, **CLASSES, "cv": None, "n_jobs": None},
     StretchyRegressorCV: {**SEARCH, **EXPERTS},
     StretchyClassifierCV: {**SEARCH, **CLASSES, "class_weight": "balanced", **EXPERTS},
+    StretchySurvivalCV: {
+        "combine": "average",
+        "ties": "breslow",
+        "cv": None,
+        "nested_cv": None,
+        "penalty_factor": None,
+        "n_jobs": None,
+        "verbose": 0,
+        "random_state": None,
+        "k_grid": "auto",
+        "c_grid": "auto",
+    },
     RecipeRegressorCV: {"estimator": None, "recipes": "spectra", "combine": "average"},
     RecipeClassifierCV: {"estimator": None, "recipes": "spectra", "combine": "average"},
 }
@@ -50,6 +63,7 @@ POSITIONAL = {
     StretchyClassifier: ["k", "c"],
     StretchyRegressorCV: ["n_features_to_select"],
     StretchyClassifierCV: ["n_features_to_select"],
+    StretchySurvivalCV: [],
     RecipeRegressorCV: ["estimator", "recipes"],
     RecipeClassifierCV: ["estimator", "recipes"],
 }
@@ -59,12 +73,17 @@ ALL = {
 }  # fmt: skip
 OF_NUMBERS = {"coef_covariance", "predict_interval"}
 OF_CLASSES = {"decision_function", "predict_proba"}
+OF_TIMES = {
+    "predict_cumulative_hazard", "predict_cumulative_hazard_function", "predict_median",
+    "predict_restricted_mean", "predict_survival_function", "score_uno",
+}  # fmt: skip
 OF_SEARCHES = {"influence", "permutation_test"}
 METHODS = {
     StretchyRegressor: ALL | OF_NUMBERS | {"partial_fit"},
     StretchyClassifier: ALL | OF_CLASSES | {"partial_fit"},
     StretchyRegressorCV: ALL | OF_NUMBERS | OF_SEARCHES,
     StretchyClassifierCV: ALL | OF_CLASSES | OF_SEARCHES,
+    StretchySurvivalCV: ALL | OF_SEARCHES | OF_TIMES,
 }
 FITTED = {
     "coef_", "contributions_base_", "dof_", "dual_gap_", "effect_", "intercept_", "is_linear_",
@@ -80,6 +99,7 @@ ATTRIBUTES = {
     StretchyClassifier: FITTED | ONE | {"classes_", "threshold_"},
     StretchyRegressorCV: FITTED | SEARCHED | NESTED,
     StretchyClassifierCV: FITTED | SEARCHED | NESTED | {"classes_", "threshold_"},
+    StretchySurvivalCV: FITTED | SEARCHED | NESTED | {"cum_baseline_hazard_", "unique_times_"},
 }
 FEW = {"k_grid": (1.5, 2.0), "c_grid": (0.1, 1.0)}
 
@@ -87,6 +107,8 @@ FEW = {"k_grid": (1.5, 2.0), "c_grid": (0.1, 1.0)}
 def fitted(cls, **params):
     X, y = problem("tall")
     y = y > np.median(y) if "Classifier" in cls.__name__ else y
+    if cls is StretchySurvivalCV:
+        y = survival_of(y)
     return cls(**(FEW | params if "CV" in cls.__name__ else params)).fit(X, y)
 
 
@@ -129,7 +151,7 @@ def test_a_search_that_chose_has_the_candidate():
             getattr(average, name)
 
 
-@pytest.mark.parametrize("cls", [StretchyRegressorCV, StretchyClassifierCV])
+@pytest.mark.parametrize("cls", [StretchyRegressorCV, StretchyClassifierCV, StretchySurvivalCV])
 def test_what_a_user_reads_fits_on_a_screen(cls):
     text = inspect.getdoc(cls)
     start, end = text.index("Parameters\n"), text.index("See Also\n")
@@ -139,7 +161,7 @@ def test_what_a_user_reads_fits_on_a_screen(cls):
 SEARCHES = (StretchyRegressorCV, StretchyClassifierCV)
 OLD = [
     *((cls, "density_grid", "n_features_to_select") for cls in SEARCHES),
-    *((cls, "rule", "combine") for cls in PARAMETERS if "CV" in cls.__name__),
+    *((cls, "rule", "combine") for cls in PARAMETERS if re.search("(ier|sor)CV", cls.__name__)),
     *((cls, "nested", "nested_cv") for cls in SEARCHES),
     *((cls, "verbose", "plan_") for cls in (StretchyRegressor, StretchyClassifier)),
 ]  # fmt: skip

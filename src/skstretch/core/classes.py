@@ -296,6 +296,21 @@ def log_losses(outputs: Array, codes: Index, weights: Array) -> Array:
     return np.asarray((weights * found).sum(axis=1) / weights.sum(axis=1))
 
 
+def model_biases(cuts: Array, codes: Index, weights: Array, own: Array) -> Array:
+    """What is added to cut log-odds so that their softmax are the probabilities of the model.
+
+    The cuts, and less the logarithm of what every class weighs beside the samples' own weights:
+    weights of classes shift log-odds by theirs.
+    """
+    n_classes = max(2, cuts.size)
+    fitted, plain = (np.bincount(codes, weights=w, minlength=n_classes) for w in (weights, own))
+    some = (fitted > 0) & (plain > 0)
+    ratio = np.where(some, fitted, 1.0) / np.where(some, plain, 1.0)
+    back = np.append(0.0, cuts) if cuts.size == 1 else cuts
+    found = back - np.log(ratio)
+    return np.asarray(found - found.mean())
+
+
 def probabilities(outputs: Array, factor: float, biases: Array | float) -> Array:
     """``softmax(factor * margins + biases)``, in the type of the outputs."""
     M = factor * margins(outputs).astype(np.float64) + biases

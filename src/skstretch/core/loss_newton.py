@@ -369,6 +369,15 @@ def tall_model(scores: Scores, at: Minimum, H: Hessian) -> Model:
     return Model(DenseProducts(G), problem, first)
 
 
+def freedom(scores: Scores, at: Minimum) -> float:
+    """Degrees of freedom at a minimum, free columns included: how much scores follow the working
+    response, to first order."""
+    model = modelled(scores, at)
+    point = start(model.products, [model.problem], [model.e])[0]
+    free = at.b.size if scores.products is None else 0
+    return float(free + len(model.e) - np.trace(point.B))
+
+
 def minimise(
     scores: Scores, starts: Sequence[Minimum], stop: Stopping = CERTIFIED
 ) -> list[Minimum]:

@@ -169,3 +169,16 @@ class Softmax:
 def expit(x: Array) -> Array:
     """1/(1 + e^−x) without overflow, to full relative precision on both sides."""
     return np.exp(-np.logaddexp(0.0, -x))
+
+
+def rates(eta: Array) -> Array:
+    """e^η, the rate that a score of counts stands for; finite."""
+    with np.errstate(over="ignore"):
+        return np.minimum(np.exp(eta), np.finfo(eta.dtype).max)
+
+
+def deviances(y: Array, rate: Array) -> Array:
+    """2 (y log(y/μ) − y + μ) of counts, or of counts for one unit of exposure."""
+    some = y > 0
+    ratio = np.where(some, y, 1.0) / np.where(some, rate, 1.0)
+    return np.asarray(2.0 * (np.where(some, y * np.log(ratio), 0.0) - y + rate))

@@ -7,3 +7,4 @@ from skstretch.estimators.recipes import RecipeRegressorCV as RecipeRegressorCV
 from skstretch.estimators.regressor import StretchyRegressor as StretchyRegressor
 from skstretch.estimators.regressor import StretchyRegressorCV as StretchyRegressorCV
 from skstretch.estimators.stability import StabilitySelector as StabilitySelector
+from skstretch.estimators.survival import StretchySurvivalCV as StretchySurvivalCV

@@ -32,6 +32,9 @@ NO_BACKGROUND = (
 )
 
 
+REFIT = "effect_ are the effects; refit to random halves of the samples to see how they vary"
+
+
 def curves_of(model: Any, background: Any = None) -> list[Curves]:
     """The curves of a fitted model about a background: validated X, or the training data."""
     terms = model._terms()
@@ -214,6 +217,7 @@ class StretchyModel(Learner):
         is the sum of the deviations of its candidates, times their weights.
         """
         check_is_fitted(self)
+        self._check_squared("coef_std", REFIT)
         state = self._state
         return cast(Array, state.shaped(state.std(checked_noise(noise_variance, state.n_targets))))
 
@@ -384,6 +388,7 @@ class StretchyModel(Learner):
         stability above 0.95.
         """
         check_is_fitted(self)
+        self._check_squared("effects()", REFIT)
         data = None
         if X is not None:
             X, targets = self._read(X, y, None, reset=False)
@@ -439,6 +444,7 @@ class StretchyModel(Learner):
             Effect of one standard deviation of every feature at each of them.
         """
         check_is_fitted(self)
+        self._check_squared("effect_path", "fit with k_grid and c_grid of one value each")
         if along not in ("k", "c"):
             raise ValueError(f'along={along!r} is not known: use "k" or "c".')
         state = self._state

@@ -20,6 +20,7 @@ from skstretch.core.classes import (
     class_weights,
     decided,
     favoured_cuts,
+    model_biases,
     probabilities,
     settled,
     signed_targets,
@@ -35,6 +36,7 @@ from skstretch.estimators.inputs import (
     make_folds,
     prepare,
 )
+from skstretch.estimators.losses import check_loss
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import fit_plan
 from skstretch.estimators.search import StretchySearch
@@ -113,6 +115,7 @@ class Classification(ClassifierMixin, StretchyModel):
     ) -> tuple[Any, Targets]:
         """Checked X, and the labels y as +-1 of shape (n, t)."""
         check_threshold(self.threshold)
+        check_loss(self._loss, ("squared", "log"))
         X, y = checked_X_y(self, X, y, reset=reset)
         targets = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         if not reset and not np.array_equal(targets.classes, self.classes_):
@@ -124,7 +127,16 @@ class Classification(ClassifierMixin, StretchyModel):
         return X, targets
 
     def _decide(self, outputs: Array, targets: Targets, tested: Index) -> Decision:
-        """Cut and probabilities, learned from out-of-fold outputs (n_tested, t)."""
+        """Cut and probabilities; those of log loss are the model's own."""
+        found = self._learned_decision(outputs, targets, tested)
+        if self._loss != "log":
+            return found
+        weights = targets.weights, targets.sample_weights
+        biases = model_biases(found.cuts, cast(Index, targets.codes), *weights)
+        return replace(found, factor=1.0, biases=biases)
+
+    def _learned_decision(self, outputs: Array, targets: Targets, tested: Index) -> Decision:
+        """Both learned from out-of-fold outputs (n_tested, t)."""
         codes, weights = cast(Index, targets.codes)[tested], targets.sample_weights[tested]
         outputs, n_classes = settled(outputs), targets.classes.size
         cuts = given_cuts(self.threshold, outputs.shape[1])
@@ -193,7 +205,8 @@ class Classification(ClassifierMixin, StretchyModel):
         A softmax of the scores times a factor, plus a part of the logarithm of the shares of the
         classes (of two classes a sigmoid with slope and intercept): those of greatest likelihood on
         exact out-of-fold scores, where every label is taken to be wrong with probability
-        ``0.5 / (n_samples + 1)``.
+        ``0.5 / (n_samples + 1)``. With ``loss="log"`` they are those of the model itself, class
+        weights taken out again.
 
         `predict` goes by the scores and their cut, and not by the shares of the classes. With
         classes of equal size that is the largest probability. Else `predict` may name a rare class
@@ -495,6 +508,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
         The model reads at most so many columns (a float: this share of them), selected anew in
         every fold; of a list the best is found by cross-validation. None: all features, and an
         average also tries some of them; 1.0: all features, and no selection is tried.
+    loss : {"squared", "log"}, default="squared"
+        Squared error of targets +-1; or log loss (logistic, softmax): linear, scores are log-odds.
     combine : {"average", "best", "1se"}, default="average"
         Average the best candidates by what they do on left-out samples; or take the best
         candidate; or the simplest within one standard error of it.
@@ -567,6 +582,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         self,
         n_features_to_select: Any = None,
         *,
+        loss: str = "squared",
         combine: str = "average",
         cv: Any = None,
         scoring: Any = None,
@@ -585,6 +601,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         fit_intercept: bool | str = True,
     ):
         self.n_features_to_select = n_features_to_select
+        self.loss = loss
         self.combine = combine
         self.cv = cv
         self.scoring = scoring

@@ -145,6 +145,7 @@ class WithInfluence(StretchyModel):
         contributions : What single features do.
         """
         check_is_fitted(self)
+        self._check_squared("influence", "fit again without the sample in question")
         if X is None:
             return influence_of(self, None)
         if is_dask(X):

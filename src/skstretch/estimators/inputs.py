@@ -318,7 +318,8 @@ def given_factors(estimator: Any, n_features: int, intercept: Intercept) -> Arra
     factors = None if given is None else checked_factors(given, n_features)
     if factors is None:
         return None
-    if (factors == 0).any() and intercept is not Intercept.FREE:
+    free = intercept is Intercept.FREE or estimator._loss != "squared"
+    if (factors == 0).any() and not free:
         raise ValueError(
             f"penalty_factor has a 0 and fit_intercept={estimator.fit_intercept!r}: what is never "
             "penalised joins the free intercept. Use fit_intercept=True."

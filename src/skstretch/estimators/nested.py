@@ -20,12 +20,22 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, check_cv
 
 from skstretch.core.crossfit import paired_error
+from skstretch.core.survival import signed_times
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
 from skstretch.estimators.inputs import seed_of
 from skstretch.estimators.intervals import FoldModels, masses
+from skstretch.estimators.losses import as_structured, read_survival
 from skstretch.estimators.progress import Progress
-from skstretch.estimators.quality import Evidence, class_evidence, held_out_losses, number_evidence
+from skstretch.estimators.quality import (
+    Evidence,
+    class_evidence,
+    counted,
+    held_out_losses,
+    kind_of,
+    loss_evidence,
+    number_evidence,
+)
 from skstretch.estimators.state import Units, is_pipeline, last_step
 
 Split = tuple[Index, Index]
@@ -59,7 +69,11 @@ class NestedScore:
         """Give a fitted search what was found, as it is written to files."""
         model.nested_predictions_ = self.predictions
         model.nested_score_, model.nested_score_se_ = self.score, self.standard_error
-        model.nested_results_ = [asdict(each) for each in self.evidence]
+        found = [asdict(each) for each in self.evidence]
+        # numbers and classes are told by their figures
+        model.nested_results_ = [
+            {n: v for n, v in each.items() if n != "kind" or v} for each in found
+        ]
         model._nested = self.models
 
 
@@ -72,7 +86,10 @@ def nested_score(
             "nested_cv takes rows out of X, which an array in a file does not allow: load it into "
             "memory, or leave nested_cv=None."
         )
-    y, search = y if hasattr(y, "iloc") else np.asarray(y), search_in(estimator)
+    search = search_in(estimator)
+    if kind_of(search) == "survival":
+        y = as_structured(signed_times(*read_survival(y)))
+    y = y if hasattr(y, "iloc") else np.asarray(y)
     splits = _splits(search, cv, y, groups)
     given = {"sample_weight": sample_weight, "groups": groups}
     given = {name: np.asarray(value) for name, value in given.items() if value is not None}
@@ -89,6 +106,8 @@ def nested_score(
     predictions, scores, fits = zip(*found, strict=True)
     order = np.argsort(np.concatenate([test for _, test in splits]), kind="stable")
     whole = {name: np.concatenate([each[name] for each in predictions])[order] for name in methods}
+    if kind_of(search) == "survival":
+        whole["mean"] = np.zeros(len(order))
     judged = _judged(search, np.asarray(y), whole, given, scores)
     if fits[0] is None:
         return judged
@@ -115,17 +134,20 @@ def _methods(estimator: Any) -> dict[str, Any]:
     """What predicts every fold: the whole search, the mean, and ridge regression alone."""
     quiet = {"nested_cv": None, "verbose": 0}
     classes = is_classifier(last_step(estimator))
+    mean = DummyClassifier(strategy="most_frequent") if classes else DummyRegressor()
     return {
         "model": _changed(estimator, quiet),
-        "mean": DummyClassifier(strategy="most_frequent") if classes else DummyRegressor(),
         "ridge": _changed(estimator, quiet | RIDGE),
+        # the same risk for all needs no fit
+        **({} if kind_of(search_in(estimator)) == "survival" else {"mean": mean}),
     }
 
 
 def _changed(estimator: Any, values: dict[str, Any]) -> Any:
     """A copy that is not fitted, with other parameters of the search within it."""
     own = clone(estimator)
-    search = search_in(own).set_params(**values)
+    known = search_in(own).get_params(deep=False)
+    search = search_in(own).set_params(**{name: v for name, v in values.items() if name in known})
     if hasattr(last_step(own), "estimator"):
         last_step(own).set_params(estimator=search)
     return own
@@ -138,7 +160,8 @@ def _splits(search: Any, cv: Any, y: Any, groups: Any) -> list[Split]:
             "cv is a list of splits, which says nothing of searches on fewer rows: pass a number "
             "of folds or a splitter where nested_cv is given."
         )
-    splitter = check_cv(cv, y, classifier=is_classifier(search))
+    strata = y["event"] if kind_of(search) == "survival" else y
+    splitter = check_cv(cv, strata, classifier=kind_of(search) in ("classes", "survival"))
     if isinstance(cv, numbers.Integral) and groups is not None:
         splitter = GroupKFold(int(cv))
     elif isinstance(cv, numbers.Integral):  # whatever the order of the rows
@@ -147,7 +170,7 @@ def _splits(search: Any, cv: Any, y: Any, groups: Any) -> list[Split]:
     with warnings.catch_warnings():
         # a class of few samples: folds without it are as good as they can be
         warnings.filterwarnings("ignore", "The least populated class")
-        splits = [*splitter.split(np.zeros((len(y), 1)), y, groups)]
+        splits = [*splitter.split(np.zeros((len(y), 1)), strata, groups)]
     tested = np.sort(np.concatenate([test for _, test in splits]))
     if not np.array_equal(tested, np.arange(len(y))):
         raise ValueError(
@@ -188,26 +211,32 @@ def _without(
             scorer = check_scoring(model, scoring=scoring)
             score = float(scorer(model, new, rows_of(y, test), **weighted))
         if name == "model":
-            own = search_in(model) is model and not is_classifier(model)
+            own = search_in(model) is model and kind_of(model) == "numbers"
             terms = (model._terms(), model._state.level) if own else None
     return found, score, terms
 
 
 def _judged(
-    search: Any, y: Array, found: dict[str, Any], given: dict[str, Array], scores: Any
+    search: Any, y: Any, found: dict[str, Any], given: dict[str, Array], scores: Any
 ) -> NestedScore:
     """Predictions of all methods beside the observed values."""
     weights, groups = given.get("sample_weight", np.ones(len(y))), given.get("groups")
-    if is_classifier(search):
+    kind = kind_of(search)
+    if kind == "survival":
+        y = signed_times(y["event"], y["time"])
+    if kind == "classes":
         evidence = [class_evidence(y, found, weights, groups, trusted=True)]
+    elif kind != "numbers":
+        evidence = [loss_evidence(kind, y, found, weights, groups, trusted=True)]
     else:
         evidence = number_evidence(y, found, weights, groups, trusted=True)
     if search.scoring is not None:
         error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
         return NestedScore(found["model"], float(np.mean(scores)), error, evidence)
-    losses = held_out_losses(y, found["model"], weights, classes=is_classifier(search))
-    mean, error = paired_error(losses, weights, groups)
-    return NestedScore(found["model"], float(is_classifier(search)) - mean, error, evidence)
+    losses = held_out_losses(y, found["model"], weights, kind)
+    mean, error = paired_error(losses, counted(kind, weights), groups)
+    best = float(kind in ("classes", "survival"))
+    return NestedScore(found["model"], best - mean, error, evidence)
 
 
 def rows_of(X: Any, rows: Index) -> Any:

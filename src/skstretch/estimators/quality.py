@@ -10,7 +10,9 @@ from sklearn.base import is_classifier
 
 from skstretch.core.classes import balanced_weights, decided
 from skstretch.core.crossfit import needed_margin, paired_error
+from skstretch.core.losses import deviances
 from skstretch.core.stretch import selects
+from skstretch.core.survival import concordance_losses, parts_of
 from skstretch.core.types import Array, Index, Mask
 from skstretch.style import count, near_one, number, plain, share
 
@@ -63,6 +65,13 @@ class Measure:
         return number(error, 2) if self.write is number else self.write(error)
 
 
+def kind_of(model: Any) -> str:
+    """What a model predicts: a key of `WORDS`."""
+    if is_classifier(model):
+        return "classes"
+    return {"poisson": "counts", "cox": "survival"}.get(model._loss, "numbers")
+
+
 def measure_of(model: Any, root: bool = False) -> Measure:
     """How the scores of a fitted search are named and written.
 
@@ -74,6 +83,8 @@ def measure_of(model: Any, root: bool = False) -> Measure:
         return Measure("score", False, number)
     if is_classifier(model):
         return Measure("balanced error rate", True, share, best=1.0)
+    if (kind := kind_of(model)) in ("counts", "survival"):
+        return Measure(WORDS[kind].error, kind == "counts", number)
     if root:
         return Measure("typical error", True, number, root=True)
     return Measure("mean squared error", True, number)
@@ -155,9 +166,10 @@ class Rival:
 class Evidence:
     """Losses of held-out predictions of one target, or of classes.
 
-    Losses are squared errors, or errors of classes weighted so that classes count alike. `trusted`
-    says that nothing has seen the samples, also not the choice among models. `right` and `largest`
-    are shares of samples: put into the right class, and in the largest class.
+    Losses are squared errors, or errors of classes weighted so that classes count alike, or as the
+    `kind` says: deviances of "counts", what is missing of a concordance of 1 of "survival".
+    `trusted` says that nothing has seen the samples, also not the choice among models. `right` and
+    `largest` are shares of samples: put into the right class, and in the largest class.
     """
 
     loss: float
@@ -169,6 +181,12 @@ class Evidence:
     ridge: Rival | None = None
     right: float | None = None
     largest: float | None = None
+    kind: str = ""
+
+    @property
+    def words(self) -> "Words":
+        """How it is told."""
+        return WORDS[self.kind or ("numbers" if self.right is None else "classes")]
 
     @property
     def enough(self) -> bool:
@@ -195,16 +213,20 @@ class Evidence:
 
     def figure(self, loss: float) -> float:
         """A loss as it is written: the root of a mean square error, or a rate."""
+        if self.kind:
+            return loss if self.kind == "counts" else 1.0 - loss
         return loss if self.right is not None else float(np.sqrt(loss))
 
     def write(self, loss: float) -> str:
-        return share(loss) if self.right is not None else number(np.sqrt(loss))
+        return share(loss) if self.right is not None else number(self.figure(loss))
 
     @property
     def spread(self) -> str:
         """The standard error of the figure; ``d sqrt(m) = d m / (2 sqrt(m))``."""
         if self.right is not None:
             return share(self.loss_se)
+        if self.kind:
+            return number(self.loss_se, 2)
         return number(0.5 * self.loss_se / np.sqrt(self.loss) if self.loss > 0 else 0.0, 2)
 
     @property
@@ -220,6 +242,7 @@ def evidence_of(
     trusted: bool,
     right: Any = None,
     largest: float | None = None,
+    kind: str = "",
 ) -> Evidence:
     """From losses by sample of the ``"model"``, the ``"mean"`` and perhaps of ``"ridge"``.
 
@@ -244,6 +267,7 @@ def evidence_of(
         ridge=beside("ridge"),
         right=None if right is None else float(np.average(right, weights=weights)),
         largest=largest,
+        kind=kind,
     )
 
 
@@ -268,7 +292,7 @@ def class_evidence(
     y: Any, found: dict[str, Any], weights: Array, groups: Any, *, trusted: bool
 ) -> Evidence:
     """Of predictions of classes, all of which count alike."""
-    losses = {name: held_out_losses(y, each, weights, classes=True) for name, each in found.items()}
+    losses = {name: held_out_losses(y, each, weights, "classes") for name, each in found.items()}
     sizes = [weights[y == each].sum() for each in np.unique(y)]
     return evidence_of(
         losses,
@@ -280,28 +304,75 @@ def class_evidence(
     )
 
 
-def held_out_losses(y: Array, predictions: Array, weights: Array, *, classes: bool) -> Array:
-    """Squared errors, or balanced errors of classes, by sample."""
-    if not classes:
+def loss_evidence(
+    kind: str, y: Array, found: dict[str, Any], weights: Array, groups: Any, *, trusted: bool
+) -> Evidence:
+    """Of rates of counts, or of risks beside signed times."""
+    losses = {name: held_out_losses(y, each, weights, kind) for name, each in found.items()}
+    own = counted(kind, weights)
+    return evidence_of(losses, own, groups, trusted=trusted, kind=kind)
+
+
+def counted(kind: str, weights: Array) -> Array:
+    """Weights as numbers of samples; those of counts are exposures, in any unit."""
+    return weights / weights[weights > 0].mean() if kind == "counts" else weights
+
+
+def held_out_losses(y: Array, predictions: Array, weights: Array, kind: str) -> Array:
+    """Squared errors, balanced errors of classes, or as `Evidence` has them, by sample."""
+    if kind == "counts":
+        return deviances(y, predictions)
+    if kind == "survival":
+        return concordance_losses(*parts_of(y), predictions, weights)
+    if kind == "numbers":
         squared = np.square(y - predictions)
         return np.asarray(squared if squared.ndim == 1 else squared.mean(axis=1))
     names, codes = np.unique(y, return_inverse=True)
     return np.asarray((predictions != y) * balanced_weights(codes, names.size, weights)[codes])
 
 
-# of numbers and of classes: the error, that nothing was found, that something was, knowing nothing
+@dataclass(frozen=True)
+class Words:
+    """The error, in short, that nothing was found, that something was, and knowing nothing."""
+
+    error: str
+    short: str
+    not_better: str
+    does: str
+    nothing: str
+    explained: str = ""
+
+
 WORDS = {
-    False: (
+    "numbers": Words(
         "typical error",
+        "error",
         "is not predicted better than by always answering the mean",
         "Predicts {}",
         "always answering the mean",
+        "R²",
     ),
-    True: (
+    "classes": Words(
         "balanced error",
+        "error",
         "are not told apart better than by guessing",
         "Tells {} apart",
         "guessing",
+    ),
+    "counts": Words(
+        "mean deviance",
+        "deviance",
+        "is not predicted better than by always answering the mean rate",
+        "Predicts {}",
+        "always answering the mean rate",
+        "D²",
+    ),
+    "survival": Words(
+        "concordance",
+        "concordance",
+        "is not predicted better than by chance",
+        "Predicts {}",
+        "by chance",
     ),
 }
 
@@ -319,15 +390,17 @@ def verdict(evidence: Evidence, target: str = "the target", n_classes: int = 0) 
             f"Too few {evidence.noun} to say how well {target} is predicted: there are "
             f"{evidence.n_units}, and {LEAST_UNITS} are the least."
         )
-    error, not_better, does, nothing = WORDS[bool(n_classes)]
+    words, error, nothing = evidence.words, evidence.words.error, evidence.words.nothing
     own, other = evidence.write(evidence.loss), evidence.write(evidence.mean.loss)
     if n_classes:
         of = "" if target == "the target" else f" of {target}"
         target = f"the {n_classes} classes{of}"
     if not evidence.found:
-        return f"Nothing was found: {target} {not_better} ({error} {own} against {other})."
+        return f"Nothing was found: {target} {words.not_better} ({error} {own} against {other})."
     figures = f"{error} {own} (standard error {evidence.spread})"
     less = f"{share(evidence.gain, 0)} less than {nothing} ({other})"
+    if evidence.kind == "survival":
+        less = f"{other} is {nothing}, 1 the best"
     if not evidence.trusted:
         return (
             "How well it does on new samples is not known yet. In a cross-validation that has seen "
@@ -337,10 +410,10 @@ def verdict(evidence: Evidence, target: str = "the target", n_classes: int = 0) 
     if evidence.mean.margin < evidence.needed(CERTAIN):
         are = "are told apart" if n_classes else "is predicted"
         return (
-            f"Little was found, perhaps by chance: {target} {are} a little better than by "
-            f"{nothing} ({figures} against {other})."
+            f"Little was found, perhaps by chance: {target} {are} a little better than "
+            f"{'by ' * (not nothing.startswith('by'))}{nothing} ({figures} against {other})."
         )
-    text = f"{does.format(target)}: {figures}, {less}."
+    text = f"{words.does.format(target)}: {figures}, {less}."
     if evidence.right is None or evidence.largest is None:
         return text
     return (
@@ -380,10 +453,11 @@ def beside_ridge(evidence: Evidence) -> str:
     if ridge is None or not evidence.enough or (ridge.above == 0 and ridge.above_se == 0):
         return ""
     own, other, margin = evidence.write(evidence.loss), evidence.write(ridge.loss), ridge.margin
-    figures = f"(error {own} against {other})"
+    short = evidence.words.short
+    figures = f"({short} {own} against {other})"
     if not evidence.found:
         also = "Nor by ridge regression" if ridge.loss >= evidence.mean.loss else "Ridge regression"
-        return f"{also}: error {other}."
+        return f"{also}: {short} {other}."
     if abs(margin) < evidence.needed(NONE):
         return f"No better than ridge regression {figures}."
     way = "better" if margin > 0 else "worse"

@@ -8,17 +8,21 @@ from typing import Any, cast
 import numpy as np
 from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted
 
+from skstretch.core.losses import rates
 from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array, Index
-from skstretch.designs import checked_weights, computed_rows, is_dask
+from skstretch.designs import checked_weights, computed_rows, is_dask, lazily
 from skstretch.estimators.base import StretchyModel, checked_noise
 from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, numeric_targets, prepare
 from skstretch.estimators.intervals import nested_bounds, unit_bounds
+from skstretch.estimators.losses import check_counts, check_loss
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import fit_plan
+from skstretch.estimators.quality import counted
 from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import names_of_today, or_as_before, whole_or_nothing
 from skstretch.solve import checked_spec, fit_model, with_penalty
@@ -34,6 +38,11 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True, reset=reset)
         weights = checked_weights(sample_weight, X)
         Y = numeric_targets(y)
+        check_loss(self._loss, ("squared", "poisson"))
+        if self._loss == "poisson":
+            check_counts(y, weights)
+            # exposures have any unit: errors count samples
+            return X, Targets(y, Y, weights, counted("counts", weights), single=True)
         return X, Targets(y, Y, weights, weights, single=y.ndim == 1)
 
     def _decide(self, outputs: Array, targets: Targets, tested: Index) -> None:
@@ -50,10 +59,35 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         Returns
         -------
         y_pred : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Predictions.
+            Predictions; with ``loss="poisson"`` rates.
         """
         outputs = self._outputs(X)
+        if self._state.loss == "poisson":
+            outputs = lazily(rates, outputs)
         return cast(Array, self._state.flat(outputs))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of predictions; with ``loss="poisson"`` D², the share of the deviance explained.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights; of rates exposures.
+
+        Returns
+        -------
+        score : float
+            1 at best, 0 for always answering the mean.
+        """
+        check_is_fitted(self)
+        if self._state.loss != "poisson":
+            return float(super().score(X, y, sample_weight))
+        predicted = self.predict(X)
+        return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=1))
 
     def predict_interval(
         self, X: Any, coverage: Any = 0.9, method: str = "plus"
@@ -93,6 +127,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         refused.
         """
         check_is_fitted(self)
+        self._check_squared("predict_interval", "counts have no intervals here; predict the rate")
         coverage = checked_number("coverage", coverage, "pass a share between 0 and 1, say 0.9.")
         if not 0 < coverage < 1:
             raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, say 0.9.")
@@ -127,6 +162,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             One matrix of D = n_features columns for each target.
         """
         check_is_fitted(self)
+        self._check_squared("coef_covariance", "bootstrap the fit, for example by joblib")
         state = self._state
         if isinstance(state, Mixture):
             raise ValueError(
@@ -412,6 +448,9 @@ class StretchyRegressorCV(Regression, StretchySearch):
         The model reads at most so many columns (a float: this share of them), selected anew in
         every fold; of a list the best is found by cross-validation. None: all features, and an
         average also tries some of them; 1.0: all features, and no selection is tried.
+    loss : {"squared", "poisson"}, default="squared"
+        Squared error; or the deviance of counts: linear in the logarithm of the rate. With
+        exposures fit rates, ``y = counts / exposure``, with ``sample_weight=exposure``.
     combine : {"average", "best", "1se"}, default="average"
         Average the best candidates by what they do on left-out samples; or take the best
         candidate; or the simplest within one standard error of it.
@@ -482,6 +521,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
         self,
         n_features_to_select: Any = None,
         *,
+        loss: str = "squared",
         combine: str = "average",
         cv: Any = None,
         scoring: Any = None,
@@ -498,6 +538,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
         fit_intercept: bool | str = True,
     ):
         self.n_features_to_select = n_features_to_select
+        self.loss = loss
         self.combine = combine
         self.cv = cv
         self.scoring = scoring

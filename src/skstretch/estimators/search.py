@@ -45,6 +45,7 @@ from skstretch.estimators.inputs import (
     seed_of,
 )
 from skstretch.estimators.intervals import units_of
+from skstretch.estimators.losses import SQUARED, scorings_of, search_by_loss
 from skstretch.estimators.mixture import Fitted, framed, mixed, weights_table
 from skstretch.estimators.nested import nested_score
 from skstretch.estimators.progress import (
@@ -82,17 +83,7 @@ from skstretch.search.permutation import (
     random_orders,
     whole_features,
 )
-from skstretch.search.scoring import (
-    BalancedAccuracy,
-    LogLoss,
-    PrecomputedClassifier,
-    PrecomputedRegressor,
-    ScorerScore,
-    Scoring,
-    SquaredError,
-    ZeroOne,
-    scorer_named,
-)
+from skstretch.search.scoring import Scoring
 from skstretch.solve import checked_spec
 from skstretch.solve.choose import (
     SEARCHES,
@@ -134,7 +125,7 @@ class SearchResult:
         view = self.views[candidate.a]
         unit, linear = view.quadrant.unit, view.quadrant.kind == "linear"
         spec = checked_spec(candidate.k, candidate.c, linear, estimator.fit_intercept, "auto", unit)
-        data = view.design, problem.Y, problem.weights
+        data = view.design, self.targets.Y[self.prepared.rows], problem.weights
         targets = np.arange(problem.n_targets)
         if candidate.target is not None:
             targets = np.array([candidate.target])
@@ -314,6 +305,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """All candidates of the grids, evaluated; what is fitted afterwards is calm and told of
         too."""
         X, targets = self._read(X, y, sample_weight)
+        if self._loss != SQUARED:
+            yield self._searched_by_loss(X, targets, sample_weight, params)
+            return
         grids, families = self._checked_grids(X, targets)
         self.plan_ = self._made_plan(X, targets, grids, families)
         if self.plan_.into_memory:
@@ -346,6 +340,15 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                     grids, folds, lambda a: (views.get(a) or prepared.at(a)).design, table
                 )
                 yield SearchResult(prepared, views, targets, table, automatic)
+
+    def _searched_by_loss(
+        self, X: Any, targets: Targets, sample_weight: Any, params: dict[str, Any]
+    ) -> SearchResult:
+        check_combine(self.combine, RULES)
+        splits, given = route(self, sample_weight, params), sample_weight is not None
+        with verbose_counts(self.verbose):
+            prepared, view, table = search_by_loss(self, X, targets, splits, weighted=given)
+        return SearchResult(prepared, {0.0: view}, targets, table, isinstance(self.c_grid, str))
 
     def _new_table(
         self,
@@ -394,9 +397,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         if found.targets.classes is None:
             folds, weights = table.problem.folds, state.model.weights
             state = replace(state, units=units_of(self.cv, folds, table.units, weights))
-        self._store(state)
+        self._store(self._completed(state))
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
-        self._outcomes = found.outcomes()
+        self._outcomes = found.outcomes() if self._loss == SQUARED else None
         return mix
 
     def _evaluate(
@@ -569,6 +572,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             ``permutation_``.
         """
         check_is_fitted(self)
+        self._check_squared("permutation_test", "nested_cv tells whether something was found")
         if not isinstance(n_permutations, numbers.Integral) or n_permutations < 1:
             raise ValueError(
                 f"n_permutations={n_permutations!r} must be a whole number from 1 on, say 1000."
@@ -666,35 +670,3 @@ def _values(name: str, grid: Any) -> tuple[Any, ...]:
     if not values:
         raise ValueError(f"{name} is empty: pass at least one value.")
     return values
-
-
-def scorings_of(
-    scoring: Any, targets: Targets, rows: Index, folds: Folds, *, weighted: bool
-) -> tuple[Scoring, Scoring]:
-    """What is told of candidates, and what the best of a family are chosen by.
-
-    The scorer that was asked for, both; else minus the squared error, or for classes the
-    balanced accuracy, and the log loss to choose by. A scorer of the user's is told weights only
-    where `fit` was (`weighted`).
-    """
-    tested = rows[folds.tested]
-    Y, weights = targets.Y[tested], targets.sample_weights[tested]
-    own: Scoring
-    by: Scoring
-    paired: Scoring
-    precomputed: Any
-    if targets.codes is None:
-        own = by = paired = SquaredError(Y, weights)
-        precomputed = PrecomputedRegressor
-    else:
-        codes, n_classes = targets.codes[tested], targets.classes.size
-        own = BalancedAccuracy(codes, n_classes, Y, weights)
-        by = LogLoss(codes, n_classes, Y, weights)
-        paired = ZeroOne(codes, Y, weights)
-        precomputed = partial(PrecomputedClassifier, classes=targets.classes)
-    if scoring is None:
-        return own, by
-    scorer, name = scorer_named(scoring)
-    given = weights if weighted else None
-    own = ScorerScore(scorer, precomputed, targets.y[tested], given, paired, name)
-    return own, own

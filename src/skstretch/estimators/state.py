@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch._version import Versioned
 from skstretch.core.quadrant import Quadrant
+from skstretch.core.survival import Baseline
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
 from skstretch.solve import FittedModel, interval_bounds
@@ -93,6 +94,10 @@ class State:
         Of classifiers only.
     units : Units or None
         Which samples intervals leave out together, where they are not left out one by one.
+    loss : {"squared", "poisson", "log", "cox"}
+        What was minimised.
+    baseline : Baseline or None
+        The hazard of a risk score of 0; of survival only.
     """
 
     model: FittedModel
@@ -103,6 +108,8 @@ class State:
     single: bool
     decision: Decision | None = None
     units: Units | None = None
+    loss: str = "squared"
+    baseline: Baseline | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # what can be made again stays out of pickles
@@ -413,6 +420,21 @@ class Learner(Versioned, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state")
+
+    @property
+    def _loss(self) -> str:
+        """What a fit minimises."""
+        return str(getattr(self, "loss", "squared"))
+
+    def _completed(self, state: State) -> State:
+        """The state with all that other losses add."""
+        return replace(state, loss=self._loss)
+
+    def _check_squared(self, what: str, way_out: str) -> None:
+        """Refuse what only squared error has, of a fitted model."""
+        if self._state.loss != "squared":
+            own = f"loss={self._state.loss!r}" if hasattr(self, "loss") else type(self).__name__
+            raise ValueError(f"{what} is for squared error, and not for {own}: {way_out}.")
 
     def _unfit(self) -> None:
         """Forget all that a fit has learned."""

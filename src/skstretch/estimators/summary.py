@@ -18,17 +18,21 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skstretch.core.classes import decided
+from skstretch.core.losses import rates
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Mask
 from skstretch.estimators.quality import (
     CERTAIN,
     NONE,
+    WORDS,
     Evidence,
     Rival,
     beside_ridge,
     chance_in_words,
     class_evidence,
+    kind_of,
     left_out_means,
+    loss_evidence,
     measure_of,
     needs,
     number_evidence,
@@ -49,6 +53,13 @@ FEW = (3, 20)
 # the side of a system from which leaving samples out is too much work for a summary
 LARGE_SIDE = 3000
 HOW = "nested_cv=10"
+# what is predicted where y has no name; and what effects are changes of, by loss
+UNNAMED = ("the target", "the order of events")
+SCORES = {
+    "poisson": "the logarithm of the rate",
+    "log": "the log-odds of its class",
+    "cox": "the logarithm of the hazard",
+}
 
 
 def kind_name(a: float, k: float, identity: bool = False) -> str:
@@ -224,6 +235,7 @@ def ridge_of(model: Any) -> Rival | None:
     row = _closest(results, ridge)
     above, error = (float(results[f"loss_above_chosen{end}"][row]) for end in ("", "_se"))
     loss = float(measure_of(model).of_scores(results["mean_test_score"][row]))
+    loss = 1.0 - loss if kind_of(model) == "survival" else loss
     return Rival(loss, above, error)
 
 
@@ -288,7 +300,14 @@ def plain_evidence(model: Any, outputs: Array, Y: Array, weights: Array) -> list
     outputs, Y, weights = outputs[known], Y[known], weights[known]
     # nothing was chosen where all parameters were given
     trusted = not hasattr(model, "cv_results_") and not isinstance(model.c, str)
-    if is_classifier(model):
+    kind, guesses = kind_of(model), dict[str, Any]()
+    if kind == "counts":
+        guesses = {"model": rates(outputs[:, 0]), "mean": left_out_means(Y[:, 0], weights)}
+        found = [loss_evidence(kind, Y[:, 0], guesses, weights, None, trusted=trusted)]
+    elif kind == "survival":
+        guesses = {"model": outputs[:, 0], "mean": np.zeros(len(Y))}
+        found = [loss_evidence(kind, Y[:, 0], guesses, weights, None, trusted=trusted)]
+    elif kind == "classes":
         labels = decided(outputs - np.atleast_1d(model.threshold_))
         # weights of classes are no repetitions of samples
         codes, weights = decided(Y), np.ones(len(Y))
@@ -322,8 +341,8 @@ def verdict_of(model: Any, evidence: list[Evidence], names: Sequence[str]) -> st
         return several_verdicts(evidence, [*names])
     one = evidence[0]
     first = verdict(one, names[0], model.classes_.size if is_classifier(model) else 0)
-    if one.found and one.trusted and one.right is None:
-        first += f" R² is {near_one(one.r2)}."
+    if one.found and one.trusted and one.words.explained:
+        first += f" {one.words.explained} is {near_one(one.r2)}."
     return f"{first} {beside_ridge(one)}".strip()
 
 
@@ -336,7 +355,7 @@ def trust(model: Any, evidence: list[Evidence] | None) -> str:
         own = f"{type(model).__name__}CV({HOW})"
         chosen = f"c was chosen on the same samples; {own} gives an error that has not seen them."
         return rests if evidence is None or evidence[0].trusted else f"Its {chosen}"
-    measure = measure_of(model, root=True)
+    measure, short = measure_of(model, root=True), WORDS[kind_of(model)].short
     seen = f"{measure.name} {score_in_words(model, 'best_score_', measure)}"
     nested = score_in_words(model, "nested_score_", measure)
     if evidence is None and nested:
@@ -344,11 +363,12 @@ def trust(model: Any, evidence: list[Evidence] | None) -> str:
     elif nested and model.scoring is not None:
         first = f"These are of the whole search repeated on other samples: {measure.name} {nested}."
     elif nested:
-        first = "This is the error when the whole search is repeated on other samples."
+        first = f"This is the {short} when the whole search is repeated on other samples."
     else:
         seen = f"{seen}. " if evidence is None or model.scoring is not None else ""
         known = f"In a cross-validation that has seen the choice among models: {seen}" * bool(seen)
-        return f"{known}Fit with {HOW} for an error that has not seen the choice."
+        one = "an error" if short == "error" else f"a {short}"
+        return f"{known}Fit with {HOW} for {one} that has not seen the choice."
     return f"{first} {rests} The plain cross-validation has seen the choice: {seen}.".replace(
         "  ", " "
     )
@@ -493,7 +513,8 @@ class Summary:
             return "No feature has an effect."
         classes, names = is_classifier(self.model), target_names(self.model)
         what = "the score of its class" if classes else "the prediction"
-        what += "" if names[0] == "the target" or classes or len(names) > 1 else f" of {names[0]}"
+        what = SCORES.get(self.model._state.loss, what)
+        what += "" if names[0] in UNNAMED or classes or len(names) > 1 else f" of {names[0]}"
         title = f"Strongest features, and the change of {what} for one standard deviation:"
         if self.evidence is not None and not any(each.found for each in self.evidence):
             title = f"Nothing shows that features matter. Largest changes of {what}:"
@@ -579,7 +600,9 @@ def target_names(model: Any) -> list[str]:
     t = 1 if is_classifier(model) else len(np.atleast_2d(model.coef_))
     if given and len(given) == t:
         return [str(name) for name in given]
-    return ["the target"] if t == 1 else [f"target {j}" for j in range(1, t + 1)]
+    if kind_of(model) == "survival":
+        return [UNNAMED[1]]
+    return [UNNAMED[0]] if t == 1 else [f"target {j}" for j in range(1, t + 1)]
 
 
 def _names(model: Any) -> list[str]:

@@ -19,8 +19,8 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
 
     Parameters
     ----------
-    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV \
-            or sklearn.pipeline.Pipeline
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV, \
+            StretchySurvivalCV or sklearn.pipeline.Pipeline
         Fitted. Steps of a pipeline can be those that `save` takes; its columns must be numbers,
         as the graph has one input. Of a RecipeRegressorCV or RecipeClassifierCV its
         ``pipeline_`` is written.
@@ -32,7 +32,8 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     Returns
     -------
     graph : onnx.ModelProto
-        Outputs of a regressor: ``prediction``, in the shape of ``predict(X)``. Of a classifier:
+        Outputs of a regressor: ``prediction``, in the shape of ``predict(X)``; so too the risks of
+        `StretchySurvivalCV`. Of a classifier:
         ``label``, ``scores`` as in `decision_function` and, unless it was not calibrated (or is
         from an older file with an isotonic curve), ``probabilities`` as in `predict_proba`.
 
@@ -66,6 +67,8 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     outputs = _linear(graph, own, X)
     if is_classifier(own):
         made = _decisions(graph, own, outputs)
+    elif own._state.loss == "poisson":
+        made = [_shaped(graph, own, graph.add("Exp", outputs), "prediction")]
     else:
         made = [_shaped(graph, own, outputs, "prediction")]
     return graph.model(first_step(model).n_features_in_, made, type(own).__name__)

@@ -19,6 +19,7 @@ from skstretch import estimators
 from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array
 from skstretch.estimators.mixture import Mixture
+from skstretch.estimators.quality import kind_of
 from skstretch.estimators.state import Decision, State, as_model, is_pipeline, last_step
 from skstretch.estimators.summary import stored_evidence
 from skstretch.exceptions import ModelFileError
@@ -49,7 +50,15 @@ from skstretch.io.header import (
 )
 from skstretch.io.outcomes import read_outcomes, write_outcomes
 from skstretch.io.pipelines import read_pipeline, write_pipeline
-from skstretch.io.state import n_rows, read_state, stored_columns, write_state, write_training
+from skstretch.io.state import (
+    n_rows,
+    read_loss,
+    read_state,
+    stored_columns,
+    write_loss,
+    write_state,
+    write_training,
+)
 from skstretch.solve import checked_spec
 
 # beyond this, names of features are stored as arrays and values of parameters as their repr
@@ -74,6 +83,7 @@ CLASSES = {
         estimators.StretchyClassifier,
         estimators.StretchyRegressorCV,
         estimators.StretchyClassifierCV,
+        estimators.StretchySurvivalCV,
     )
 }
 
@@ -90,8 +100,8 @@ def save(
 
     Parameters
     ----------
-    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV \
-            or sklearn.pipeline.Pipeline
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV, \
+            StretchySurvivalCV or sklearn.pipeline.Pipeline
         Fitted. A pipeline ends in one of ours; before it may come SimpleImputer, StandardScaler,
         RobustScaler, PowerTransformer, QuantileTransformer, VarianceThreshold,
         PolynomialFeatures, OneHotEncoder, our transformers, and ColumnTransformer and Pipeline of
@@ -150,6 +160,8 @@ def save(
     check_is_fitted(own)
     if intervals and is_classifier(own):
         raise ValueError("intervals=True is for regressors: a classifier has no intervals.")
+    if intervals:
+        own._check_squared("intervals=True", "leave it out")
     facts = checked_facts({} if about is None else about)
     record = Record()
     write_model(record, own, bool(intervals), bool(outcomes))
@@ -181,8 +193,8 @@ def load(path: Any) -> Any:
 
     Returns
     -------
-    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV \
-            or sklearn.pipeline.Pipeline
+    model : StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV, \
+            StretchySurvivalCV or sklearn.pipeline.Pipeline
         Fitted; its predictions are bit for bit those of the model that was saved. Parameters that
         could not be stored have their default; ``not_stored_``, a dict that is only there for
         such a model, says how they were written.
@@ -257,12 +269,16 @@ def write_model(file: Record, model: Any, intervals: bool, outcomes: bool) -> No
     write_state(file, state)
     if classifier:
         _write_classes(file, model.classes_, cast(Decision, state.decision))
-    else:
+    squared = state.loss == "squared"
+    if squared and not classifier:
         _write_residuals(file, state)
+    if not squared:
+        write_loss(file, state)
     if searched:
         _write_search(file, model)
     # where no column is kept, intervals need no features, and the rest is small
-    nothing = not classifier and state.used.size > 0 and stored_columns(state).size == 0
+    nothing = squared and not classifier and state.used.size > 0
+    nothing = nothing and stored_columns(state).size == 0
     file.fields["intervals"] = intervals or nothing
     if intervals or nothing:
         write_training(file, state)
@@ -289,6 +305,7 @@ def read_model(file: Record) -> Any:
         _read_search(model, file)
     decision = _read_classes(model, file) if classifier else None
     state = read_state(file, model.penalty_factor, getattr(model, "cv_results_", {}), decision)
+    state = read_loss(file, state, model._loss)
     n_classes, t = model.classes_.size if classifier else 0, state.n_targets
     if classifier and (n_classes != (2 if state.single else t) or (t > 1) == state.single):
         raise ModelFileError(f"it has {n_classes} classes and {t} scores.")
@@ -315,6 +332,8 @@ def read_model(file: Record) -> Any:
 
 def task_of(name: str) -> str:
     """What an estimator of this class does, in the word that the header has for it."""
+    if "Survival" in name:
+        return "survival"
     return "classification" if "Classifier" in name else "regression"
 
 
@@ -539,8 +558,11 @@ def _read_nested(model: Any, file: Record) -> None:
     model.nested_results_ = decode(file.field("nested_results", list))
     try:
         found = stored_evidence(model) or []
-        numbers = [value for each in found for value in astuple(each)]
-        sound = all(isinstance(value, float | int | tuple | None) for value in numbers)
+        numbers = [value for each in found for value in astuple(each)[:-1]]  # the last is the kind
+        kinds = {each.kind or kind_of(model) for each in found}
+        sound = kinds == {kind_of(model)} and all(
+            isinstance(value, float | int | tuple | None) for value in numbers
+        )
         rivals = [value for each in numbers if isinstance(each, tuple) for value in each]
         sound = sound and all(isinstance(value, float) for value in rivals)
     except (TypeError, KeyError):

@@ -383,6 +383,8 @@ class CandidateTable:
         for classes.
     weights, units : arrays of shape (M,)
         Of the samples of the problem; units that errors share, or None.
+    by_loss : bool
+        Whether one candidate is chosen by the losses too.
     scores : list of Scored
         Over the targets that a candidate serves.
     losses : list of Scored
@@ -397,6 +399,7 @@ class CandidateTable:
     loss: Scoring
     weights: Array
     units: Any
+    by_loss: bool = False
     candidates: list[Candidate] = field(default_factory=list)
     results: list[Outcome] = field(default_factory=list)
     scores: list[Scored] = field(default_factory=list)
@@ -480,7 +483,7 @@ class CandidateTable:
     def _part(self, number: int) -> tuple[list[Outcome], list[Scored]]:
         """Outcomes and scores of one target alone; of classes those of all."""
         if self.problem.classes:
-            return self.results, self.scores
+            return self.results, self.losses if self.by_loss else self.scores
         part, scores = self.parts[number], [each[number] for each in self.alone]
         if len(self.parts) == 1:
             return self.results, scores

@@ -29,6 +29,7 @@ from skstretch.designs.threads import (
 )
 from skstretch.search.candidates import Candidate, Folds, Outcome, Problem, failed, target_size
 from skstretch.search.closed import dual_tasks, of_targets, primal_outcomes
+from skstretch.search.losses import LossEnd
 from skstretch.search.minimisers import minimised_candidates
 from skstretch.search.selection import lasso_supports, selected_candidates
 from skstretch.solve.choose import (
@@ -341,6 +342,9 @@ def finished_model(
     solution keeps.
     """
     columns = np.arange(design.shape[1]) if outcome.columns is None else outcome.columns
+    if isinstance(outcome.finish, LossEnd):
+        fit = of_columns(outcome.finish(), np.arange(Y.shape[1]), columns, design)
+        return FittedModel(design, Y, weights, spec, [fit])
     space = choose_space(*design.shape, spec.intercept)
     known = outcome.finish is not None and spec.solver == "auto"
     known &= space == crossfit_space(*design.shape, spec.intercept)

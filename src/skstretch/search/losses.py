@@ -8,35 +8,32 @@ likelihood the cross-validated one of Verweij and van Houwelingen.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from skstretch.core.bridge import start
 from skstretch.core.bridge_path import first_c
+from skstretch.core.crossfit import Fold
 from skstretch.core.loss_newton import (
     CERTIFIED,
     Minimum,
     Scores,
     Stopping,
     at_zero,
+    freedom,
     minimise,
     modelled,
 )
 from skstretch.core.losses import Loss
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Index
+from skstretch.core.types import Array, Fit
 from skstretch.designs import Design
-from skstretch.search.choice import tempered, trimmed
 from skstretch.solve.choose import (
     LEAST_LOSS,
-    LOSS_FOLDS,
     LOSS_POWERS,
     LOSS_RATIO,
     PATH_LENGTH,
     PATIENCE,
-    TAU_CLASSES,
     WORSE,
 )
 from skstretch.solve.losses import LossFit, elsewhere, read, scores_of
@@ -50,143 +47,117 @@ MakeLoss = Callable[[Array], Loss]
 
 @dataclass(frozen=True)
 class LossCandidate:
-    """One (k, c): the fit of all samples, the scores of every fold's model (F, N), and the
-    held-out loss, summed over the folds; inf where a solution is not certified."""
+    """One (k, c): the fit of all samples, its degrees of freedom, the outputs (n_tested, C) of the
+    folds' models at the samples that they test, and the held-out loss, summed over the folds; inf
+    where a solution is not certified. `gap` is the largest of all solutions."""
 
     k: float
     c: float
     fit: LossFit
-    scores: Array
+    dof: float
+    outputs: Array
     held_out: float
+    gap: float
 
 
 @dataclass(frozen=True)
-class LossSearch:
-    """What a search has found.
+class LossEnd:
+    """Reads the fit of all samples off a candidate."""
 
-    Attributes
-    ----------
-    candidates : list of LossCandidate
-        All that were solved, for every k along its c.
-    best : list of LossCandidate
-        The best of every k that has one.
-    shares : array of shape (len(best),)
-        The weights of their average.
-    coef, level : arrays of shape (D, C) and (C,)
-        The average.
-    scores : array of shape (F, N)
-        The averages without each fold, at all samples.
-    held_out, null : float
-        Held-out losses of the average, and of models without features.
-    """
+    one: LossCandidate
 
-    candidates: Sequence[LossCandidate]
-    best: Sequence[LossCandidate]
-    shares: Array
-    coef: Array
-    level: Array
-    scores: Array
-    held_out: float
-    null: float
-
-
-def stratified_folds(
-    codes: Index | None, n_samples: int, groups: Any = None, n_folds: int = LOSS_FOLDS
-) -> list[Index]:
-    """Rows that each fold leaves out: of every class (or event) alike, and whole groups."""
-    X, n = np.zeros((n_samples, 1)), min(n_folds, n_samples)
-    if codes is not None:
-        counts = np.bincount(codes)
-        n = min(n, int(counts[counts > 0].min()))
-    if groups is not None:
-        n = min(n, np.unique(groups).size)
-    if n < 2:
-        raise ValueError(
-            f"{n_samples} samples, {0 if codes is None else np.unique(codes).size} classes and "
-            f"{'no' if groups is None else np.unique(groups).size} groups do not make two folds: "
-            "every class needs two samples, and there must be two groups."
+    def __call__(self) -> Fit:
+        at, fit = self.one.fit.minimum, self.one.fit
+        # as of squared error, whose gradient is w e: alpha = phi(Z' beta)
+        beta = (4.0 * at.c / at.k) * at.g.reshape(fit.level.size, -1).T
+        return Fit(
+            fit.coef,
+            fit.level,
+            fit.level,
+            beta,
+            np.zeros(len(beta)),
+            np.nan,
+            n_iter=at.n_iter,
+            gap=at.gap,
+            dof=self.one.dof,
+            space="dual" if len(beta) <= len(fit.coef) else "primal",
+            solver="newton",
         )
-    if codes is None:
-        splits = KFold(n).split(X) if groups is None else GroupKFold(n).split(X, groups=groups)
-    elif groups is None:
-        splits = StratifiedKFold(n).split(X, codes)
-    else:
-        splits = StratifiedGroupKFold(n).split(X, codes, groups)
-    return [held for _, held in splits]
 
 
-def held_out_loss(whole: Loss, parts: Sequence[Loss], scores: Array) -> float:
-    """Loss of all less loss of the rest, summed over folds, for the scores of each (F, N)."""
-    pairs = zip(parts, scores, strict=True)
-    return float(sum(whole.value(eta) - part.value(eta) for part, eta in pairs))
+@dataclass(frozen=True)
+class Part:
+    """A fold: the loss of the samples that it is made from, that of these and of those that it
+    tests together, and the latter."""
+
+    fold: Fold
+    rest: Loss
+    both: Loss
+
+    @classmethod
+    def of(cls, fold: Fold, make: MakeLoss, weights: Array) -> "Part":
+        rest = weights.copy()
+        rest[fold.held] = 0.0
+        rest[fold.repeated] *= fold.times
+        both = rest.copy()
+        both[fold.tested] = weights[fold.tested]
+        return cls(fold, make(rest), make(both))
+
+    def held_out(self, eta: Array) -> float:
+        """The loss of what is tested, at the scores (N) of the fold's model."""
+        return self.both.value(eta) - self.rest.value(eta)
+
+    def outputs(self, eta: Array) -> Array:
+        """The scores (n, C) of what is tested."""
+        return np.asarray(eta.reshape(self.rest.n_scores, -1)[:, self.fold.tested].T)
 
 
 def search_losses(
     design: Design,
     make: MakeLoss,
     weights: Array,
-    held: Sequence[Index],
+    folds: Sequence[Fold],
     intercept: Intercept = Intercept.FREE,
     ks: Sequence[float] = LOSS_POWERS,
     cs: Sequence[float] | None = None,
-) -> LossSearch:
-    """Search all ks along c (by default from where features begin to matter) and average the best.
-
-    The average weighs the best candidate of every k by ``exp(-tau L)``, L its held-out loss.
-    """
-    whole, parts = make(weights), []
-    for rows in held:
-        rest = weights.copy()
-        rest[rows] = 0.0
-        parts.append(make(rest))
-    found, best = [], []
+    step: Callable[[], None] = lambda: None,
+) -> list[LossCandidate]:
+    """Search all ks along c, by default from where features begin to matter; `step` after each."""
+    whole, parts = make(weights), [Part.of(fold, make, weights) for fold in folds]
+    found = []
     for k in ks:
         scores = scores_of(design, intercept, k, whole.n_scores)
-        zeros = [at_zero(scores, loss, k, 1.0) for loss in (whole, *parts)]
-        path = along(design, intercept, scores, zeros, cs)
-        found += path
-        best += [min(path, key=lambda one: one.held_out)]
-    null = held_out_loss(whole, parts, np.stack([zero.eta for zero in zeros[1:]]))
-    best = [one for one in best if np.isfinite(one.held_out)]
-    if not best:
-        raise ValueError(
-            "no candidate has a certified solution in every fold: folds that miss a class, or "
-            "never penalised columns that tell the targets. Use fewer folds, or penalise them."
-        )
-    shares = trimmed(tempered(TAU_CLASSES * np.array([one.held_out for one in best])))
-    coef = sum(share * one.fit.coef for share, one in zip(shares, best, strict=True))
-    level = sum(share * one.fit.level for share, one in zip(shares, best, strict=True))
-    mixed = np.asarray(sum(share * one.scores for share, one in zip(shares, best, strict=True)))
-    return LossSearch(
-        found, best, shares, np.asarray(coef), np.asarray(level), mixed,
-        held_out_loss(whole, parts, mixed), null,
-    )  # fmt: skip
+        zero = at_zero(scores, whole, k, 1.0)
+        found += along(design, intercept, scores, zero, parts, cs)
+        step()
+    return found
 
 
 def along(
     design: Design,
     intercept: Intercept,
     scores: Scores,
-    zeros: Sequence[Minimum],
+    zero: Minimum,
+    parts: Sequence[Part],
     cs: Sequence[float] | None,
 ) -> list[LossCandidate]:
-    """The candidates of one k, upwards in c, from the points without features of all samples and
-    of each fold. An automatic path ends where the held-out loss has risen, or little is left."""
-    near, parts, k = zeros[0], [zero.loss for zero in zeros[1:]], zeros[0].k
-    whole, path = near.loss, list[LossCandidate]()
-    first = beginning(scores, near)
+    """The candidates of one k, upwards in c, from the point without features. An automatic path
+    ends where the held-out loss has risen, or little is left."""
+    near, k, whole, path = zero, zero.k, zero.loss, list[LossCandidate]()
+    first = beginning(scores, near) if cs is None else 1.0
     for c in cs if cs is not None else first * LOSS_RATIO ** np.arange(PATH_LENGTH):
         near = minimise(scores, [elsewhere(scores, near, whole, k, float(c))])[0]
-        starts = [elsewhere(scores, near, part, k, float(c)) for part in parts]
+        starts = [elsewhere(scores, near, part.rest, k, float(c)) for part in parts]
         folds = minimise(scores, starts, FOLD)
-        eta = np.stack([one.eta for one in folds])
-        certified = max(one.gap for one in (near, *folds)) <= CERTIFIED.gap
-        loss = held_out_loss(whole, parts, eta) if certified else np.inf
-        fit = read(design, intercept, scores, near)
-        path.append(LossCandidate(k, float(c), fit, eta, loss))
+        pairs = [(part, one.eta) for part, one in zip(parts, folds, strict=True)]
+        gap = max(one.gap for one in (near, *folds))
+        loss = sum(part.held_out(eta) for part, eta in pairs) if gap <= CERTIFIED.gap else np.inf
+        outputs = np.concatenate([part.outputs(eta) for part, eta in pairs])
+        fit, dof = read(design, intercept, scores, near), freedom(scores, near)
+        path.append(LossCandidate(k, float(c), fit, dof, outputs, float(loss), gap))
         losses = np.array([one.held_out for one in path])
         risen = len(path) > PATIENCE and bool((losses[-PATIENCE:] > WORSE * losses.min()).all())
-        if cs is None and (risen or whole.value(near.eta) <= LEAST_LOSS * zeros[0].objective):
+        if cs is None and (risen or whole.value(near.eta) <= LEAST_LOSS * zero.objective):
             break
     return path
 

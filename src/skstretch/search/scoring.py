@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from skstretch.core.classes import balanced_log_losses, balanced_weights, decided
+from skstretch.core.losses import deviances, rates
+from skstretch.core.survival import concordance_losses
 from skstretch.core.types import Array, Index, Mask
 from skstretch.search.candidates import Outcome
 
@@ -172,6 +174,41 @@ class LogLoss(OfClasses):
         steepness = self(outputs).steepness
         assert steepness is not None
         return steepness * error
+
+
+@dataclass(frozen=True)
+class PoissonDeviance(OfClasses):
+    """Minus the mean deviance of the rates that the scores stand for."""
+
+    y: Array
+    weights: Array
+    name: str = "neg_mean_poisson_deviance"
+
+    def __call__(self, outputs: Array) -> Scored:
+        losses = deviances(self.y, rates(outputs[:, 0]))
+        error = float(self.weights @ losses / self.weights.sum())
+        return Scored(-error, losses, -error, steepness=0.0)
+
+    def blur(self, outputs: Array, error: float) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Concordance(OfClasses):
+    """Harrell's concordance of risk scores."""
+
+    event: Mask
+    time: Array
+    weights: Array
+    name: str = "concordance"
+
+    def __call__(self, outputs: Array) -> Scored:
+        losses = concordance_losses(self.event, self.time, outputs[:, 0], self.weights)
+        error = float(self.weights @ losses / self.weights.sum())
+        return Scored(1.0 - error, losses, -error, steepness=0.0)
+
+    def blur(self, outputs: Array, error: float) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True)

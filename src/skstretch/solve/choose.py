@@ -86,9 +86,9 @@ ITERATED_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # values of c on the path of an exact minimiser, at most; it ends where so many in a row have so
 # much more than the least error
 PATH_LENGTH, PATIENCE, WORSE = 20, 3, 1.1
-# of other losses than squared error: powers, the step of c, folds, and the part of the loss of no
-# features below which a path has nothing left to explain
-LOSS_POWERS, LOSS_RATIO, LOSS_FOLDS, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 1.6, 10, 1e-4
+# of other losses than squared error: powers, the step of c, and the part of the loss of no features
+# below which a path has nothing left to explain
+LOSS_POWERS, LOSS_RATIO, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 1.6, 1e-4
 # folds of at most this part of the samples are left out by one Newton step on a path's way; what
 # they and larger ones, which are solved, say of the best candidates is then made exact
 SMALL_FOLD = 0.1

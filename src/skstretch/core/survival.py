@@ -1,0 +1,172 @@
+"""Times until an event, some of them censored: concordance, baseline hazard, survival curves.
+
+One number holds both parts of a target, +time where the event was seen and −time where the sample
+was censored, −0.0 included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skstretch.core.types import Array, Mask
+
+# Numbers of pairs that are compared at a time.
+PAIRS = 2**21
+
+
+def signed_times(event: Mask, time: Array) -> Array:
+    """Both parts of targets as one number each (n)."""
+    return np.where(event, time, -time)
+
+
+def parts_of(signed: Array) -> tuple[Mask, Array]:
+    """Events and times (n) of signed times."""
+    return ~np.signbit(signed), np.abs(signed)
+
+
+def weighted_pairs(
+    event: Mask, time: Array, risk: Array, weights: Array, each: Array | None = None
+) -> tuple[Array, Array]:
+    """For every sample the weights of the others that it is in order with, and compared with.
+
+    A sample with an event is compared with all that were still without one afterwards, and with
+    those censored at that time. In order is the pair whose first has the larger risk; equal risks
+    count half. `each` multiplies the pairs of every event (n).
+    """
+    order, pairs = np.zeros(len(time)), np.zeros(len(time))
+    events = np.flatnonzero(event & (weights > 0))
+    factor = np.ones(len(time)) if each is None else each
+    size = max(1, PAIRS // max(1, len(time)))
+    for rows in (events[at : at + size] for at in range(0, len(events), size)):
+        t = time[rows, None]
+        later = (time > t) | ((time == t) & ~event)
+        right = later * (0.5 * (risk == risk[rows, None]) + (risk < risk[rows, None]))
+        own = weights[rows] * factor[rows]
+        for total, found in ((order, right), (pairs, 1.0 * later)):
+            total[rows] += factor[rows] * (found @ weights)
+            total += own @ found
+    return order, pairs
+
+
+def concordance(
+    event: Mask, time: Array, risk: Array, weights: Array | None = None, each: Array | None = None
+) -> float:
+    """Harrell's: the share of comparable pairs in which the larger risk has the earlier event."""
+    w = np.ones(len(time)) if weights is None else weights
+    order, pairs = weighted_pairs(event, time, risk, w, each)
+    if not w @ pairs > 0.0:
+        raise ValueError(
+            "no two samples can be compared: concordance needs an event before the time of another "
+            "sample. Pass more samples, or such with events."
+        )
+    return float((w @ order) / (w @ pairs))
+
+
+def concordance_losses(event: Mask, time: Array, risk: Array, weights: Array) -> Array:
+    """What every sample adds to 1 − concordance (n): their weighted mean is that.
+
+    The concordance to first order in the weights, so that the spread of these numbers is that of
+    the concordance (the infinitesimal jackknife); NaN where nothing can be compared.
+    """
+    order, pairs = weighted_pairs(event, time, risk, weights)
+    total = 0.5 * float(weights @ pairs)
+    if not total > 0.0:
+        return np.full(len(time), np.nan)
+    share = 0.5 * float(weights @ order) / total
+    return np.asarray(1.0 - share - weights.sum() / total * (order - share * pairs))
+
+
+def uncensored(event: Mask, time: Array, weights: Array) -> Array:
+    """Kaplan and Meier's probability (n) of not being censored before the time of each sample.
+
+    Of equal times events come first.
+    """
+    times = np.unique(time)
+    place = np.searchsorted(times, time)
+    gone = np.bincount(place, weights, times.size)
+    censored = np.bincount(place, weights * ~event, times.size)
+    at_risk = np.cumsum(gone[::-1])[::-1] - (gone - censored)
+    left = np.cumprod(1.0 - censored / np.where(at_risk > 0, at_risk, 1.0))
+    return np.asarray(np.concatenate([[1.0], left[:-1]])[place])
+
+
+def uno_concordance(
+    event: Mask, time: Array, risk: Array, weights: Array | None = None, until: float | None = None
+) -> float:
+    """Uno's: pairs count 1/G² of the time of their event, G as in `uncensored`, up to `until`.
+
+    What it estimates does not depend on how samples are censored.
+    """
+    w = np.ones(len(time)) if weights is None else weights
+    each = uncensored(event, time, w) ** -2.0
+    if until is not None:
+        each = np.where(time < until, each, 0.0)
+    return concordance(event, time, risk, w, each)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The hazard of a sample of risk score 0, by Breslow.
+
+    Attributes
+    ----------
+    times : array of shape (T,)
+        Times of events, rising.
+    hazard : array of shape (T,)
+        The cumulative hazard from each of them on.
+    last : float
+        The last time of all samples: nothing is known beyond.
+    """
+
+    times: Array
+    hazard: Array
+    last: float
+
+    @classmethod
+    def of(cls, event: Mask, time: Array, eta: Array, weights: Array) -> Baseline:
+        happens = event & (weights > 0)
+        times, group = np.unique(time[happens], return_inverse=True)
+        count = np.bincount(group, weights[happens], times.size)
+        by_time = np.argsort(time, kind="stable")
+        top = float(eta.max())
+        x = (weights * np.exp(eta - top))[by_time]
+        at_risk = np.cumsum(x[::-1])[::-1][np.searchsorted(time[by_time], times)]
+        steps = np.exp(np.log(count) - np.log(at_risk) - top)
+        return cls(times, np.cumsum(steps), float(time[weights > 0].max()))
+
+    def cumulative(self, times: Array) -> Array:
+        """The cumulative hazard at some times, none of them beyond the last."""
+        if not (np.isfinite(times).all() and np.all(times <= self.last)):
+            odd = times[~(times <= self.last)][0]
+            raise ValueError(
+                f"times has {odd:g}, and the last of the training data is {self.last:g}: nothing "
+                "is known beyond. Pass times up to it."
+            )
+        known = np.concatenate([[0.0], self.hazard])
+        return known[np.searchsorted(self.times, times, "right")]
+
+    def hazards(self, eta: Array, times: Array) -> Array:
+        """Cumulative hazards (n, T) of samples with scores η (n)."""
+        with np.errstate(over="ignore"):
+            return np.minimum(
+                np.exp(eta)[:, None] * self.cumulative(times), float(np.finfo(float).max)
+            )
+
+    def survival(self, eta: Array, times: Array) -> Array:
+        """The probability (n, T) of no event up to and at some times."""
+        return np.exp(-self.hazards(eta, times))
+
+    def median(self, eta: Array) -> Array:
+        """The first time (n) at which at most half are without event; inf where it is not seen."""
+        with np.errstate(over="ignore"):
+            place = np.searchsorted(self.hazard, np.log(2.0) * np.exp(-eta), "left")
+        return np.asarray(np.append(self.times, np.inf)[place])
+
+    def restricted_mean(self, eta: Array, until: float) -> Array:
+        """The mean time without event (n), counted up to a time: the area under the curve."""
+        inside = self.times[self.times < until]
+        corners = np.concatenate([[0.0], inside, [until]])
+        curve = self.survival(eta, corners[:-1])
+        return np.asarray(curve @ np.diff(corners))

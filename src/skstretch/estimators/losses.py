@@ -1,0 +1,299 @@
+"""Which loss a search minimises, and what its candidates are judged by.
+
+Squared error has its own, larger search (`skstretch.estimators.search`); counts, classes by log
+loss and survival share the one below.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.cox import Cox
+from skstretch.core.loss_newton import CERTIFIED
+from skstretch.core.losses import Logistic, Poisson, Softmax, rates
+from skstretch.core.stretch import Intercept, selects
+from skstretch.core.survival import parts_of
+from skstretch.core.types import Array, Index, Mask
+from skstretch.designs import DaskArray, storage_of
+from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
+from skstretch.estimators.inputs import Prepared, Targets, View, make_folds, prepare, seed_of
+from skstretch.estimators.progress import Progress, Reporter
+from skstretch.search import Candidate, CandidateTable, Folds, Outcome, Problem
+from skstretch.search.losses import LossCandidate, LossEnd, MakeLoss, search_losses
+from skstretch.search.scoring import (
+    BalancedAccuracy,
+    Concordance,
+    LogLoss,
+    PoissonDeviance,
+    PrecomputedClassifier,
+    PrecomputedRegressor,
+    Scored,
+    ScorerScore,
+    Scoring,
+    SquaredError,
+    ZeroOne,
+    scorer_named,
+    unscored,
+)
+from skstretch.solve.choose import LOSS_POWERS, Plan, unusable
+
+SQUARED = "squared"
+HOW = (
+    "pass a structured array of (event, time), for example np.array([(True, 5.0), (False, 7.5)], "
+    'dtype=[("event", bool), ("time", float)]), or a frame with these two columns'
+)
+
+
+def read_survival(y: Any) -> tuple[Mask, Array]:
+    """Events and times (n) of a structured array or of a frame with two columns."""
+    if y is None:
+        raise ValueError(f"requires y to be passed, but the target y is None: {HOW}.")
+    names = getattr(getattr(y, "dtype", None), "names", None)
+    columns = [*names] if names else [*getattr(y, "columns", ())]
+    if len(columns) != 2:
+        seen = f"{len(columns)} columns" if columns else f"type {type(y).__name__}"
+        raise ValueError(f"y has {seen}, and survival needs an event and a time: {HOW}.")
+    event, time = (np.asarray(y[name]) for name in columns)
+    if event.dtype != bool:
+        known = event.dtype.kind in "iufO" and all(value in (0, 1) for value in event.tolist())
+        if not known:
+            odd = next((v for v in event.tolist() if v not in (0, 1)), None)
+            raise ValueError(
+                f"the first column of y, {columns[0]!r}, holds {odd!r}, and an event is True or "
+                f"False (1 or 0): {HOW}."
+            )
+        event = event.astype(bool)
+    try:
+        time = time.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the second column of y, {columns[1]!r}, holds what is no number: {HOW}."
+        ) from None
+    wrong = ~(np.isfinite(time) & (time >= 0.0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"the time of sample {row} is {time[row]:g}: times must be finite and not negative. "
+            "Only their order counts for the risk; add a constant where they are negative."
+        )
+    return event, time
+
+
+def as_structured(signed: Array) -> Any:
+    """Signed times (n) as the structured array that users pass."""
+    event, time = parts_of(signed)
+    out = np.empty(len(time), dtype=[("event", bool), ("time", float)])
+    out["event"], out["time"] = event, time
+    return out
+
+
+def check_loss(loss: Any, known: tuple[str, ...]) -> None:
+    """Refuse a loss that the estimator does not have."""
+    if loss not in known:
+        raise ValueError(f"loss={loss!r} is not known: use one of {', '.join(known)}.")
+
+
+def check_counts(y: Any, weights: Array) -> None:
+    """Refuse targets that are no counts or rates."""
+    if y.ndim > 1 and y.shape[1] > 1:
+        raise ValueError(
+            f'loss="poisson" takes one target, and y has {y.shape[1]}: fit one model for each, for '
+            "example by MultiOutputRegressor."
+        )
+    wrong = np.ravel(y) < 0
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"y has {np.ravel(y)[row]:g} (sample {row}), and counts are not negative: check y, or "
+            'use loss="squared".'
+        )
+
+
+def search_by_loss(
+    estimator: Any, X: Any, targets: Targets, splits: dict[str, Any], *, weighted: bool
+) -> tuple[Prepared, View, CandidateTable]:
+    """Every candidate of a search under another loss than squared error, judged in a table."""
+    check_linear(estimator, X)
+    name, ks = estimator._loss, powers_of(estimator.k_grid)
+    cs = None if isinstance(estimator.c_grid, str) else strengths_of(estimator.c_grid)
+    estimator.plan_ = plan_of(estimator, X, targets, ks, cs)
+    prepared = prepare(estimator, X, targets.weights)
+    view = prepared.at(0.0)
+    if view.design.shape[1] == 0:
+        raise ValueError("no column of X varies: there is nothing to choose between.")
+    codes = strata_of(name, targets)
+    folds = make_folds(
+        estimator.cv, X, targets.y if codes is None else codes, prepared.rows,
+        classifier=codes is not None, compressed=True, seed=seed_of(estimator.random_state),
+        **splits,
+    )  # fmt: skip
+    scoring = getattr(estimator, "scoring", None)
+    own = scorings_of(scoring, targets, prepared.rows, folds, weighted=weighted, loss=name)[0]
+    nothing = np.zeros_like(targets.Y[prepared.rows])  # so that residuals are minus the outputs
+    problem = Problem(nothing, prepared.weights, prepared.intercept, folds, True, cs is None)
+    weights, groups = targets.sample_weights[prepared.rows], splits.get("groups")
+    units = None if groups is None else np.asarray(groups)[prepared.rows]
+    table = CandidateTable(problem, own, own, weights, units, by_loss=scoring is None)
+    progress, reporter = (
+        Progress(len(ks), "powers", estimator.verbose),
+        Reporter(estimator, len(ks)),
+    )
+
+    def step() -> None:
+        progress.step()
+        reporter.step()
+
+    with single_blas_thread(min(view.design.shape), SHARED_ROWS):
+        make = loss_of(name, targets, prepared.rows, getattr(estimator, "ties", ""))
+        given = prepared.intercept, ks, cs, step
+        for one in search_losses(view.design, make, prepared.weights, folds.folds or (), *given):
+            enter(table, one)
+    progress.close()
+    reporter.close()
+    return prepared, view, table
+
+
+def enter(table: CandidateTable, one: LossCandidate) -> None:
+    """One more candidate, chosen by its held-out loss."""
+    reason = unusable(values=[one.outputs], gap=one.gap, promised_gap=CERTIFIED.gap)
+    D, n = one.fit.coef.shape[0], float(table.weights[table.seen].sum())
+    outcome = Outcome(-one.outputs, np.nan, one.dof, float(D), reason, LossEnd(one))
+    score = unscored(len(one.outputs)) if reason else table.scoring(one.outputs)
+    table.candidates.append(Candidate(0.0, one.k, one.c, np.nan, 1.0))
+    table.results.append(outcome)
+    table.scores.append(score)
+    table.losses.append(Scored(-one.held_out / n, score.losses, score.tie))
+    table.alone.append([])
+
+
+def loss_of(name: str, targets: Targets, rows: Index, ties: str) -> MakeLoss:
+    """The loss of some samples, for any weights."""
+    Y = targets.Y[rows]
+    if name == "poisson":
+        return partial(Poisson, Y[:, 0])
+    if name == "cox":
+        event, time = parts_of(Y[:, 0])
+        return partial(Cox, time, event, ties=ties)
+    assert targets.codes is not None
+    codes = targets.codes[rows]
+    if targets.single:
+        return partial(Logistic, codes.astype(float))
+    return partial(Softmax, codes, n_classes=Y.shape[1])
+
+
+def strata_of(name: str, targets: Targets) -> Any:
+    """What folds have alike: classes, or events; None for counts."""
+    if name == "cox":
+        return parts_of(targets.Y[:, 0])[0].astype(np.intp)
+    return targets.y if name == "log" else None
+
+
+def check_linear(estimator: Any, X: Any) -> None:
+    """Refuse what only squared error has."""
+    what = f"loss={estimator._loss!r}" if hasattr(estimator, "loss") else type(estimator).__name__
+    a_grid = getattr(estimator, "a_grid", "auto")
+    if not (isinstance(a_grid, str) and a_grid == "auto") and any(a != 0 for a in a_grid):
+        raise ValueError(
+            f'a_grid={a_grid!r}: with {what} models are linear, a = 0; leave a_grid on "auto".'
+        )
+    if getattr(estimator, "quadrant", "exp") != "exp":
+        raise ValueError(f'quadrant={estimator.quadrant!r}: with {what} use "exp", the default.')
+    if Intercept.of(estimator.fit_intercept) is Intercept.COLUMN:
+        raise ValueError(f'fit_intercept="column": with {what} use True or False.')
+    asked = getattr(estimator, "n_features_to_select", None)
+    if asked is not None and selects(asked if np.iterable(asked) else [asked], X.shape[1]):
+        raise ValueError(
+            f"n_features_to_select={asked!r}: with {what} features are not selected. Leave it on "
+            "None (small k already makes most coefficients tiny), or select before, for example "
+            "by SelectKBest in a pipeline."
+        )
+    if isinstance(X, DaskArray):
+        raise TypeError(
+            f"{what} is not searched on a Dask array: pass X.compute(), or write it to zarr and "
+            "open that with the zarr package."
+        )
+
+
+def powers_of(grid: Any) -> tuple[float, ...]:
+    """Powers to try."""
+    if isinstance(grid, str) and grid == "auto":
+        return LOSS_POWERS
+    return numbers_of("k_grid", grid, 1.0, 2.0, "powers above 1, up to 2")
+
+
+def strengths_of(grid: Any) -> tuple[float, ...]:
+    """Inverse strengths to try, the strongest penalty first."""
+    found = numbers_of("c_grid", grid, 0.0, float(np.finfo(float).max), "positive numbers")
+    return tuple(sorted(found))
+
+
+def numbers_of(name: str, grid: Any, above: float, most: float, what: str) -> tuple[float, ...]:
+    """The values of a grid, once each."""
+    try:
+        found = tuple(dict.fromkeys(float(value) for value in grid))
+    except (TypeError, ValueError):
+        raise TypeError(
+            f'{name}={grid!r} is not a grid: pass a list of {what} or "auto".'
+        ) from None
+    if not found or not all(above < value <= most for value in found):
+        raise ValueError(f"{name}={grid!r}: pass {what}.")
+    return found
+
+
+def plan_of(estimator: Any, X: Any, targets: Targets, ks: Any, cs: Any) -> Plan:
+    """How it will be computed."""
+    along = "a path of c" if cs is None else f"c = {', '.join(f'{c:g}' for c in cs)}"
+    return Plan(
+        storage_of(X),
+        int(np.count_nonzero(targets.weights)),
+        Intercept.of(estimator.fit_intercept),
+        exact=True,
+        searched=f"a = 0, k = {', '.join(f'{k:g}' for k in ks)}, {along}",
+    )
+
+
+def scorings_of(
+    scoring: Any,
+    targets: Targets,
+    rows: Index,
+    folds: Folds,
+    *,
+    weighted: bool,
+    loss: str = SQUARED,
+) -> tuple[Scoring, Scoring]:
+    """What is told of candidates, and what the best of a family are chosen by.
+
+    The scorer that was asked for, both; else minus the squared error or the deviance, the
+    concordance, or for classes the balanced accuracy, and the log loss to choose by. A scorer of
+    the user's is told weights only where `fit` was (`weighted`).
+    """
+    tested = rows[folds.tested]
+    Y, weights = targets.Y[tested], targets.sample_weights[tested]
+    own: Scoring
+    by: Scoring
+    paired: Scoring
+    precomputed: Any = PrecomputedRegressor
+    if loss == "cox":
+        own = by = paired = Concordance(*parts_of(Y[:, 0]), weights)
+    elif loss == "poisson":
+        own = by = paired = PoissonDeviance(Y[:, 0], weights)
+        precomputed = _of_rates
+    elif targets.codes is None:
+        own = by = paired = SquaredError(Y, weights)
+    else:
+        codes, n_classes = targets.codes[tested], targets.classes.size
+        own = BalancedAccuracy(codes, n_classes, Y, weights)
+        by = LogLoss(codes, n_classes, Y, weights)
+        paired = ZeroOne(codes, Y, weights)
+        precomputed = partial(PrecomputedClassifier, classes=targets.classes)
+    if scoring is None:
+        return own, by
+    scorer, name = scorer_named(scoring)
+    given = weights if weighted else None
+    own = ScorerScore(scorer, precomputed, targets.y[tested], given, paired, name)
+    return own, own
+
+
+def _of_rates(outputs: Array) -> PrecomputedRegressor:
+    return PrecomputedRegressor(rates(outputs))
