@@ -1,6 +1,7 @@
 """`skstretch predict` against the Python API, and its words for every mistake."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -266,3 +267,21 @@ def test_a_reader_that_stops_early(folder, regressor):
     process.stderr.close()
     process.wait(timeout=600)
     assert err == b""
+
+
+def test_check_says_what_is_unlike_the_training_data(call, regressor, frame):
+    strange = frame.to_numpy().copy()
+    strange[0] += 100.0
+    write_csv(Path("strange.csv"), strange, names=NAMES)
+    done = call("predict", "m.stretchy", "strange.csv", "--check", "--json")
+    assert done.code == 0
+    found, expected = (
+        json.loads(done.out),
+        regressor.novelty(frame.assign(**dict(zip(NAMES, strange.T, strict=True)))),
+    )
+    assert list(found) == ["prediction", "leverage", "distance", "p_value"]
+    np.testing.assert_allclose(found["p_value"], expected["p_value"], rtol=1e-12)
+    odd = int((expected["p_value"] <= 0.05).sum())
+    assert odd >= 1
+    assert f"{odd} of 80 rows" in done.err
+    assert "unlike the training data" in done.err

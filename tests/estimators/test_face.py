@@ -69,7 +69,7 @@ POSITIONAL = {
 }
 ALL = {
     "coef_std", "contributions", "effect_path", "effects", "explanation", "fit", "lazy_coef",
-    "predict", "score", "summary",
+    "novelty", "predict", "score", "summary",
 }  # fmt: skip
 OF_NUMBERS = {"coef_covariance", "predict_interval"}
 OF_CLASSES = {"decision_function", "predict_proba"}

@@ -9,6 +9,7 @@ import pytest
 
 import skstretch
 from skstretch.estimators.mixture import Mixture
+from skstretch.estimators.novelty import reference_of
 from skstretch.io import ModelFileError
 from tests.io.samples import (
     BENT,
@@ -152,7 +153,8 @@ def test_size_on_the_disk_and_in_memory(tmp_path):
     assert T > 1
     size = len(saved_bytes(model, tmp_path, outcomes=False))
     moments = 5 * 8 + 1 + 8 * bool(state.quadrant.moments.rest.any())
-    arrays = (8 * T * 2 + moments + 8) * D
+    components = 4 * reference_of(state).space.variances.size
+    arrays = (8 * T * 2 + moments + 8 + components) * D
     # one more array of all features would be beyond the names, sizes and results beside them
     assert 0 < size - arrays < 30_000 < 8 * D
     tracemalloc.start()

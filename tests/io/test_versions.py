@@ -8,6 +8,7 @@ import pytest
 
 import skstretch
 from skstretch.io import ModelFileError, about
+from skstretch.io.header import SCHEMA
 from tests.io.samples import X, Y, saved_bytes, with_array, with_header
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -135,12 +136,13 @@ def newer(tmp_path, **changes):
 
 
 def test_newer_schema(tmp_path):
-    path = newer(tmp_path, schema=8, versions={"skstretch": "3.1.4"})
+    path = newer(tmp_path, schema=SCHEMA + 1, versions={"skstretch": "3.1.4"})
     with pytest.raises(ModelFileError) as caught:
         skstretch.load(path)
     assert str(caught.value) == (
-        f"{str(path)!r} is not a sound model file: it has schema version 8 and was written by "
-        f"skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads up to 7. "
+        f"{str(path)!r} is not a sound model file: it has schema version {SCHEMA + 1} and "
+        f"was written by skstretch 3.1.4; this is skstretch {skstretch.__version__}, which reads "
+        f"up to {SCHEMA}. "
         "Upgrade to skstretch 3.1.4 or later."
     )
 

@@ -33,6 +33,9 @@ from skstretch.cli.problem import (
 from skstretch.estimators.state import first_step, last_step, steps_before, transformed
 from skstretch.exceptions import DataError
 
+# a p-value that a note of strange rows counts
+STRANGE = 0.05
+
 
 @dataclass(frozen=True)
 class KnownColumns:
@@ -243,9 +246,10 @@ def check_asked(model: Any, interval: float | None, proba: bool) -> None:
 
 
 def predicted(
-    model: Any, table: Table, interval: float | None, proba: bool, talk: Talk
+    model: Any, table: Table, asked: tuple[float | None, bool, bool], talk: Talk
 ) -> dict[str, Any]:
-    """Name to values: copied columns, prediction, bounds, probabilities."""
+    """Name to values: copied columns, prediction, and as asked bounds, probabilities, novelty."""
+    interval, proba, check = asked
     copied = {role.removeprefix("id "): values for role, values in table.aside.items()}
     columns: dict[str, Any] = {}
     X = _framed(model, table.X)
@@ -261,6 +265,8 @@ def predicted(
                 columns |= {
                     f"probability {name}": shares[:, i] for i, name in enumerate(model.classes_)
                 }
+            if check:
+                columns |= _novelty(last_step(model), transformed(model, X), talk)
     except ValueError as error:
         raise DataError(in_options(str(error))) from error
     taken = next((name for name in copied if name in columns), None)
@@ -269,6 +275,19 @@ def predicted(
             f"--id {taken!r} has the name of a column of the predictions: rename it in the data."
         )
     return copied | columns
+
+
+def _novelty(model: Any, X: Any, talk: Talk) -> dict[str, Any]:
+    """Whether rows are like the training data, with a note that counts those that are not."""
+    found = model.novelty(X)
+    columns = {name: np.asarray(found[name]) for name in ("leverage", "distance", "p_value")}
+    n, odd = X.shape[0], int((columns["p_value"] <= STRANGE).sum())
+    talk.note(
+        f"{odd:,} of {counted(n, 'row')} {'is' if odd == 1 else 'are'} unlike the training data "
+        f"(p_value of {STRANGE} or less; by chance about {STRANGE * n:,.3g}): there neither "
+        "predictions nor bounds can be trusted as elsewhere."
+    )
+    return columns
 
 
 def _by_target(name: str, values: Any) -> dict[str, Any]:

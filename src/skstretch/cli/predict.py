@@ -24,6 +24,7 @@ from skstretch.exceptions import DataError
 EXAMPLES = (
     "skstretch predict diabetes.stretchy new.csv -o predictions.csv",
     "skstretch predict diabetes.stretchy new.csv --interval 0.9 --id patient",
+    "skstretch predict wheat.stretchy new.csv --check",
     "cat new.csv | skstretch predict genes.stretchy - --proba > probabilities.csv",
 )
 MODEL = ".stretchy"
@@ -53,6 +54,14 @@ def predict(
     ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of every class.")
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Say of every row whether it is like the training data: add its leverage, its "
+            "distance and p_value, the share of rows that are as strange.",
+        ),
     ] = False,
     id: Annotated[
         list[str] | None,
@@ -86,7 +95,7 @@ def predict(
     check_asked(found.model, interval, proba)
     apart = {"ids": tuple(id or ()), "drop": tuple(drop or ()), "target": found.target}
     table = read_for(found.model, data, form, talk, apart)
-    columns = predicted(found.model, table, interval, proba, talk)
+    columns = predicted(found.model, table, (interval, proba, check), talk)
     if json and output is None:
         print_json(columns)
         return

@@ -13,13 +13,22 @@ from skstretch.core.gram import Frame
 from skstretch.core.quadrant import Quadrant, base_values
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
-from skstretch.designs import Design, WideDesign, as_design, is_dask, lazy_outputs, tidy
+from skstretch.designs import (
+    Design,
+    WideDesign,
+    as_design,
+    computed_rows,
+    is_dask,
+    lazy_outputs,
+    tidy,
+)
 from skstretch.designs.as_design import Curves, contributions, lazy_contributions
 from skstretch.designs.dask.run import check_at_hand
 from skstretch.designs.source import dense_values
 from skstretch.estimators.effects import effects_of
 from skstretch.estimators.inputs import Targets, checked_X
 from skstretch.estimators.mixture import Mixture
+from skstretch.estimators.novelty import novelty_of
 from skstretch.estimators.state import Decision, Learner
 from skstretch.estimators.summary import Summary
 from skstretch.exceptions import RowsForgottenError
@@ -396,6 +405,51 @@ class StretchyModel(Learner):
             data = (lambda quadrant: as_design(X, quadrant, columns=columns)), targets
         self.effects_ = effects_of(self, data, bands, n_pairs, groups, random_state)
         return self.effects_
+
+    def novelty(self, X: Any) -> Any:
+        """Tell whether new samples are like those that the model was fitted to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples. A Dask array is computed at once, one row chunk at a time.
+
+        Returns
+        -------
+        novelty : pandas.DataFrame or dict
+            One row a sample: ``leverage`` (how far out it lies among the training samples; their
+            mean is a few times 1 / n), ``distance`` (how much of it they do not explain, in
+            standard deviations of a feature), the share of samples that are as strange by either,
+            ``p_leverage`` and ``p_distance``, and by both together, ``p_value``. A dict of arrays
+            where pandas is not installed.
+
+        See Also
+        --------
+        influence : What single training samples do to the model.
+
+        Notes
+        -----
+        Samples are compared in the z-scores of the columns that the model reads, whatever its
+        candidates do with them: by the first principal components of the training samples, ten at
+        most, and by what these leave. The p-values are conformal. Their reference are training
+        samples that were left out, a twentieth (whole groups, where there are some) at a time,
+        with all that was learned from them; 200 stand for more. Of fresh samples of the same kind
+        about 5 % have a ``p_value`` of 0.05 or less. The least that can be is one over one more
+        than the training samples. Classes count as they do in the fit.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skstretch import StretchyRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = StretchyRegressor().fit(X[:100], y[:100])
+        >>> found = model.novelty([X[200], X[200] + 1.0])
+        >>> [bool(p < 0.05) for p in found["p_value"]]
+        [False, True]
+        """
+        check_is_fitted(self)
+        X = checked_X(self, X)
+        return novelty_of(self._state, computed_rows(X) if is_dask(X) else [tidy(X)])
 
     def summary(self) -> Summary:
         """The model in sentences: what was chosen and why, its error, the strongest features.

@@ -202,6 +202,24 @@ class Recipes(Versioned, BaseEstimator):
         check_is_fitted(self)
         return self.pipeline_[-1].effects(**options)
 
+    def novelty(self, X: Any) -> Any:
+        """Tell whether new samples are like those that the model was fitted to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Spectra, one in a row.
+
+        Returns
+        -------
+        novelty : pandas.DataFrame or dict
+            As `StretchyRegressorCV.novelty` of the transformed features of all recipes.
+        """
+        check_is_fitted(self)
+        return self.pipeline_[-1].novelty(
+            transformed(self.pipeline_, self._checked(X, reset=False))
+        )
+
     def predict(self, X: Any) -> Any:
         """Predict by the average of all recipes.
 

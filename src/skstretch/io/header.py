@@ -19,7 +19,7 @@ from skstretch._version import __version__
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Archive, Rule, refusing, unsound
 
-SCHEMA = 7
+SCHEMA = 8
 FORMAT = "stretchy model"
 NAME = "header.json"
 # parsed JSON takes some twenty times its length at worst

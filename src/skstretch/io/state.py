@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from skstretch.core.features import ExpFeatures, Features, Moments, PlainFeatures
+from skstretch.core.novelty import Reference, Space
 from skstretch.core.primal import checked_factors
 from skstretch.core.quadrant import Quadrant, active_columns
 from skstretch.core.stretch import Intercept
@@ -18,6 +19,7 @@ from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import Design, as_design, factored
 from skstretch.designs.protocol import AbsentDesign
 from skstretch.estimators.mixture import Member, Mixture, Term
+from skstretch.estimators.novelty import read_columns, reference_of
 from skstretch.estimators.state import Decision, State, Units
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Rule
@@ -60,6 +62,14 @@ KEPT = {
     "kept_ends": Rule("lists", "i"),
     "kept_member": Rule("lists", "i"),
 }
+# what new samples are compared with: E columns, A components, R samples
+REFERENCE = {
+    "basis": Rule("A E", itemsize=4, finite=True),
+    "variances": Rule("A", finite=True),
+    "leverage": Rule("R", finite=True),
+    "distance": Rule("R", finite=True),
+    "masses": Rule("R", finite=True),
+}
 TRAINING = {"targets": Rule("M t", finite=True), "weights": Rule("M", finite=True)}
 
 
@@ -76,6 +86,7 @@ def write_state(file: Record, state: State) -> None:
         _write_mixture(file, state)
     else:
         _write_passes(file, state)
+    _write_reference(file, reference_of(state, passes=False))
 
 
 def read_state(
@@ -105,7 +116,32 @@ def read_state(
         state = _read_mixture(common, results, penalties)
     else:
         state = _read_passes(common, penalties)
-    return _read_units(file, state) if "units" in file else state
+    if "units" in file:
+        state = _read_units(file, state)
+    vars(state)["novelty_reference"] = _read_reference(file, state)
+    return state
+
+
+def _write_reference(file: Record, found: Reference | None) -> None:
+    if found is not None:
+        file.fields["novelty_total"] = encode(found.total)
+        for name in REFERENCE:
+            owner = found.space if hasattr(found.space, name) else found
+            file.put(f"novelty_{name}", getattr(owner, name))
+
+
+def _read_reference(file: Record, state: State) -> Reference | None:
+    """What new samples are compared with; files of earlier versions have nothing."""
+    if "novelty_total" not in file.fields:
+        return None
+    taken, total = file.take_all(REFERENCE, "novelty_"), file.number("novelty_total", 0.0)
+    sound = taken["basis"].shape[1] == read_columns(state).size
+    for name in ("variances", "leverage", "masses"):
+        sound = sound and (taken[name] > 0).all()
+    if not sound or not 0 < total < np.inf or (taken["distance"] < 0).any():
+        raise ModelFileError("its training samples cannot be compared with others.")
+    space = Space(taken.pop("basis"), taken.pop("variances"))
+    return Reference(space, **taken, total=total)
 
 
 def write_loss(file: Record, state: State) -> None:

@@ -103,6 +103,8 @@ PATH_ROUNDING = 1e-10
 SURE_SHARE = 0.8
 # parts of the samples that are left out in turn for the errors of effects
 N_JACKKNIFE = 20
+# of novelty: principal components at most, and training samples that new ones are compared with
+N_COMPONENTS, N_REFERENCE = 10, 200
 
 # Averages (settled by `make rules`): how hard weights are pulled towards equal ones, how soon a
 # family that is worse loses its share (squared error, log loss), what a != 0 is worth less on few

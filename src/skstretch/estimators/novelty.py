@@ -1,0 +1,150 @@
+"""Whether new samples are like those that a model was fitted to."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skstretch.core.features import Moments
+from skstretch.core.novelty import (
+    Reference,
+    Space,
+    alike_order,
+    dual_components,
+    moments_without,
+)
+from skstretch.core.quadrant import Quadrant
+from skstretch.core.types import Array, Index
+from skstretch.designs import DaskArray, Design, as_design, rows_in_memory, tidy
+from skstretch.estimators.effects import as_table
+from skstretch.estimators.state import State
+from skstretch.exceptions import RowsForgottenError
+from skstretch.solve.choose import N_COMPONENTS, N_JACKKNIFE, N_REFERENCE
+
+NO_REFERENCE = (
+    "novelty compares with the training samples, and this model has none: it was fitted by "
+    "partial_fit, or comes from a file that does not hold what is needed. Fit it again to all "
+    "samples at once, and save it with this version."
+)
+
+
+def novelty_of(state: State, rows: Iterable[Any]) -> Any:
+    """The table of `novelty` for validated rows in memory, some at a time."""
+    reference = reference_of(state)
+    if reference is None:
+        raise RowsForgottenError(NO_REFERENCE)
+    moments, columns = state.quadrant.moments, read_columns(state)
+    blocks = (Z for X in rows for Z in _blocks(_z_scores(X, moments, columns)))
+    parts = [reference.space.scores(Z, reference.total) for Z in blocks]
+    leverage, distance = (np.concatenate(side) for side in zip(*parts, strict=True))
+    first, second, either = reference.p_values(leverage, distance)
+    return as_table(
+        {
+            "leverage": leverage,
+            "distance": distance,
+            "p_leverage": first,
+            "p_distance": second,
+            "p_value": either,
+        }
+    )
+
+
+def read_columns(state: State) -> Index:
+    """The columns that predictions read, and that vary."""
+    return np.flatnonzero(state.support.any(axis=0) & ~state.quadrant.moments.constant)
+
+
+def _z_scores(X: Any, moments: Moments, columns: Index, rows: Index | None = None) -> Design:
+    linear = Quadrant("linear", moments, 0.0, np.zeros(moments.mean.size))
+    return as_design(X, linear, rows=rows, columns=columns)
+
+
+def _blocks(design: Design) -> Iterator[Array]:
+    """Blocks of rows of the z-scores."""
+    for rows in design.row_slices():
+        yield design.row_features(np.arange(rows.start, rows.stop)).excess(1.0)
+
+
+def reference_of(state: State, *, passes: bool = True) -> Reference | None:
+    """What new samples are compared with, made once; None where the training samples are gone.
+
+    Without `passes` it is not made of data that a cluster would have to read again.
+    """
+    known = vars(state)
+    if "novelty_reference" not in known:
+        if not passes and isinstance(_training_X(state), DaskArray):
+            return None
+        known["novelty_reference"] = _made(state)
+    found: Reference | None = known["novelty_reference"]
+    return found
+
+
+def _training_X(state: State) -> Any:
+    design: Any = state.training[0]
+    return getattr(getattr(design, "inner", design), "X", None)
+
+
+def _made(state: State) -> Reference | None:
+    """The reference of a model in memory.
+
+    Of many samples some stand for all, evenly spread in the order of their norms. So do the folds
+    that are left out: no order of the samples changes either.
+    """
+    X, used = _training_X(state), np.flatnonzero(state.used)
+    if X is None or used.size < 3:
+        return None
+    moments, columns, weights = state.quadrant.moments, read_columns(state), state.model.weights
+    units = np.arange(used.size) if state.units is None else state.units.codes
+    grouped = state.units is not None and units.size > 0
+    units = units if units.size else np.arange(used.size)  # splits in an order have no units
+    total, ranks = float(weights.sum()), _ranks(state, X, units)
+    places = np.linspace(0, used.size - 1, min(used.size, N_REFERENCE)).round().astype(np.intp)
+    some = np.sort(np.argsort(ranks, kind="stable")[places])
+    X, weights, units = tidy(rows_in_memory(X, used[some])), weights[some], units[some]
+    folds = np.unique(ranks[some], return_inverse=True)[1] % N_JACKKNIFE
+    leverage, distance = np.empty(some.size), np.empty(some.size)
+    if (folds == 0).all():
+        return None
+    for number in np.unique(folds):
+        held, rest = np.flatnonzero(folds == number), np.flatnonzero(folds != number)
+        Z = np.vstack([*_blocks(_z_scores(X, moments, columns, held))])
+        own, kept = _without(moments, columns, moments_without(Z, weights[held], total))
+        space = _space(_z_scores(X, own, kept, rest), weights[rest])
+        Z = np.vstack([*_blocks(_z_scores(X, own, kept, held))])
+        leverage[held], distance[held] = space.scores(Z, total)
+    space = _space(_z_scores(X, moments, columns), weights)
+    if grouped:  # every unit counts as much as another
+        codes = np.unique(units, return_inverse=True)[1]
+        weights = weights / np.bincount(codes, weights=weights)[codes]
+    return Reference(space, leverage, distance, weights, total)
+
+
+def _ranks(state: State, X: Any, units: Index) -> Index:
+    """Numbers of the samples in the order of the mean norms of their units."""
+    rows, weights = np.flatnonzero(state.used), state.model.weights
+    design = _z_scores(X, state.quadrant.moments, read_columns(state), rows)
+    norms = np.concatenate([np.square(Z).sum(axis=1) for Z in _blocks(design)])
+    sums = np.bincount(units, weights=weights * norms) / np.bincount(units, weights=weights)
+    return np.asarray(alike_order(sums)[units], dtype=np.intp)
+
+
+def _without(moments: Moments, columns: Index, left: tuple[Array, Array]) -> tuple[Moments, Index]:
+    """Moments, from those `left` of z-scores, and the columns that still vary."""
+    shift, spread = left[0], np.sqrt(left[1])
+    mean, scale = (moments.mean + moments.rest).copy(), moments.scale.copy()
+    mean[columns] += shift * scale[columns]
+    scale[columns] *= np.where(spread > 0, spread, 1.0)
+    rest = np.zeros_like(mean)
+    return replace(moments, mean=mean, scale=scale, rest=rest), columns[spread > 0]
+
+
+def _space(design: Design, weights: Array) -> Space:
+    """The first principal components of the rows of a design."""
+    if not design.shape[1]:
+        return Space(np.zeros((0, 0), dtype=np.float32), np.zeros(0))
+    (gram,) = design.gram([1.0], weights, None, borders=False)
+    count = max(1, min(N_COMPONENTS, int(weights.sum() + 1e-6) // 5))
+    variances, B = dual_components(gram.K, weights, count)
+    basis = design.products(1.0, weights).back(B).T
+    return Space(basis.astype(np.float32), variances)
