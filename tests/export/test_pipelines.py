@@ -22,7 +22,8 @@ from tests.export.test_onnx import run
 from tests.io.test_pipelines import FRAME, GAPS, NEW_GAPS, STEPS, X, Y, pipe
 
 TEXT = ("mixed", "mixed, holes", "selector", "sparse")
-NUMBERS = [name for name in STEPS if name not in TEXT]
+TEXTS = ("texts", "counts", "letters", "given words", "texts beside numbers")
+NUMBERS = [name for name in STEPS if name not in (*TEXT, *TEXTS)]
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -31,6 +32,20 @@ def test_equal(name):
     expected = model.predict(new)
     got = run(skstretch.to_onnx(model), np.asarray(new, dtype=np.float64))["prediction"]
     # where a model is fitted on float32, `predict` rounds to it
+    tolerance = 1e-9 if model[-1].coef_.dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * abs(expected).max())
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_comes_behind_texts(name):
+    """The way out that the refusal names."""
+    model, new = pipe(name)
+    with pytest.raises(TypeError, match=r"Vectorizer reads texts, .* with to_onnx\(pipeline\[1:\]"):
+        skstretch.to_onnx(model)
+    table = model[0].transform(new)
+    table = table.toarray() if hasattr(table, "toarray") else table
+    got = run(skstretch.to_onnx(model[1:]), np.asarray(table, dtype=np.float64))["prediction"]
+    expected = model.predict(new)
     tolerance = 1e-9 if model[-1].coef_.dtype == np.float64 else 1e-5
     np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * abs(expected).max())
 

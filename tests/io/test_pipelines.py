@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
@@ -26,6 +27,7 @@ from sklearn.preprocessing import (
 
 import skstretch
 from skstretch import FirstQuadrant, GaussianBasis, RandomNetwork, SpectralFilter, StabilitySelector
+from skstretch.estimators.state import named_model
 from skstretch.io import ModelFileError
 from tests.io import forged
 from tests.io.samples import members, saved_bytes, with_array, with_header
@@ -59,6 +61,12 @@ MIXED = ColumnTransformer(
     ],
     remainder="passthrough",
 )
+
+WORDS = ["red", "blue", "Größe", "naïve", "fox", "hound", "sleeps", "the", "42", "l'eau", "x"]
+TEXTS = [" ".join(RNG.choice(WORDS, 6)) for _ in range(40)]
+NEW_TEXTS = [*(" ".join(RNG.choice(WORDS, 9)) for _ in range(38)), "", "nothing of these"]
+LETTERS = FRAME[["a", "b"]].assign(text=TEXTS)
+COUNTS = RNG.poisson(0.7, X.shape)
 
 # name -> (steps, data, new data)
 STEPS = {
@@ -103,6 +111,44 @@ STEPS = {
     "quadrant": ([FirstQuadrant(0.3, np.arange(7) / 9)], X, NEW),
     "network": ([RandomNetwork(9, random_state=np.random.RandomState(0))], X, NEW),
     "basis": ([GaussianBasis(6, random_state=1)], X, NEW),
+    "texts": ([TfidfVectorizer(sublinear_tf=True)], TEXTS, NEW_TEXTS),
+    "counts": (
+        [CountVectorizer(ngram_range=(1, 2), stop_words=["the"]), TfidfTransformer(norm="l1")],
+        TEXTS,
+        NEW_TEXTS,
+    ),
+    "letters": (
+        [TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), dtype=np.float32, use_idf=False)],
+        TEXTS,
+        NEW_TEXTS,
+    ),
+    "given words": (
+        [
+            CountVectorizer(
+                vocabulary={"red": 1, "Größe": 0, "fox": 2},
+                lowercase=False,
+                token_pattern=r"\b[^\W\d]+(?:'\w+)?",
+                strip_accents=None,
+                binary=True,
+            )
+        ],
+        TEXTS,
+        NEW_TEXTS,
+    ),
+    "texts beside numbers": (
+        [
+            ColumnTransformer(
+                [
+                    ("words", make_pipeline(CountVectorizer(), TfidfTransformer()), "text"),
+                    ("again", CountVectorizer(max_features=3), 2),
+                    ("numbers", StandardScaler(), ["a", "b"]),
+                ]
+            )
+        ],
+        LETTERS,
+        LETTERS.iloc[::-1],
+    ),
+    "weights of counts": ([TfidfTransformer(sublinear_tf=True)], COUNTS, COUNTS[::-1]),
     "several": (
         [
             SimpleImputer(),
@@ -333,6 +379,37 @@ CHANGES = {
     "units": ("network", step(0, parameters={"n_units": 10**12}), "another number of units"),
     "scale": ("network", step(0, parameters={"n_units": 9, "scale": -1.0}), "scale=-1.0 must be"),
     "bell": ("basis", step(0, bell=-1.0), "centres or a width"),
+    "files": ("texts", step(0, parameters={"input": "filename"}), "makes it read files"),
+    "code": ("texts", step(0, parameters={"tokenizer": "eval"}), "is code, which no file holds"),
+    "analyzer": ("texts", step(0, parameters={"analyzer": "eval"}), "is code, which no file"),
+    "runs": (
+        "texts",
+        step(0, parameters={"ngram_range": {"$tuple": [1, 10**6]}}),
+        "must be two whole numbers from 1 to 16",
+    ),
+    "group": ("texts", step(0, parameters={"token_pattern": "(?:a+)+$"}), "repeats a group"),
+    "many parts": ("texts", step(0, parameters={"token_pattern": r"\w*" * 9}), "more than 4 parts"),
+    "own group": ("texts", step(0, parameters={"token_pattern": r"(a)\1"}), "its own groups"),
+    "no pattern": ("texts", step(0, parameters={"token_pattern": "("}), "is no pattern"),
+    "endless": ("texts", step(0, parameters={"token_pattern": "a" * 999}), "at most 200 charact"),
+    "stop": ("texts", step(0, parameters={"stop_words": "klingon"}), "'stop_words' parameter"),
+    "fixed": ("texts", step(0, fixed="yes"), "no sound field 'fixed'"),
+    "columns of texts": ("texts", step(0, width=2), "more columns than the one of texts"),
+    "texts in a table": (
+        "texts beside numbers",
+        lambda f: put(f["steps"][0][1], ("parts", 0, 3), "name"),
+        "has not its columns",
+    ),
+    "a table as texts": (
+        "texts beside numbers",
+        lambda f: put(f["steps"][0][1], ("parts", 2, 3), "one name"),
+        "how its columns are called",
+    ),
+    "texts behind": (
+        "counts",
+        lambda f: f.update(steps=[f["steps"][1], ["again", f["steps"][0][1]]]),
+        "missing|has not the columns",
+    ),
     "parts": ("columns", step(0, parts=[]), "'step_0_columns' is missing"),
     "joining": ("columns", step(0, parameters={"n_jobs": 10**6}), "parameters that none has"),
     "sizes": (
@@ -384,6 +461,11 @@ ARRAYS = {
     "columns": ("columns", "columns", np.full(7, 7), "takes columns that there are not"),
     "others": ("columns", "columns", np.array([0, 1, 2, 5, 3, 3, 6]), "leaves other columns"),
     "support": ("spectral", "support", np.ones(7, bool), "make 7 columns, and its model takes 5"),
+    "words": ("texts", "words", np.full(60, 97, np.uint8), "do not fit together|do not come|end"),
+    "ends": ("texts", "ends", np.full(9, 60), None),
+    "weights": ("texts", "idf", -np.ones(10), "weights that are not positive"),
+    "few weights": ("texts", "idf", np.ones(8), "'step_0_idf' is float64 of shape"),
+    "no weights": ("texts", "idf", np.full(10, np.inf), "'step_0_idf' has entries"),
     "moments": ("quadrant", "scale", -np.ones(7), "scales that are not positive"),
     "centres": ("basis", "centers", np.ones((0, 7)), "centres or a width"),
 }
@@ -489,7 +571,11 @@ def test_sound_polynomials_are_stored(tmp_path):
 @UNIX
 @pytest.mark.parametrize(
     "name",
-    ["spectral", *(pytest.param(n, marks=pytest.mark.slow) for n in ("mixed, holes", "several"))],
+    [
+        "spectral",
+        "texts",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("mixed, holes", "several")),
+    ],
 )
 def test_every_place_of_a_pipeline_forged(name, tmp_path):
     """A few kilobytes take at most 100 MB above the baseline, whatever they claim."""
@@ -508,3 +594,59 @@ def test_every_place_of_a_pipeline_forged(name, tmp_path):
     assert blamed is None, blamed
     assert max(row[3] for row in found) < 5.0, max(found, key=lambda row: row[3])
     assert np.mean([refused for _, refused, _, _ in found]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("vectorizer", "message"),
+    [
+        (TfidfVectorizer(tokenizer=str.split, token_pattern=None), "tokenizer=<method"),
+        (CountVectorizer(token_pattern=r"(?:\w\w)+"), "repeats a group, or more than 4 parts"),
+        (CountVectorizer(ngram_range=(1, 30)), r"ngram_range=\(1, 30\) must be two whole numbers"),
+    ],
+)
+def test_texts_that_are_not_stored(vectorizer, message, tmp_path):
+    model = make_pipeline(vectorizer, skstretch.StretchyRegressor()).fit(TEXTS, Y)
+    with pytest.raises(ValueError, match=rf"Vectorizer, cannot be saved: .*{message}"):
+        skstretch.save(model, tmp_path / "m.stretchy")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?u)\b\w\w+\b",
+        r"[a-z]{3,}",
+        r"\S+",
+        r"(?i)\b[^\W\d_]+(?:['-]\w+)?\b",
+        r"[()+*?]{2}",
+        r"\)+",
+    ],
+)
+def test_patterns_of_words_that_people_use_are_stored(pattern, tmp_path):
+    texts = [f"{text} -- (+) foo(bar)) it's" for text in TEXTS]
+    vectorizer = CountVectorizer(token_pattern=pattern)
+    model = make_pipeline(vectorizer, skstretch.StretchyRegressor()).fit(texts, Y)
+    again = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(again.predict(NEW_TEXTS), model.predict(NEW_TEXTS))
+
+
+def test_features_of_texts_are_called_by_their_words(tmp_path):
+    for name, word in (("texts", "größe"), ("counts", "sleeps fox"), ("given words", "Größe")):
+        model, _ = pipe(name)
+        own = named_model(round_trip(model, tmp_path))
+        assert word in own.feature_names_in_
+        assert any(word in str(own.summary()) for word in own.feature_names_in_)
+    assert not hasattr(model[-1], "feature_names_in_")
+
+
+def test_the_commands_say_that_they_read_numbers(tmp_path, capsys, monkeypatch):
+    from skstretch.cli import main
+
+    (tmp_path / "t.csv").write_text("text,a,b\nred fox,1,2\n")
+    for name in ("texts", "texts beside numbers"):
+        skstretch.save(pipe(name)[0], tmp_path / "m.stretchy")
+        words = ["skstretch", "predict", str(tmp_path / "m.stretchy"), str(tmp_path / "t.csv")]
+        monkeypatch.setattr("sys.argv", words)
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 2
+        assert "this model reads texts, and the commands read numbers" in capsys.readouterr().err

@@ -32,6 +32,7 @@ from skstretch.cli.problem import (
 )
 from skstretch.estimators.state import first_step, last_step, steps_before, transformed
 from skstretch.exceptions import DataError
+from skstretch.io.steps import takes_texts
 
 # a p-value that a note of strange rows counts
 STRANGE = 0.05
@@ -151,6 +152,11 @@ def read_for(
 
     `apart` says what else `KnownColumns` shall know: ids, drop, target, option.
     """
+    if any(takes_texts(part) for step in steps_before(model) for part in _parts(step)):
+        raise DataError(
+            "this model reads texts, and the commands read numbers: use it in Python, "
+            "skstretch.load('model.stretchy').predict(texts)."
+        )
     names = getattr(first_step(model), "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
     unused = frozenset(names[j] for j in _idle(model)) if names else frozenset()
@@ -184,6 +190,12 @@ def _fill(model: Any) -> str | None:
     missing = steps[0].missing_values  # text and None are missing values of other data
     filling = isinstance(missing, float | np.floating) and np.isnan(missing)
     return str(steps[0].strategy) if filling else None
+
+
+def _parts(step: Any) -> list[Any]:
+    """The steps that a step applies side by side; itself where it is one."""
+    joined = isinstance(step, ColumnTransformer)
+    return [part for _, part, _ in step.transformers_] if joined else [step]
 
 
 def _by_name(step: Any) -> bool:

@@ -538,7 +538,8 @@ def named_model(model: Any) -> Any:
     own = last_step(model)
     if not steps_before(model) or hasattr(own, "feature_names_in_"):
         return own
-    if not hasattr(first_step(model), "feature_names_in_"):
+    known = ("feature_names_in_", "vocabulary_")  # names of columns, or the words of texts
+    if not any(hasattr(first_step(model), name) for name in known):
         return own
     own = twin(own)
     own.feature_names_in_ = model[:-1].get_feature_names_out()

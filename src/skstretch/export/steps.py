@@ -427,6 +427,29 @@ def _basis(graph: Graph, step: Any, X: Value) -> Value:
     return graph.add("Exp", graph.add("Max", distances, 0.0) * (-0.5 / step.width_**2))
 
 
+def _texts(graph: Graph, step: Any, X: Value) -> Value:
+    name = type(step).__name__
+    raise TypeError(
+        f"a {name} reads texts, and a graph of ONNX cannot cut them into words as it does: export "
+        "what comes behind it with to_onnx(pipeline[1:]), and give the graph what "
+        "pipeline[0].transform makes of them, as a dense array."
+    )
+
+
+def _tfidf(graph: Graph, step: Any, X: Value) -> Value:
+    """Weighted counts, each row divided by its length; a row of zeros stays one."""
+    if step.sublinear_tf:
+        found = graph.add("Greater", X, 0.0)
+        X = graph.where(found, graph.add("Log", graph.where(found, X, 1.0)) + 1.0, 0.0)
+    if step.use_idf:
+        X = X * step.idf_
+    if step.norm is None:
+        return X
+    operator = "ReduceL2" if step.norm == "l2" else "ReduceL1"
+    length = graph.add(operator, X, axes=[1], keepdims=1)
+    return X / graph.where(graph.add("Equal", length, 0.0), 1.0, length)
+
+
 NODES: dict[str, Callable[[Graph, Any, Value], Value]] = {
     "SimpleImputer": _imputer,
     "StandardScaler": _standard,
@@ -441,6 +464,9 @@ NODES: dict[str, Callable[[Graph, Any, Value], Value]] = {
     "FirstQuadrant": _first_quadrant,
     "RandomNetwork": _network,
     "GaussianBasis": _basis,
+    "CountVectorizer": _texts,
+    "TfidfVectorizer": _texts,
+    "TfidfTransformer": _tfidf,
     "ColumnTransformer": _column_parts,
     "Pipeline": _pipeline,
 }

@@ -104,9 +104,9 @@ def save(
             StretchySurvivalCV or sklearn.pipeline.Pipeline
         Fitted. A pipeline ends in one of ours; before it may come SimpleImputer, StandardScaler,
         RobustScaler, PowerTransformer, QuantileTransformer, VarianceThreshold,
-        PolynomialFeatures, OneHotEncoder, our transformers, and ColumnTransformer and Pipeline of
-        these. Of a RecipeRegressorCV or RecipeClassifierCV its ``pipeline_`` is written, and a
-        pipeline comes back.
+        PolynomialFeatures, OneHotEncoder, CountVectorizer, TfidfTransformer, TfidfVectorizer, our
+        transformers, and ColumnTransformer and Pipeline of these. Of a RecipeRegressorCV or
+        RecipeClassifierCV its ``pipeline_`` is written, and a pipeline comes back.
     path : str or path-like
         By convention with the ending ``.stretchy``. An older file is replaced in one step; a pipe
         or device is written to.

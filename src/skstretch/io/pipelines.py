@@ -19,7 +19,15 @@ from skstretch.estimators.state import last_step
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import MAX_MEMBERS, Rule, refusing
 from skstretch.io.header import NotStorableError, Record, decode, encode
-from skstretch.io.steps import KINDS, Kind, read_step, step_name, write_step
+from skstretch.io.steps import (
+    KINDS,
+    Kind,
+    columns_in,
+    read_step,
+    step_name,
+    takes_texts,
+    write_step,
+)
 
 Fields = dict[str, Any]
 
@@ -81,7 +89,7 @@ class Writer(Tree):
         config = getattr(step, "_sklearn_output_config", {}).get("transform")
         return {
             "class": type(step).__name__,
-            "width": int(step.n_features_in_),
+            "width": columns_in(step),
             "names": self.number_of(getattr(step, "feature_names_in_", None)),
             "output": config,
             **fields,
@@ -100,7 +108,7 @@ class Writer(Tree):
         check_is_fitted(step)
         if known == "ColumnTransformer":
             return self._columns(step)
-        own = self.next_step({}, step.n_features_in_)
+        own = self.next_step({}, columns_in(step))
         write_step(KINDS[known], step, own)
         return own.fields
 
@@ -115,7 +123,9 @@ class Writer(Tree):
                 word = "drop"  # nothing of it takes part
             columns = fitted[name][1] if name in fitted else []
             node = word or self.node(name, fitted[name][0])
-            listed.append([name, node, len(places[name]), _how(columns)])
+            texts = word is None and takes_texts(fitted[name][0])
+            how = f"one {_how(columns)}" if texts else _how(columns)
+            listed.append([name, node, len(places[name]), how])
         own = self.next_step({}, step.n_features_in_)
         numbers = [np.asarray(places[name], dtype=np.int64) for name in given]
         own.put("columns", np.concatenate(numbers))
@@ -231,7 +241,7 @@ class Reader(Tree):
             out.append((name, step))
             if step == "passthrough":
                 continue
-            if due is not None and step.n_features_in_ != due:
+            if due is not None and (takes_texts(step) or columns_in(step) != due):
                 raise ModelFileError(
                     f"its step {name[:40]!r} has not the columns that it is given."
                 )
@@ -323,7 +333,7 @@ class Reader(Tree):
         steps = self.steps(node, None, depth + 1)
         _check_names([name for name, _ in steps])
         first = next((step for _, step in steps if step != "passthrough"), None)
-        if first is None or first.n_features_in_ != D:
+        if first is None or columns_in(first) != D:
             raise ModelFileError("its inner pipeline has not the columns that it is given.")
         return Pipeline(steps)
 
@@ -343,8 +353,11 @@ class Reader(Tree):
         columns = [
             _given(group, how, labels, D) for group, (*_, how) in zip(groups, made, strict=True)
         ]
-        for step, group in zip(steps, groups, strict=True):
-            if not isinstance(step, str) and step.n_features_in_ != group.size:
+        for step, group, given in zip(steps, groups, columns, strict=True):
+            one = isinstance(given, str | int)
+            if not isinstance(step, str) and (
+                columns_in(step) != group.size or takes_texts(step) != one
+            ):
                 raise ModelFileError("a part of its ColumnTransformer has not its columns.")
         return self._joined(own, labels, [*zip(names, steps, groups, columns, strict=True)])
 
@@ -391,7 +404,9 @@ def _groups(indices: Any, sizes: list[Any]) -> list[Any]:
 
 
 def _given(group: Any, how: Any, labels: Any, D: int) -> Any:
-    """Columns as they were given."""
+    """Columns as they were given; one of texts is in no list."""
+    if group.size == 1 and how in ("one name", "one number"):
+        return _given(group, how[4:], labels, D)[0]
     if how == "number":
         return group.tolist()
     if how == "name" and labels is not None:

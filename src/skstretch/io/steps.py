@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -34,6 +35,14 @@ from skstretch.features import FirstQuadrant, GaussianBasis, RandomNetwork, Spec
 from skstretch.io.archive import Rule
 from skstretch.io.header import NUMBERS, NotStorableError, Record, decode, encode
 from skstretch.io.state import read_moments, write_moments
+from skstretch.io.texts import (
+    count_words,
+    fit_weights,
+    fit_words,
+    longest_word,
+    write_weights,
+    write_words,
+)
 
 # polynomials that are stored; the number of their terms is counted at every load
 MAX_DEGREE = 64
@@ -76,6 +85,8 @@ class Kind:
         Numbers that a fitted step works out of its parameters, and of no array of the file.
     label : callable
         Characters of its longest name of a column that comes out, from that of one that comes in.
+    texts : bool
+        Whether it takes a list of texts, in a file one column, and no table.
     """
 
     cls: Any
@@ -88,6 +99,7 @@ class Kind:
     widest: Callable[[Any], int] | None = None
     cells: Callable[[Any], int] = lambda step: 0
     label: Callable[[Any, int], int] = lambda step, longest: longest
+    texts: bool = False
 
 
 def write_step(kind: Kind, step: Any, file: Record) -> None:
@@ -107,7 +119,8 @@ def read_step(kind: Kind, file: Record) -> Any:
     _read_learned(step, kind.learned, file)
     if kind.read is not None:
         kind.read(step, file)
-    step.n_features_in_ = file.sizes["D"]
+    if not kind.texts:
+        step.n_features_in_ = file.sizes["D"]
     return step
 
 
@@ -472,6 +485,19 @@ KINDS = {
         read=_read_basis,
         unneeded=("random_state",),
     ),
+    **{
+        cls.__name__: Kind(
+            cls,
+            width=count_words,
+            fit=fit_words,
+            write=write_words,
+            unneeded=("vocabulary",),
+            label=longest_word,
+            texts=True,
+        )
+        for cls in (CountVectorizer, TfidfVectorizer)
+    },
+    "TfidfTransformer": Kind(TfidfTransformer, fit=fit_weights, write=write_weights),
 }
 # what holds other steps
 JOINING = {"ColumnTransformer": ColumnTransformer, "Pipeline": Pipeline}
@@ -482,3 +508,16 @@ def step_name(step: Any) -> str | None:
     name = type(step).__name__
     known = KINDS[name].cls if name in KINDS else JOINING.get(name)
     return name if known is type(step) else None
+
+
+def takes_texts(step: Any) -> bool:
+    """Whether a step, or the first one of a pipeline, takes a list of texts."""
+    if isinstance(step, Pipeline):
+        return bool(step.steps) and takes_texts(step.steps[0][1])
+    name = step_name(step)
+    return name in KINDS and KINDS[name].texts
+
+
+def columns_in(step: Any) -> int:
+    """Columns that a fitted step takes; texts are one."""
+    return 1 if takes_texts(step) else int(step.n_features_in_)
