@@ -78,7 +78,8 @@ def test_names_are_never_fields_or_expressions():
     specs = data_of(text_of(regression))["specs"]
     fields = set(re.findall(r'"field": "([^"]*)"', json.dumps(specs)))
     assert fields <= {
-        "column", "row", "level", "text", "observed", "predicted", "lower", "upper", "state",
+        "left", "right", "middle", "row", "level", "text",
+        "observed", "predicted", "lower", "upper", "state",
         "sample", "interval", "name", "place", "effect", "sign", "slope", "at", "zero", "said",
         "seen", "low", "high", "n", "features", "error", "density", "written", "key", "range",
     }  # fmt: skip

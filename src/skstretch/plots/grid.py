@@ -59,6 +59,11 @@ def grid_positions(results: dict[str, Any], rows: Index, lines: Index, name: str
     return GridPositions(at, known, "paths")
 
 
+def field_edges(places: Index, width: int) -> Array:
+    """Edges of the fields at some places in order, which fill the width without gaps."""
+    return np.r_[0.0, (places[1:] + places[:-1] + 1) / 2, width]
+
+
 def same_density(values: Any, density: Any) -> Index:
     """Rows with one density, where 1 is a count and 1.0 a share."""
     kind = isinstance(density, Integral)
@@ -225,8 +230,7 @@ class StretchyGridDisplay:
         """Rows that were tried in a column, and the edges of their fields: no gaps in between."""
         tried = np.isfinite(self.scores[:, column]) | self._left_out()[:, column]
         rows = np.flatnonzero(tried)
-        between = (rows[1:] + rows[:-1] + 1) / 2
-        return rows, np.r_[0.0, between, len(self.strengths)]
+        return rows, field_edges(rows, len(self.strengths))
 
     def _fields(self, ax: Any) -> Any:
         """The colours of all columns."""

@@ -20,7 +20,7 @@ from skstretch.estimators import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.estimators.quality import Measure, selecting
 from skstretch.estimators.summary import family_name
 from skstretch.exceptions import GridEdgeWarning, IllConditionedWarning
-from skstretch.plots.grid import grid_positions, same_density
+from skstretch.plots.grid import field_edges, grid_positions, same_density
 from skstretch.report.subject import Subject
 from skstretch.style import SHADES, count, number, plain, thousands
 
@@ -43,6 +43,8 @@ class PlacedCandidate:
     index: int
     row: int
     column: int
+    left: float  # the sides of its field, in columns
+    right: float
     error: float
     level: int  # 0 is poor, SHADES - 1 is best, -1 unusable
     within: bool
@@ -92,11 +94,18 @@ def surface_of(subject: Subject) -> Surface:
     lines = np.array([families.index(family) for family, _ in names])
     axis = "s" if isinstance(model.c_grid, str) else "c"
     places = grid_positions(results, rows, lines, axis)
+    sides = np.empty((rows.size, 2))
+    for line in range(len(families)):
+        own = np.flatnonzero(lines == line)
+        taken, at = np.unique(places.at[own], return_inverse=True)
+        edges = field_edges(taken, places.values.size)
+        sides[own] = np.column_stack([edges[at], edges[at + 1]])
     candidates = []
     for i, row in enumerate(rows.tolist()):
         words = _words(results, row, measure, errors[row], names[i][1])
         within, error = bool(results["within_1se"][row]), float(errors[row])
-        place = int(lines[i]), int(places.at[i])
+        left, right = sides[i].tolist()
+        place = int(lines[i]), int(places.at[i]), left, right
         candidates.append(PlacedCandidate(row, *place, error, int(levels[i]), within, *words))
     best = float(np.nanmin(errors[rows]) if measure.lower else np.nanmax(errors[rows]))
     legend = _legend(errors[rows], poor, best, measure)

@@ -99,12 +99,15 @@ def _dashed(chart: Any) -> Any:
 
 def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, Any]:
     """Candidates as a heat map: dots within one standard error, frames around chosen and picked."""
+    labels = ", ".join(f"'{label}'" for label in columns)
     x = alt.X(
-        "column:O",
-        sort=columns,
+        "left:Q",
         title=title,
-        scale=alt.Scale(domain=columns),
+        scale=alt.Scale(domain=[0, len(columns)], nice=False),
         axis=alt.Axis(
+            values=[place + 0.5 for place in range(len(columns))],
+            labelExpr=f"[{labels}][floor(datum.value)]",
+            grid=False,
             labelAngle=0,
             labelOverlap="greedy",
             labelSeparation=8,
@@ -124,7 +127,7 @@ def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, 
         "level:O", scale=alt.Scale(domain=[*range(-1, style.SHADES)], range=SHADES), legend=None
     )
     candidates = named("candidates")
-    place = {"x": x, "y": y}
+    place = {"x": x, "x2": "right:Q", "y": y}
     rect = candidates.mark_rect(stroke=PAPER, strokeWidth=1.5, cursor="pointer")
     dots = candidates.transform_filter("datum.within").mark_circle(
         size=22, color=var("dot"), stroke=var("dot-edge"), strokeWidth=1, opacity=1
@@ -136,7 +139,7 @@ def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, 
     tip = alt.Tooltip("text:N", title="model")
     layers = [
         rect.encode(**place, fill=fill, tooltip=tip),
-        dots.encode(**place, tooltip=tip),
+        dots.encode(x=alt.X("middle:Q"), y=y, tooltip=tip),
         *(frame.encode(**place, tooltip=tip) for frame in frames),
     ]
     return spec(alt.layer(*layers), 26 * len(rows))

@@ -96,7 +96,9 @@ def _surface(contents: Contents) -> Data:
         {
             "candidate": c.index,
             "row": surface.rows[c.row],
-            "column": surface.columns[c.column],
+            "left": c.left,
+            "middle": (c.left + c.right) / 2,
+            "right": c.right,
             "at": [c.row, c.column],
             "level": c.level,
             "within": c.within,
