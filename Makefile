@@ -31,7 +31,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel sbom check format bench arena rules scaling coverage calibration accuracy house docs docs-serve picture wheel clean release-check
+.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel line-coverage sbom check format bench arena rules scaling coverage calibration accuracy house docs docs-serve picture wheel clean release-check
 .PHONY: penalty exact approximation compression sparse-truth performance candidates
 .DELETE_ON_ERROR:
 
@@ -60,7 +60,7 @@ reproduce: $(VENV)/.reproduction ## the paper's tables, figures and claims
 
 # The processes already fill the cores. If each also started one BLAS or OpenMP thread per core,
 # they would fight over them (several times slower), so every process gets a single thread.
-TESTING := test test-slow test-lowest test-clients
+TESTING := test line-coverage test-slow test-lowest test-clients
 $(TESTING): export OPENBLAS_NUM_THREADS := 1
 $(TESTING): export MKL_NUM_THREADS := 1
 $(TESTING): export OMP_NUM_THREADS := 1
@@ -69,6 +69,10 @@ $(TESTING): export MPLBACKEND := Agg
 
 test: $(VENV)/.dev ## run the tests and the examples in the docstrings
 	$(PY) -m pytest -n $(WORKERS)
+
+line-coverage: $(VENV)/.dev ## count the lines that the tests run, write the share into README.md
+	$(PY) -m pytest -n $(WORKERS) -q --cov=skstretch --cov-report=term:skip-covered $(TESTS)
+	$(PY) -m tools.line_coverage
 
 test-slow: $(VENV)/.dev $(VENV)/.docs ## run only the tests marked slow
 	$(PY) -m pytest -n $(WORKERS) -m slow $(TESTS)

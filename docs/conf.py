@@ -146,6 +146,14 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
     "show_nav_level": 2,
 }
+# A site that will lie beside those of other versions (tools/site.py) has a list of them.
+if address := os.environ.get("SKSTRETCH_SITE"):
+    listed = f"{address.rstrip('/')}/switcher.json"
+    html_theme_options |= {
+        "switcher": {"json_url": listed, "version_match": release},
+        "check_switcher": False,  # the list comes with the first release
+        "navbar_end": ["version-switcher", "theme-switcher"],
+    }
 html_sidebars = {"index": []}
 html_context = {"default_mode": "auto"}
 

@@ -20,6 +20,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.metrics import ConfusionMatrixDisplay, balanced_accuracy_score
 from sklearn.model_selection import train_test_split
+from sklearn.svm import LinearSVC
 
 from skstretch import StretchyClassifierCV
 
@@ -45,14 +46,16 @@ print(f"{X.shape[0]} texts, {X.shape[1]:,} words, {X.nnz / np.prod(X.shape):.1%}
 
 # %%
 # The sparse matrix goes in as it is; it is never filled in. Classes of different sizes get equal
-# weight by default. The rival is ridge regression on the weights as they are, which keeps rare
-# words small; on well-made text features that is hard to beat, and the two lines say which one
-# does better.
+# weight by default. The rivals are ridge regression and a support vector machine on the weights as
+# they are, which keeps rare words small; on well-made text features that is hard to beat, and the
+# lines say which one does better. For texts a ``LinearSVC`` is usually the first choice: it is also
+# the fastest of the three.
 
 train, test = train_test_split(np.arange(y.size), test_size=0.5, stratify=y, random_state=0)
 model = StretchyClassifierCV().fit(X[train], y[train])
 ridge = RidgeClassifierCV(np.logspace(-3, 3, 50), class_weight="balanced").fit(X[train], y[train])
-for rival in (model, ridge):
+svm = LinearSVC(class_weight="balanced").fit(X[train], y[train])
+for rival in (model, ridge, svm):
     score = balanced_accuracy_score(y[test], rival.predict(X[test]))
     print(f"{type(rival).__name__:21} balanced accuracy {score:.3f}")
 
