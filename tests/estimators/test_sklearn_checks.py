@@ -4,8 +4,10 @@ import importlib
 import inspect
 import pkgutil
 
+import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skstretch
@@ -45,6 +47,8 @@ def instance(cls):
         return cls(n_pairs=5)
     if cls is skstretch.StretchyClassifierCV:
         return cls(k_grid=(1.25, 2.0))
+    if cls is skstretch.StretchySurvivalCV:
+        return Times(**FEW)
     if cls not in (skstretch.RecipeRegressorCV, skstretch.RecipeClassifierCV):
         return cls()
     grid = {"a_grid": (0,), "k_grid": (2,), "c_grid": (1,), "n_features_to_select": 1.0}
@@ -54,6 +58,34 @@ def instance(cls):
     return cls(ridge, filters, combine="best")
 
 
+FEW = {"k_grid": (1.5, 2.0), "c_grid": (0.02, 0.2), "cv": 3}
+
+
+class Times(skstretch.StretchySurvivalCV):
+    """Survival for checks, whose y are numbers: all are times of events, in their order."""
+
+    def _read(self, X, y, sample_weight, *, reset=True):
+        return super()._read(X, in_order(y), sample_weight, reset=reset)
+
+    def score(self, X, y, sample_weight=None):
+        """Concordance beside the same."""
+        return super().score(X, in_order(y), sample_weight)
+
+
+def in_order(y):
+    if y is None or np.asarray(y).dtype.names:
+        return y
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        return check_array(y, ensure_2d=False)  # says so
+    time = np.unique(y, return_inverse=True)[1]
+    return np.rec.fromarrays([np.ones(len(y), dtype=bool), 1.0 * time], names="event,time")
+
+
+LOSSES = [
+    skstretch.StretchyRegressorCV(loss="poisson", **FEW),
+    skstretch.StretchyClassifierCV(loss="log", **FEW),
+]
 # the exact minimiser in place of the closed form
 EXACT = [cls(a=0, k=1.25) for cls in (skstretch.StretchyRegressor, skstretch.StretchyClassifier)]
 
@@ -75,7 +107,8 @@ def refused(estimator):
 
 
 @parametrize_with_checks(
-    [instance(cls) for cls in discovered_estimators()] + EXACT, expected_failed_checks=refused
+    [instance(cls) for cls in discovered_estimators()] + EXACT + LOSSES,
+    expected_failed_checks=refused,
 )
 def test_scikit_learn_check(estimator, check):
     name = getattr(check, "func", check).__name__
@@ -99,6 +132,7 @@ def test_the_search_of_classes_as_it_comes(estimator, check):
         "StretchyClassifier",
         "StretchyRegressorCV",
         "StretchyClassifierCV",
+        "StretchySurvivalCV",
         "FirstQuadrant",
         "RandomNetwork",
         "GaussianBasis",

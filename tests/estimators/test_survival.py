@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -247,5 +248,8 @@ def test_parameters_and_times_that_are_none():
     with pytest.raises(ValueError, match="until=-1 must be above 0"):
         model.predict_restricted_mean(X, -1.0)
     da = pytest.importorskip("dask.array")
-    with pytest.raises(TypeError, match=r"is not searched on a Dask array: pass X\.compute"):
+    with (
+        config_context(working_memory=0),
+        pytest.raises(TypeError, match="is not searched on a Dask array beyond working_memory"),
+    ):
         clone(model).fit(da.from_array(X), y)

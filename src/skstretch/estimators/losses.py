@@ -15,7 +15,7 @@ from skstretch.core.losses import Logistic, Poisson, Softmax, rates
 from skstretch.core.stretch import Intercept, selects
 from skstretch.core.survival import parts_of
 from skstretch.core.types import Array, Index, Mask
-from skstretch.designs import DaskArray, storage_of
+from skstretch.designs import DaskArray, in_memory, storage_of
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.inputs import Prepared, Targets, View, make_folds, prepare, seed_of
 from skstretch.estimators.progress import Progress, Reporter
@@ -36,7 +36,7 @@ from skstretch.search.scoring import (
     scorer_named,
     unscored,
 )
-from skstretch.solve.choose import LOSS_POWERS, Plan, unusable
+from skstretch.solve.choose import LOSS_POWERS, Plan, comes_into_memory, unusable
 
 SQUARED = "squared"
 HOW = (
@@ -94,19 +94,13 @@ def check_loss(loss: Any, known: tuple[str, ...]) -> None:
         raise ValueError(f"loss={loss!r} is not known: use one of {', '.join(known)}.")
 
 
-def check_counts(y: Any, weights: Array) -> None:
+def check_counts(y: Array) -> None:
     """Refuse targets that are no counts or rates."""
-    if y.ndim > 1 and y.shape[1] > 1:
+    if (y < 0).any():
+        row = int(np.argmax(y < 0))
         raise ValueError(
-            f'loss="poisson" takes one target, and y has {y.shape[1]}: fit one model for each, for '
-            "example by MultiOutputRegressor."
-        )
-    wrong = np.ravel(y) < 0
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"y has {np.ravel(y)[row]:g} (sample {row}), and counts are not negative: check y, or "
-            'use loss="squared".'
+            f"y has {y[row]:g} (sample {row}), and counts are not negative: check y, or use "
+            'loss="squared".'
         )
 
 
@@ -114,20 +108,22 @@ def search_by_loss(
     estimator: Any, X: Any, targets: Targets, splits: dict[str, Any], *, weighted: bool
 ) -> tuple[Prepared, View, CandidateTable]:
     """Every candidate of a search under another loss than squared error, judged in a table."""
-    check_linear(estimator, X)
     name, ks = estimator._loss, powers_of(estimator.k_grid)
     cs = None if isinstance(estimator.c_grid, str) else strengths_of(estimator.c_grid)
     estimator.plan_ = plan_of(estimator, X, targets, ks, cs)
+    check_linear(estimator, X)
+    if estimator.plan_.into_memory:
+        X = in_memory(X)
     prepared = prepare(estimator, X, targets.weights)
     view = prepared.at(0.0)
-    if view.design.shape[1] == 0:
-        raise ValueError("no column of X varies: there is nothing to choose between.")
     codes = strata_of(name, targets)
     folds = make_folds(
         estimator.cv, X, targets.y if codes is None else codes, prepared.rows,
         classifier=codes is not None, compressed=True, seed=seed_of(estimator.random_state),
         **splits,
     )  # fmt: skip
+    if view.design.shape[1] == 0:
+        raise ValueError("no column of X varies: there is nothing to choose between.")
     scoring = getattr(estimator, "scoring", None)
     own = scorings_of(scoring, targets, prepared.rows, folds, weighted=weighted, loss=name)[0]
     nothing = np.zeros_like(targets.Y[prepared.rows])  # so that residuals are minus the outputs
@@ -208,10 +204,10 @@ def check_linear(estimator: Any, X: Any) -> None:
             "None (small k already makes most coefficients tiny), or select before, for example "
             "by SelectKBest in a pipeline."
         )
-    if isinstance(X, DaskArray):
+    if isinstance(X, DaskArray) and not estimator.plan_.into_memory:
         raise TypeError(
-            f"{what} is not searched on a Dask array: pass X.compute(), or write it to zarr and "
-            "open that with the zarr package."
+            f"{what} is not searched on a Dask array beyond working_memory: write it to zarr and "
+            "open that with the zarr package, or sklearn.set_config(working_memory=...)."
         )
 
 
@@ -249,6 +245,7 @@ def plan_of(estimator: Any, X: Any, targets: Targets, ks: Any, cs: Any) -> Plan:
         int(np.count_nonzero(targets.weights)),
         Intercept.of(estimator.fit_intercept),
         exact=True,
+        into_memory=comes_into_memory(storage_of(X), one_pass=False),
         searched=f"a = 0, k = {', '.join(f'{k:g}' for k in ks)}, {along}",
     )
 

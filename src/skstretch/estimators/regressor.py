@@ -31,16 +31,24 @@ from skstretch.solve import checked_spec, fit_model, with_penalty
 class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
     """Predictions, intervals and the spread of the coefficients."""
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self._loss == "poisson":
+            tags.target_tags.positive_only = True
+            tags.target_tags.multi_output = False
+        return tags
+
     def _read(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
     ) -> tuple[Any, Targets]:
         """Checked X, and y as float64 of shape (n, t)."""
-        X, y = checked_X_y(self, X, y, multi_output=True, y_numeric=True, reset=reset)
+        check_loss(self._loss, ("squared", "poisson"))
+        several = self._loss == "squared"
+        X, y = checked_X_y(self, X, y, multi_output=several, y_numeric=True, reset=reset)
         weights = checked_weights(sample_weight, X)
         Y = numeric_targets(y)
-        check_loss(self._loss, ("squared", "poisson"))
         if self._loss == "poisson":
-            check_counts(y, weights)
+            check_counts(Y[:, 0])
             # exposures have any unit: errors count samples
             return X, Targets(y, Y, weights, counted("counts", weights), single=True)
         return X, Targets(y, Y, weights, weights, single=y.ndim == 1)

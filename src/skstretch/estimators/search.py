@@ -180,7 +180,7 @@ def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) 
     moments = side_by_side(all_moments)
     prepared = replace(first.prepared, X=X, moments=moments, b=b, ready={}, factors=given)
     one = first.table
-    table = CandidateTable(one.problem, one.scoring, one.loss, one.weights, one.units)
+    table = CandidateTable(one.problem, one.scoring, one.loss, one.weights, one.units, one.by_loss)
     for part, name in zip(parts, names, strict=True):
         own = part.table
         if not np.array_equal(own.problem.folds.tested, one.problem.folds.tested):

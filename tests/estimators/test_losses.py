@@ -1,0 +1,261 @@
+"""Counts and log loss: scikit-learn at k = 2, the definition elsewhere, invariances, errors."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, PoissonRegressor
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    d2_tweedie_score,
+    log_loss,
+    mean_poisson_deviance,
+)
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.preprocessing import StandardScaler
+
+from skstretch import (
+    RecipeRegressorCV,
+    SpectralFilter,
+    StretchyClassifierCV,
+    StretchyRegressorCV,
+)
+from tests.estimators.samples import problem
+from tests.literal_losses import value_and_gradient
+
+pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+FEW = {"k_grid": (1.25, 2.0), "c_grid": (0.02, 0.2)}
+SHAPES = {"wide": (26, 45), "tall": (60, 6)}
+KINDS = ("poisson", "log", "softmax")
+
+
+def data(kind, shape="wide"):
+    X, y = problem(SHAPES[shape])
+    z = (y - y.mean()) / y.std()
+    rng = np.random.default_rng(3)
+    if kind == "poisson":
+        return X, rng.poisson(np.exp(z + 0.3)) * 1.0
+    noisy = z + 0.5 * rng.standard_normal(len(z))
+    return X, np.digitize(noisy, [0.2] if kind == "log" else [-0.5, 0.6])
+
+
+def model(kind, **given):
+    given = {**FEW, "cv": 3, **given}
+    if kind == "poisson":
+        return StretchyRegressorCV(loss="poisson", **given)
+    return StretchyClassifierCV(loss="log", **{"class_weight": None, "threshold": "zero", **given})
+
+
+def scores(fitted, X):
+    """Linear scores: logarithms of rates, or log-odds."""
+    if isinstance(fitted, StretchyRegressorCV):
+        return np.log(fitted.predict(X))
+    return fitted.decision_function(X)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_scikit_learn_at_two(kind, shape):
+    """λ Σα² + L of ours is the objective of scikit-learn's: C = 2c, alpha = 1/(2cn)."""
+    X, y = data(kind, shape)
+    w, c = np.random.default_rng(0).uniform(0.5, 2.0, len(X)), 0.05
+    ours = model(kind, k_grid=[2.0], c_grid=[c]).fit(X, y, sample_weight=w)
+    Z = StandardScaler().fit_transform(X, sample_weight=w)
+    if kind == "poisson":
+        how = {"solver": "newton-cholesky", "tol": 1e-13, "max_iter": 1000}
+        other = PoissonRegressor(alpha=0.5 / c / w.sum(), **how).fit(Z, y, sample_weight=w)
+        np.testing.assert_allclose(ours.predict(X), other.predict(Z), rtol=1e-8)
+        assert ours.score(X, y, w) == pytest.approx(other.score(Z, y, w), abs=1e-9)
+    else:
+        how = {"tol": 1e-12, "max_iter": 100_000}
+        other = LogisticRegression(C=2 * c, **how).fit(Z, y, sample_weight=w)
+        np.testing.assert_allclose(ours.predict_proba(X), other.predict_proba(Z), atol=1e-6)
+        assert (ours.predict(X) == other.predict(Z)).all()
+    level = other.coef_.mean(axis=0) if kind == "softmax" else 0.0
+    np.testing.assert_allclose(ours.effect_, np.squeeze(other.coef_ - level), atol=1e-6)
+    assert ours.is_linear_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plain_minimum_between(kind):
+    """k = 1.5, by an independent minimiser of the definition."""
+    X, y = data(kind)
+    Z, k, c = StandardScaler().fit_transform(X), 1.5, 0.05
+    ours = model(kind, k_grid=[k], c_grid=[c]).fit(X, y)
+    C, D = (3 if kind == "softmax" else 1), Z.shape[1]
+    what = {"y": y, "offset": 0.0} if kind == "poisson" else y
+    name = {"log": "logistic"}.get(kind, kind)
+
+    def objective(x):
+        alpha, b = x[: C * D].reshape(C, D), x[C * D :]
+        eta = (Z @ alpha.T + b).T
+        value, g = value_and_gradient(name, what, np.ones(len(Z)), eta.ravel())
+        g, lam = np.asarray(g, float).reshape(C, -1), 0.25 / c
+        slope = g @ Z + lam * k * np.sign(alpha) * np.abs(alpha) ** (k - 1)
+        total = float(value) + lam * np.sum(np.abs(alpha) ** k)
+        return total, np.concatenate([slope.ravel(), g.sum(axis=1)])
+
+    how = {"gtol": 1e-10, "maxiter": 20_000, "maxfun": 100_000, "ftol": 0, "maxcor": 50}
+    start = np.full(C * D + C, 0.01)
+    found = scipy.optimize.minimize(objective, start, (), "L-BFGS-B", True, options=how)
+    want = found.x[: C * D].reshape(C, D)
+    np.testing.assert_allclose(ours.effect_, np.squeeze(want), atol=5e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_invariances(kind, shape):
+    X, y = data(kind, shape)
+    rows = np.arange(len(X))
+    folds = [(np.flatnonzero(rows % 3 != i), np.flatnonzero(rows % 3 == i)) for i in range(3)]
+    one = model(kind, cv=folds).fit(X, y)
+    size = np.abs(scores(one, X)).max()
+
+    def close(other, data):
+        np.testing.assert_allclose(scores(other, data), scores(one, X), atol=1e-8 * size)
+        assert other.best_score_ == pytest.approx(one.best_score_, rel=1e-8)
+
+    scale = np.linspace(0.1, 50.0, X.shape[1])
+    close(clone(one).fit(X * scale - 7.0, y), X * scale - 7.0)
+    order = np.random.default_rng(0).permutation(len(X))
+    moved = [tuple(np.argsort(order)[part] for part in fold) for fold in folds]
+    close(model(kind, cv=moved).fit(X[order], y[order]), X)
+    w = np.random.default_rng(1).integers(1, 3, len(X))
+    rows = np.repeat(np.arange(len(X)), w)
+    again = [tuple(np.flatnonzero(np.isin(rows, part)) for part in fold) for fold in folds]
+    weighed = model(kind, cv=folds).fit(X, y, sample_weight=w)
+    repeated = model(kind, cv=again).fit(X[rows], y[rows])
+    np.testing.assert_allclose(scores(weighed, X), scores(repeated, X), atol=1e-8 * size)
+    assert weighed.best_score_ == pytest.approx(repeated.best_score_, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["log", "softmax"])
+def test_names_of_classes_do_not_matter(kind):
+    X, y = data(kind)
+    one = model(kind).fit(X, y)
+    n = y.max() + 1
+    names = np.array(["z", "y", "x"])[:n]  # the other way round
+    other = clone(one).fit(X, names[y])
+    np.testing.assert_allclose(other.predict_proba(X)[:, ::-1], one.predict_proba(X), atol=1e-8)
+    assert (other.predict(X) == names[one.predict(X)]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_storages(kind):
+    X, y = data(kind)
+    X = X.round()
+    one = model(kind).fit(X, y)
+    da = pytest.importorskip("dask.array")
+    others = scipy.sparse.csr_array(X), X.astype(np.float32), da.from_array(X, chunks=(-1, 10))
+    for other in others:
+        found = clone(one).fit(other, y)
+        digits = 1e-4 if other.dtype == np.float32 else 1e-9
+        np.testing.assert_allclose(found.coef_, one.coef_, atol=digits)
+        assert found.coef_.dtype == (np.float32 if other.dtype == np.float32 else np.float64)
+
+
+@pytest.mark.parametrize("balance", ["balanced", {0: 1.0, 1: 7.0}])
+def test_weights_of_classes_are_taken_out_of_probabilities(balance):
+    """Weighted log-odds are shifted by the logarithm of the weights, and probabilities are not."""
+    X, y = data("log", "tall")
+    found = model("log", class_weight=balance, k_grid=[1.5], c_grid=[0.1]).fit(X, y)
+    ratio = 7.0 if isinstance(balance, dict) else (y == 0).sum() / (y == 1).sum()
+    odds = found.decision_function(X) - np.log(ratio)
+    want = 1.0 / (1.0 + np.exp(-odds))
+    np.testing.assert_allclose(found.predict_proba(X)[:, 1], want, atol=1e-12)
+    assert (found.predict(X) == (found.decision_function(X) > 0)).all()
+    cut = clone(found).set_params(threshold=0.7).fit(X, y)
+    np.testing.assert_allclose(cut.predict_proba(X), found.predict_proba(X), atol=1e-12)
+
+
+def test_splitting_an_exposure_changes_nothing():
+    """Five counts in two years are two and three in one year each: the same rate."""
+    X, counts = data("poisson", "tall")
+    exposure = np.random.default_rng(0).uniform(0.5, 3.0, len(X))
+    folds = [(np.arange(i % 2, len(X), 2), np.arange(1 - i % 2, len(X), 2)) for i in range(2)]
+    one = model("poisson", cv=folds).fit(X, counts / exposure, sample_weight=exposure)
+    twice = np.concatenate([X, X])
+    part = np.concatenate([np.floor(counts / 2), np.ceil(counts / 2)])
+    times = np.concatenate([exposure, exposure]) / 2
+    again = [tuple(np.concatenate([p, p + len(X)]) for p in fold) for fold in folds]
+    two = model("poisson", cv=again).fit(twice, part / times, sample_weight=times)
+    np.testing.assert_allclose(two.predict(X), one.predict(X), rtol=1e-7)
+    days = model("poisson", cv=folds)
+    days.fit(X, counts / exposure / 365.0, sample_weight=365.0 * exposure)
+    np.testing.assert_allclose(365.0 * days.predict(X), one.predict(X), rtol=1e-8)
+    gain = days.best_score_se_ / days.best_score_
+    assert gain == pytest.approx(one.best_score_se_ / one.best_score_, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_told(kind):
+    """Scores are those of the out-of-fold predictions, and of repeated searches."""
+    X, y = data(kind, "tall")
+    if kind == "poisson":
+        splitter = KFold(3, shuffle=True, random_state=0)
+    else:
+        splitter = StratifiedKFold(3, shuffle=True, random_state=0)
+    found = model(kind, nested_cv=splitter).fit(X, y)
+    inner = model(kind)
+    want = cross_val_predict(inner, X, y, cv=splitter)
+    np.testing.assert_array_equal(found.nested_predictions_, want)
+    if kind == "poisson":
+        held = np.exp(found.cv_predictions_)
+        assert found.best_score_ == pytest.approx(-mean_poisson_deviance(y, held))
+        assert found.nested_score_ == pytest.approx(-mean_poisson_deviance(y, want))
+        assert found.score(X, y) == d2_tweedie_score(y, found.predict(X), power=1)
+    else:
+        assert found.nested_score_ == pytest.approx(balanced_accuracy_score(y, want))
+        assert log_loss(y, found.predict_proba(X)) < np.log(1 + y.max())  # of knowing nothing
+    text = str(found.summary())
+    assert "repeated on other samples" in text
+    assert ("logarithm of the rate" in text) == (kind == "poisson")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_contributions_add_up_to_scores(kind):
+    X, y = data(kind)
+    found = model(kind).fit(X, y)
+    total = found.contributions(X).sum(axis=1) + found.contributions_base_
+    np.testing.assert_allclose(total, scores(found, X), atol=1e-9)
+
+
+def test_a_scorer_of_ones_own():
+    X, y = data("poisson", "tall")
+    found = model("poisson", scoring="neg_mean_absolute_error", combine="best").fit(X, y)
+    errors = np.abs(np.exp(found.cv_predictions_) - y)
+    assert found.best_score_ == pytest.approx(-errors.mean())
+    assert found.best_index_ == np.argmax(found.cv_results_["mean_test_score"])
+
+
+def test_recipes():
+    X, y = data("poisson", "tall")
+    own = model("poisson", combine="best")
+    recipes = {"raw": SpectralFilter(derivative=0, window=1, polyorder=0), "snv": SpectralFilter()}
+    found = RecipeRegressorCV(own, recipes, combine="best").fit(X, y)
+    alone = clone(own).fit(recipes["raw"].fit_transform(X), y)
+    other = clone(own).fit(recipes["snv"].fit_transform(X), y)
+    best = max(alone, other, key=lambda one: one.best_score_)
+    assert found.best_score_ == pytest.approx(best.best_score_, rel=1e-9)
+
+
+def test_what_is_refused():
+    X, y = data("poisson", "tall")
+    counts, classes = model("poisson"), model("log")
+    for name in ("predict_interval", "coef_covariance", "coef_std", "effects", "influence"):
+        with pytest.raises(ValueError, match=r"is for squared error, and not for loss='poisson': "):
+            getattr(clone(counts).fit(X, y), name)(*[X] * (name == "predict_interval"))
+    wrong = {"a_grid": (-0.2, 0), "quadrant": "identity", "fit_intercept": "column",
+             "n_features_to_select": 3, "k_grid": (1.0,), "loss": "huber"}  # fmt: skip
+    for name, value in wrong.items():
+        for one, target in ((counts, y), (classes, y > 0)):
+            with pytest.raises(ValueError, match=rf"^{name}="):
+                clone(one).set_params(**{name: value}).fit(X, target)
+    clone(counts).set_params(a_grid=[0.0], n_features_to_select=1.0).fit(X, y)
+    with pytest.raises(ValueError, match=r"y has -1 \(sample 2\), and counts are not negative"):
+        counts.fit(X, np.where(np.arange(len(y)) == 2, -1.0, y))
+    with pytest.raises(ValueError, match="all counts are zero"):
+        counts.fit(X, 0 * y)
+    with pytest.raises(ValueError, match="1d array"):
+        counts.fit(X, np.column_stack([y, y]))
