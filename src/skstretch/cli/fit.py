@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,12 +36,16 @@ EXAMPLES = (
     "skstretch fit nir.csv -t moisture --snv --derivative 1 --window 11 -o nir.stretchy",
     "skstretch fit patients.csv -t outcome --impute median -o patients.stretchy",
     "skstretch fit train.svm -o words.stretchy --json",
+    "skstretch fit patients.csv --time months --event died --penalty-factor age=0 -o s.stretchy",
+    "skstretch fit claims.csv -t claims --loss poisson --exposure years -o claims.stretchy",
 )
 # averaged models that a page lists
 MEMBERS = 12
 
 
-@options.taking(form=options.read_form, recipe=read_recipe, plan=options.read_plan)
+@options.taking(
+    form=options.read_form, recipe=read_recipe, aim=options.read_aim, plan=options.read_plan
+)
 def fit(
     *,
     data: options.Data,
@@ -54,6 +59,7 @@ def fit(
     ],
     target: options.Target = None,
     task: options.TaskOption = options.TaskName.AUTO,
+    aim: options.Aim,
     plan: options.Plan,
     weights: Annotated[
         str | None,
@@ -87,6 +93,7 @@ def fit(
 
     talk = Talk(quiet)
     _check_outputs(output, report, json, (data, target))
+    _check_aim(aim, target, task, report, intervals)
     left_out = tuple(drop or ())
     chosen = tuple(features or ())
     request = Request(
@@ -101,6 +108,7 @@ def fit(
         chosen,
         keep_index,
         recipe,
+        aim,
     )
     problem = read_problem(request, talk)
     if recipe.impute is not None and problem.filled:
@@ -137,6 +145,22 @@ def _check_outputs(output: Path, report: Path | None, json: bool, sources: tuple
     if report is not None:
         check_writable(report, "--report", *sources, output)
         import skstretch.report  # noqa: F401  says at once where its extra is missing
+
+
+def _check_aim(
+    aim: options.Aim, target: Any, task: Any, report: Path | None, intervals: bool
+) -> None:
+    """Refuse what other losses than squared error do not have."""
+    aim.check(target, task)
+    if aim.time is None and aim.loss == "squared":
+        return
+    what = "survival" if aim.time is not None else f"--loss {aim.loss}"
+    if report is not None:
+        raise DataError(
+            f"--report is not made for {what} yet: leave it out; skstretch inspect shows the model."
+        )
+    if intervals:
+        raise DataError(f"--intervals is not for {what}: leave it out.")
 
 
 # What was found, for people.
@@ -186,7 +210,8 @@ def model_rows(found: dict[str, Any]) -> Rows:
 
 def numerics_words(found: dict[str, Any]) -> str:
     """Solver, space, condition and degrees of freedom in one line."""
+    rcond = "" if isnan(found["rcond"]) else f"rcond {found['rcond']:.1e}, "
     return (
-        f"{found['solver']} solver in the {found['space']} space, rcond {found['rcond']:.1e}, "
+        f"{found['solver']} solver in the {found['space']} space, {rcond}"
         f"{found['dof']:.1f} degrees of freedom"
     )

@@ -128,20 +128,44 @@ def search_of(problem: Problem, plan: Plan, talk: Talk) -> Any:
         RecipeRegressorCV,
         StretchyClassifierCV,
         StretchyRegressorCV,
+        StretchySurvivalCV,
     )
 
     classes, several = problem.classifies, problem.recipe.recipes
-    compressed = asked_to_select(plan.grid["n_features_to_select"], problem.X.shape[1])
-    own = (StretchyClassifierCV if classes else StretchyRegressorCV)(
+    given = {
         **plan.grid,
-        penalty_factor=penalty_factors(plan.factors, problem),
-        cv=splitter(plan.cv, problem.groups is not None, classes, compressed),
-        combine=plan.combine,
-        verbose=int(talk.shows_progress),
-    )
+        "penalty_factor": penalty_factors(plan.factors, problem),
+        "cv": folds_of(plan, problem),
+        "combine": plan.combine,
+        "verbose": int(talk.shows_progress),
+    }
+    if problem.loss == "cox":
+        return StretchySurvivalCV(**_of_survival(given, several))
+    own = (StretchyClassifierCV if classes else StretchyRegressorCV)(loss=problem.loss, **given)
     if not several:
         return own
     return (RecipeClassifierCV if classes else RecipeRegressorCV)(own)
+
+
+def folds_of(plan: Plan, problem: Problem) -> Any:
+    """What --cv asks for; other losses than squared error have ten folds by default."""
+    compressed = asked_to_select(plan.grid["n_features_to_select"], problem.X.shape[1])
+    if problem.loss != "squared":
+        if plan.cv is None:
+            return None
+        compressed = True  # so that loo is asked for
+    grouped, strata = problem.groups is not None, problem.strata is not None
+    return splitter(plan.cv, grouped, strata, compressed)
+
+
+def _of_survival(given: dict[str, Any], several: bool) -> dict[str, Any]:
+    """Parameters of a search for survival, which has fewer."""
+    if several:
+        raise DataError("--recipes is not for survival: choose one, for example --snv.")
+    for name, option in (("n_features_to_select", "--select"), ("a_grid", "--a")):
+        if given.pop(name, None) is not None:
+            raise DataError(f"{option} is not for survival: leave it out.")
+    return given
 
 
 def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
@@ -189,10 +213,10 @@ def repeated_search(model: Any, problem: Problem, given: Mapping[str, Any], talk
         talk.note(f"{what}: too few to repeat the search without some of them.")
         return None
     number = min(N_FOLDS, units)
-    if problem.classifies and not groups:
-        number = min(number, int(np.unique(problem.y, return_counts=True)[1].max()))
+    if problem.strata is not None and not groups:
+        number = min(number, int(np.unique(problem.strata, return_counts=True)[1].max()))
     try:
-        folds = shuffled(max(2, number), groups, problem.classifies)
+        folds = shuffled(max(2, number), groups, problem.strata is not None)
         return nested_score(model, problem.X, problem.y, folds, **given)
     except ValueError as error:
         said = in_options(str(error).replace(", or nested_cv=None", ""), problem.names)
@@ -254,6 +278,8 @@ def cross_validated(model: Any, problem: Problem) -> list[Judged]:
     from skstretch.estimators.quality import measure_of
 
     scores, units = model.cv_predictions_, (problem.weights, problem.groups)
+    if problem.loss in ("cox", "poisson"):
+        return [_judged_by_loss(model)]
     if problem.classifies:
         codes = np.searchsorted(model.classes_, problem.y).clip(max=model.classes_.size - 1)
         predicted = decided(scores.reshape(len(scores), -1))
@@ -262,6 +288,19 @@ def cross_validated(model: Any, problem: Problem) -> list[Judged]:
         judged = [squared_error(problem.y, scores, *units)]
     own = Estimate(float(measure_of(model).of_scores(model.best_score_)), model.best_score_se_)
     return [replace(judged[0], model=own), *judged[1:]]
+
+
+def _judged_by_loss(model: Any) -> Judged:
+    """The score of a search for counts or survival, beside knowing nothing."""
+    from skstretch.estimators.quality import measure_of
+    from skstretch.estimators.summary import plain_evidence
+
+    measure, fitted = measure_of(model), model._state.model
+    own = Estimate(float(measure.of_scores(model.best_score_)), model.best_score_se_)
+    outputs = np.asarray(model.cv_predictions_, dtype=float)[model._state.used, None]
+    [found] = plain_evidence(model, outputs, fitted.Y, fitted.weights)
+    baseline = Estimate(found.figure(found.mean.loss), 0.0)
+    return Judged(measure.name, own, baseline, found.words.nothing)
 
 
 # What was found, as facts for a page or JSON.
@@ -304,8 +343,10 @@ def facts(model: Any, problem: Any, seconds: float) -> dict[str, Any]:
         found["classes"] = own.classes_.tolist()
         found["class_sizes"] = [int((problem.y == c).sum()) for c in own.classes_]
         found["cut"] = own.threshold_
-    else:
-        found["r2"] = 1.0 - judged[0].model.mean / judged[0].baseline.mean
+    elif problem.loss != "cox":  # of counts the share of the deviance, D²
+        found["r2" if problem.loss == "squared" else "d2"] = (
+            1.0 - judged[0].model.mean / judged[0].baseline.mean
+        )
     return found | ({"steps": steps, "filled": problem.filled} if steps else {})
 
 

@@ -251,6 +251,10 @@ def check_asked(model: Any, interval: float | None, proba: bool) -> None:
     """Refuse what this kind of model does not have."""
     if interval is not None and is_classifier(model):
         raise DataError("--interval is for regression; this model tells classes: use --proba.")
+    loss = last_step(model)._state.loss
+    if interval is not None and loss != "squared":
+        what = {"cox": "survival", "poisson": "counts"}[loss]
+        raise DataError(f"--interval is not known for {what}: leave it out.")
     if proba and not is_classifier(model):
         raise DataError(
             "--proba is for classification; this model predicts numbers: use --interval."
@@ -270,6 +274,8 @@ def predicted(
             # X has no names any more; its columns were put in order by name
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             columns |= _by_target("prediction", model.predict(X))
+            if hasattr(last_step(model), "predict_median"):  # the prediction is a risk
+                columns["median time"] = last_step(model).predict_median(transformed(model, X))
             if interval is not None:
                 columns |= _bounds(last_step(model), transformed(model, X), interval, talk)
             if proba:

@@ -55,6 +55,15 @@ class TaskName(StrEnum):
     AUTO = "auto"
     REGRESSION = "regression"
     CLASSIFICATION = "classification"
+    SURVIVAL = "survival"
+
+
+class LossName(StrEnum):
+    """What is minimised."""
+
+    SQUARED = "squared"
+    LOG = "log"
+    POISSON = "poisson"
 
 
 class CombineName(StrEnum):
@@ -92,7 +101,7 @@ TaskOption = Annotated[
     TaskName,
     typer.Option(
         help="auto: classification if the target holds text or exactly two different values, "
-        "else regression."
+        "survival with --time, else regression."
     ),
 ]
 
@@ -220,6 +229,81 @@ def read_form(
         max_memory=None if max_memory is None else read_size(max_memory),
         sheet=sheet,
     )
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What is minimised, and the columns beside or in place of the target that it needs."""
+
+    loss: str = "squared"
+    time: str | None = None
+    event: str | None = None
+    exposure: str | None = None
+
+    def check(self, target: str | None, task: TaskName) -> None:
+        """Refuse what does not go together."""
+        if (self.time is None) != (self.event is None):
+            raise DataError("--time and --event go together: both are columns of survival data.")
+        if self.time is None and task is TaskName.SURVIVAL:
+            raise DataError("--task survival needs --time COL and --event COL.")
+        if self.time is not None:
+            other = target is not None or task not in (TaskName.AUTO, TaskName.SURVIVAL)
+            if other or self.loss != "squared":
+                raise DataError(
+                    "--time and --event take the place of --target, --task and --loss: leave those "
+                    "out."
+                )
+        if self.exposure is not None and self.loss != "poisson":
+            raise DataError("--exposure goes with --loss poisson.")
+        if self.loss == "poisson" and task is TaskName.CLASSIFICATION:
+            raise DataError("--loss poisson is for counts: leave out --task classification.")
+        if self.loss == "log" and task is TaskName.REGRESSION:
+            raise DataError("--loss log is for classes: leave out --task regression.")
+
+    @property
+    def task(self) -> TaskName:
+        """The task that it settles."""
+        if self.time is not None:
+            return TaskName.SURVIVAL
+        settled = {"poisson": TaskName.REGRESSION, "log": TaskName.CLASSIFICATION}
+        return settled.get(self.loss, TaskName.AUTO)
+
+
+def read_aim(
+    loss: Annotated[
+        LossName,
+        typer.Option(
+            help="squared; log: log-odds of classes (logistic, softmax); poisson: rates of counts."
+        ),
+    ] = LossName.SQUARED,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Survival, in place of --target: the time of the event, or of the last visit.",
+            autocompletion=completed_columns,
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Beside --time: 1 where the event was seen, 0 where it was not (censored).",
+            autocompletion=completed_columns,
+        ),
+    ] = None,
+    exposure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Beside --loss poisson: how long, or how much, was counted; predictions are for "
+            "one unit of it.",
+            autocompletion=completed_columns,
+        ),
+    ] = None,
+) -> Aim:
+    """The aim that the options ask for."""
+    return Aim(str(loss), time, event, exposure)
 
 
 # What a search tries, and how it chooses.

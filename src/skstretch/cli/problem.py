@@ -35,7 +35,8 @@ from skstretch.cli.data.files import (
 )
 from skstretch.cli.data.matrices import read_mtx, read_npz, read_svmlight, read_vector
 from skstretch.cli.data.workbooks import read_workbook
-from skstretch.cli.options import TaskName
+from skstretch.cli.options import Aim, TaskName
+from skstretch.cli.outcomes import exposed, survival
 from skstretch.cli.recipe import Recipe
 from skstretch.exceptions import DataError
 
@@ -108,6 +109,7 @@ class TrainingColumns:
     features: Sequence[str] = ()
     keep_index: bool = False
     named: dict[str, str] = field(default_factory=dict)
+    survival: bool = False
 
     def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
         aside = {role: name for role, name in self.roles.items() if name is not None}
@@ -118,7 +120,8 @@ class TrainingColumns:
                 if role == "target" and Path(name).is_file():
                     del aside[role]
                     continue
-                raise DataError(unknown(f"--{role}", name, names, extras))
+                option = "--time" if self.survival and role == "target" else f"--{role}"
+                raise DataError(unknown(option, name, names, extras))
         dropped = meant("--drop", self.drop, names)
         if aside.get("target") in dropped and aside["target"] not in extras:
             raise DataError(f"--drop names the target {aside['target']!r}.")
@@ -483,6 +486,18 @@ class Request:
     features: Sequence[str] = ()
     keep_index: bool = False
     recipe: Recipe | None = None  # None where the command has no steps before the model
+    aim: Aim = field(default_factory=Aim)
+
+    @property
+    def roles(self) -> dict[str, str | None]:
+        """Columns that are no features."""
+        own = {"target": self.aim.time or self.target, "weights": self.weights}
+        return {
+            **own,
+            "groups": self.groups,
+            "event": self.aim.event,
+            "exposure": self.aim.exposure,
+        }
 
 
 @dataclass(frozen=True)
@@ -500,6 +515,14 @@ class Problem:
     seconds: float
     recipe: Recipe = field(default_factory=Recipe)
     filled: dict[str, int] = field(default_factory=dict)
+    loss: str = "squared"
+
+    @property
+    def strata(self) -> Any:
+        """What folds have alike: classes, or events; None for numbers."""
+        if self.task is TaskName.SURVIVAL:
+            return self.y["event"]
+        return self.y if self.classifies else None
 
     @property
     def classifies(self) -> bool:
@@ -509,8 +532,8 @@ class Problem:
 def read_problem(request: Request, talk: Talk) -> Problem:
     """Read a file and check all that can be checked before a fit."""
     start = perf_counter()
-    roles = {"target": request.target, "weights": request.weights, "groups": request.groups}
-    choose = TrainingColumns(roles, request.drop, talk.note, request.features, request.keep_index)
+    aim, given = request.aim, (request.drop, talk.note, request.features, request.keep_index)
+    choose = TrainingColumns(request.roles, *given, survival=aim.time is not None)
     table, named = read_table(request.data, request.form, choose, talk), choose.named
     if "target" not in named:
         table.aside["target"] = read_vector(
@@ -541,20 +564,28 @@ def read_problem(request: Request, talk: Talk) -> Problem:
     _check_range("target", name, target)
     recipe = request.recipe or Recipe()
     recipe.check(table)
-    labels = read_labels(target, request.task, name)
+    weights = _weights(columns.get("weights"), request.weights)
+    if aim.time is not None:
+        y = survival(columns["event"], target, (str(aim.event), name))
+        labels = Labels(y, TaskName.SURVIVAL, f"by {aim.event!r}")
+    else:
+        task = request.task if aim.loss == "squared" else aim.task
+        labels = read_labels(target, task, name)
+        y, weights = exposed(labels.y, columns.get("exposure"), weights, aim.exposure)
     groups = columns.get("groups")
     return Problem(
         table.X,
-        labels.y,
+        y,
         table.names,
         name,
         labels.task,
         labels.reason,
-        _weights(columns.get("weights"), request.weights),
+        weights,
         None if groups is None else np.unique(groups.words, return_inverse=True)[1],
         perf_counter() - start,
         recipe,
         filled,
+        "cox" if aim.time is not None else aim.loss,
     )
 
 

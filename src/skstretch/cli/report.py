@@ -42,6 +42,7 @@ def report(
 ) -> None:
     """Write a report on a model as one HTML page that needs no network."""
     from skstretch.cli.models import read_model, restore_folds, training_data
+    from skstretch.estimators.state import last_step
     from skstretch.report import write_report
 
     talk = Talk(quiet)
@@ -52,6 +53,11 @@ def report(
         if given is not None and data is None:
             raise DataError(f"{option} goes with --data, the file that the model was fitted to.")
     found = read_model(model)
+    if (loss := last_step(found.model)._state.loss) != "squared":
+        raise DataError(
+            f"a report is for squared error, and the loss of this model is {loss!r}: skstretch "
+            "inspect shows it."
+        )
     target = target or found.target
     X = y = rows = None
     if data is not None:

@@ -191,7 +191,7 @@ def check_linear(estimator: Any, X: Any) -> None:
     a_grid = getattr(estimator, "a_grid", "auto")
     if not (isinstance(a_grid, str) and a_grid == "auto") and any(a != 0 for a in a_grid):
         raise ValueError(
-            f'a_grid={a_grid!r}: with {what} models are linear, a = 0; leave a_grid on "auto".'
+            f"a_grid={a_grid!r}: with {what} models are linear, a = 0; leave a_grid out."
         )
     if getattr(estimator, "quadrant", "exp") != "exp":
         raise ValueError(f'quadrant={estimator.quadrant!r}: with {what} use "exp", the default.')

@@ -109,6 +109,8 @@ def folds_in_words(model: Any) -> str:
     """The folds of a search; of a loaded model those of its fit, which a file holds as text."""
     stored = getattr(model, "not_stored_", {})
     if model.cv is None and "cv" not in stored:
+        if model._loss != "squared":
+            return "exact ten folds"
         if not selecting(model).any():
             return "exact leave-one-out"
         if model.n_features_to_select is None:

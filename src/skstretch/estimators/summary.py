@@ -596,12 +596,12 @@ def _wrapped(text: str) -> str:
 
 def target_names(model: Any) -> list[str]:
     """What is predicted: the names of y where it had some."""
+    if kind_of(model) == "survival":
+        return [UNNAMED[1]]
     given = getattr(model, "_target_names", None)
     t = 1 if is_classifier(model) else len(np.atleast_2d(model.coef_))
     if given and len(given) == t:
         return [str(name) for name in given]
-    if kind_of(model) == "survival":
-        return [UNNAMED[1]]
     return [UNNAMED[0]] if t == 1 else [f"target {j}" for j in range(1, t + 1)]
 
 

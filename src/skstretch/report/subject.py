@@ -235,6 +235,8 @@ def checked_subject(
     """A subject whose parts fit together, or an error that says which do not."""
     model = as_model(model)
     own = last_step(model)
+    if hasattr(own, "_check_squared") and hasattr(own, "_state"):
+        own._check_squared("a report", "print(model.summary()), or use skstretch inspect")
     if not isinstance(own, CLASSES):
         raise TypeError(
             f"a {type(own).__name__} has no report: pass a fitted "
