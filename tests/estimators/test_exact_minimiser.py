@@ -392,3 +392,16 @@ def test_a_penalised_constant_alone():
         <= 1e-10
     )
     assert exact().fit(np.ones((3, 2)), y).intercept_ == pytest.approx(7 / 3)
+
+
+def test_a_fit_that_rounding_ends_is_not_tried_again_and_again():
+    """Close to interpolation rounding refuses the last step: it ends the fit, not the 200th try."""
+    grid = np.linspace(0, 1, 300)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shares = rng.uniform(size=(60, 6))
+        bands = np.exp(-(((grid - rng.uniform(size=(6, 1))) / 0.15) ** 2))
+        X = shares @ bands + 1e-4 * rng.standard_normal((60, 300)).cumsum(axis=1)
+        model = StretchyRegressor(k=1.05, c=1e6, a=0).fit(X, shares[:, 0])
+        assert model.n_iter_ < 150
+        assert model.dual_gap_ < 1e-15

@@ -351,8 +351,9 @@ SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
 
 # a step below this converges quadratically, if the Newton matrix is good enough
 NEAR = 0.05
-# a step that is smaller than this beside e is rounding
-ROUNDED = 1e-12
+# a step that is smaller than this beside e is rounding; so is one below the second whose gain D
+# cannot tell
+ROUNDED, HARDLY = 1e-12, 1e-6
 
 
 @dataclass
@@ -419,14 +420,15 @@ def advance(s: _State, trial: Trial, result: TrialResult) -> None:
 
     Near the end the decrease of D drowns in rounding, and its slope decides: D'(t) ≤ ½|D'(0)|
     (the approximate Wolfe condition of Hager and Zhang). A step that is rounding itself has no
-    slope to speak of, and is taken.
+    slope to speak of, and is taken: refused, it would be tried again and again.
     """
     q, d = s.point, s.point.step
     if np.isfinite(result.energy):
         new = evaluate(q.problem, s.aim, result, q)
         down, slope = q.F @ d, new.F @ d
         fell = new.dual <= q.dual + 1e-4 * s.t * down
-        level = slope <= 0.5 * abs(down) or s.size < ROUNDED
+        untold = s.size < HARDLY and abs(down) <= np.finfo(np.float64).eps * q.scale
+        level = slope <= 0.5 * abs(down) or s.size < ROUNDED or untold
         if fell or (level and new.dual <= q.dual + 1e-9 * q.scale):
             s.point, s.t = new, 1.0
             return
@@ -448,7 +450,7 @@ def settle(s: _State, tol: Tolerance) -> None:
     # Within reach of quadratic convergence a step that gains less than a digit means that the
     # Newton matrix is too old, or that rounding has been reached.
     s.slow = s.t == 1.0 and last < 0.3 and s.size > 0.1 * last
-    floor = s.slow and last < 1e-6 and s.size > 0.5 * last
+    floor = s.slow and last < HARDLY and s.size > 0.5 * last
     s.close = s.size <= tol.step or floor
     # a step (nan: of an overflow) that is nothing beside e ends it too
     s.done = q.n_iter >= tol.products or not s.t * s.size >= 1e-15
