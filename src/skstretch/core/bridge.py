@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -57,12 +58,12 @@ class Problem:
         if not 0.0 < self.c < np.inf:
             raise ValueError(f"c = {self.c}: the strength must be positive and finite.")
 
-    @property
+    @cached_property
     def r(self) -> float:
         """The exponent of φ."""
         return 1.0 / (self.k - 1.0)
 
-    @property
+    @cached_property
     def lam(self) -> float:
         """λ = 1/(4c), the factor of the penalty when the loss is ½‖e‖²."""
         return 0.25 / self.c
@@ -103,12 +104,12 @@ class Point:
     pairs: tuple[tuple[Array, Array], ...] = ()
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
+    @cached_property
     def F(self) -> Array:
         """F(e) = e + Zφ(Zᵀe) − y, the gradient of the dual objective (M)."""
         return self.e + self.f - self.problem.target
 
-    @property
+    @cached_property
     def dual(self) -> float:
         """D(e) = ½‖e‖² − yᵀe + λ(k−1) Σ (|v_j|/(λk))^(r+1)."""
         p = self.problem
