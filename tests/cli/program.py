@@ -51,7 +51,8 @@ class Caller:
 
         self.capfd.readouterr()
         self.monkeypatch.setattr(sys, "argv", ["skstretch", *quick(words)])
-        numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        names = ("SIGTERM", "SIGHUP", "SIGINT")  # Windows has no SIGHUP
+        numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
         kept = {number: signal.getsignal(number) for number in numbers}
         try:
             main()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -197,3 +198,31 @@ def test_predictions_on_a_terminal(folder):
     assert done.returncode == 0
     clean(shown)
     assert r"\x1b[2J" in shown
+
+
+@pytest.mark.parametrize(
+    ("encoding", "terminal", "found"),
+    [
+        ("cp1252", False, "utf-8"),
+        ("cp1252", True, None),
+        ("utf-8", False, None),
+        (None, False, None),
+    ],
+)
+def test_pipes_of_windows_get_utf_8(encoding, terminal, found):
+    """Its code pages have no − and no ±, which results have."""
+    from skstretch.cli.app import _encoding
+
+    assert _encoding(SimpleNamespace(encoding=encoding, isatty=lambda: terminal)) == found
+
+
+def test_a_code_page_of_windows(folder):
+    """The program on a stream with such a page, which Python opens where it is told to."""
+    (folder / "d.csv").write_text("größe,y\n" + "".join(f"{i},{i % 5 - 2}\n" for i in range(20)))
+    words = ("fit", "d.csv", "-t", "y", "-o", "m.stretchy", "--c", "0.1", "--no-nested")
+    command = [sys.executable, "-m", "skstretch.cli", *words]
+    page = environment(PYTHONIOENCODING="cp1252")
+    done = subprocess.run(command, cwd=folder, capture_output=True, env=page, timeout=600)
+    assert done.returncode == 0, done.stderr
+    text = (done.stdout + done.stderr).decode("utf-8")
+    assert "\\u" not in text

@@ -133,7 +133,7 @@ with replacing(sys.argv[1]) as file:
 
 
 @UNIX
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [*atomic.ENDINGS, signal.SIGINT])
 @pytest.mark.parametrize("older", [b"older", None])
 def test_a_signal_leaves_nothing(number, older, tmp_path):
     path = tmp_path / "model.stretchy"
@@ -256,3 +256,37 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     expected = pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere.* create it")
     with expected, atomic.replacing(path):
         pass
+
+
+@pytest.mark.parametrize("older", [b"older", None])
+def test_a_file_that_another_program_has_open(older, tmp_path, monkeypatch):
+    """As Windows has it: the error names the file, not the temporary, and both are as they were."""
+    path = tmp_path / "model.stretchy"
+    if older is not None:
+        path.write_bytes(older)
+        path.chmod(0o444)
+
+    def in_use(source, target):
+        raise PermissionError(13, "Access is denied", str(source), 5, str(target))
+
+    monkeypatch.setattr(atomic.os, "replace", in_use)
+    with pytest.raises(PermissionError, match="another program may have it open") as error:
+        skstretch.save(MODEL, path)
+    assert error.value.filename == str(path.resolve())
+    assert [entry.name for entry in tmp_path.iterdir()] == ([path.name] if older else [])
+
+
+def test_without_what_windows_lacks(tmp_path, monkeypatch):
+    """No SIGHUP, no user numbers, and folders that cannot be opened."""
+    real = os.open
+
+    def no_folders(name, flags, *mode, **options):
+        if os.path.isdir(name):
+            raise PermissionError(13, "Permission denied", str(name))
+        return real(name, flags, *mode, **options)
+
+    monkeypatch.setattr(atomic, "ENDINGS", (signal.SIGTERM,))
+    monkeypatch.setattr(atomic.os, "open", no_folders)
+    monkeypatch.delattr(atomic.os, "geteuid", raising=False)
+    skstretch.save(MODEL, tmp_path / "model.stretchy")
+    assert (skstretch.load(tmp_path / "model.stretchy").predict(NEW) == MODEL.predict(NEW)).all()

@@ -189,7 +189,9 @@ def run() -> None:
     """Run the program; leave no half file behind when it is told to stop."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            stream.reconfigure(  # type: ignore[union-attr]
+                encoding=_encoding(stream), errors="backslashreplace"
+            )
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup ignores it
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
@@ -208,6 +210,12 @@ def run() -> None:
         if isinstance(error, BrokenPipeError):
             raise SystemExit(FAILURE) from None
         _end(error)
+
+
+def _encoding(stream: Any) -> str | None:
+    """UTF-8, as files have it, for a pipe to which Windows gives a code page without − and ±."""
+    page = (stream.encoding or "").lower().startswith("cp")
+    return "utf-8" if page and not stream.isatty() else None
 
 
 def _run_command(words: list[str]) -> None:

@@ -163,13 +163,27 @@ def _renamed(target: Path) -> Iterator[BinaryIO]:
                 yield cast(BinaryIO, file)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, target)
+            _put_in_place(temporary, target)
         except BaseException:
             # last: on a full disk, closing the file is an error of its own
             with contextlib.suppress(OSError):
+                os.chmod(temporary, 0o600)  # Windows removes no file that may not be written to
                 os.unlink(temporary)
             raise
     _sync_folder(target.parent)
+
+
+def _put_in_place(temporary: Path, target: Path) -> None:
+    try:
+        os.replace(temporary, target)
+    except PermissionError as error:
+        # Windows replaces no file that a program has open, as a spreadsheet has its tables
+        raise PermissionError(
+            error.errno,
+            "it cannot be replaced: another program may have it open, it may be read-only, or "
+            "belong to another user",
+            str(target),
+        ) from error
 
 
 def _private(mode: int | None, name: str, flags: int) -> int:
