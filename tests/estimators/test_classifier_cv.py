@@ -174,7 +174,8 @@ def literal_losses(model, X, codes, weights):
 
 
 def within_one_se(losses, best, weights):
-    difference = losses - losses[best]
+    # samples count as many as they are effectively
+    difference, weights = losses - losses[best], weights * weights.sum() / np.sum(weights**2)
     mean = difference @ weights / weights.sum()
     return mean <= np.sqrt((difference - mean[:, None]) ** 2 @ weights) / weights.sum()
 

@@ -25,12 +25,14 @@ def test_regression(data):
     assert model.best_score_se_ == pytest.approx(losses.std() / np.sqrt(len(y)), rel=1e-12)
 
 
-def test_weights_repeat(data):
+@pytest.mark.parametrize("unit", [1e-150, 1e-12, 1.0, 1e12, 1e150])
+def test_weights_make_an_effective_number_of_samples(data, unit):
     X, y, weights, _ = data
-    model = StretchyRegressorCV(**FEW).fit(X, y, sample_weight=weights)
+    closed = FEW | {"a_grid": (-0.2,), "c_grid": "auto"}
+    model = StretchyRegressorCV(**closed).fit(X, y, sample_weight=weights * unit)
     losses = np.repeat((y - model.cv_predictions_) ** 2, weights)
-    expected = losses.std() / np.sqrt(weights.sum())
-    assert model.best_score_se_ == pytest.approx(expected, rel=1e-10)
+    n = weights.sum() ** 2 / np.sum(weights**2)
+    assert model.best_score_se_ == pytest.approx(losses.std() / np.sqrt(n), rel=1e-10)
 
 
 def test_groups_are_the_units(data):

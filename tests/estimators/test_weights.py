@@ -2,8 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.model_selection import KFold
 
-from skstretch import StretchyClassifier, StretchyRegressor
+from skstretch import (
+    StretchyClassifier,
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
 from tests.estimators.samples import (
     assert_close,
     new_rows,
@@ -117,3 +124,54 @@ def test_classifier_weights_are_repetitions(shape, n_classes):
     repeated.fit(*literal_repeat(X, labels, weights))
     assert_close(weighted.decision_function(X), repeated.decision_function(X))
     assert_close(weighted.alpha_, repeated.alpha_)
+
+
+SEARCHES = [
+    (search, shape)
+    for search in (StretchyRegressorCV, StretchyClassifierCV)
+    for shape in ((40, 100), (60, 12))
+]
+
+
+def searched(search, X, y, cv, **keywords):
+    """Outputs, score and its error of a whole search."""
+    model = search(cv=cv).fit(X, y, **keywords)
+    outputs = model.predict if search is StretchyRegressorCV else model.decision_function
+    return outputs(T_OF[X.shape[1]]), [model.best_score_, model.best_score_se_]
+
+
+T_OF = {D: np.random.default_rng(9).standard_normal((20, D)) for D in (100, 12)}
+
+
+def samples(search, shape):
+    """X, targets or classes, whole weights, and folds."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(shape)
+    y = X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(len(X))
+    y = y if search is StretchyRegressorCV else y > 0
+    return X, y, rng.integers(1, 4, len(X)), [*KFold(5).split(X)]
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+@pytest.mark.parametrize(("search", "shape"), SEARCHES)
+def test_a_search_does_not_know_the_unit_of_weights(search, shape):
+    X, y, weights, cv = samples(search, shape)
+    true = searched(search, X, y, cv, sample_weight=weights)
+    for unit in (1e-12, 1e12):
+        for found, want in zip(
+            searched(search, X, y, cv, sample_weight=unit * weights), true, strict=True
+        ):
+            np.testing.assert_allclose(found, want, rtol=0, atol=1e-9 * np.ptp(true[0]))
+
+
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+@pytest.mark.parametrize(("search", "shape"), SEARCHES)
+def test_a_search_counts_weights_as_repetitions(search, shape):
+    """Where folds are given, which keep the copies of a sample together; in any storage."""
+    storage = np.asarray if search is StretchyRegressorCV else sparse.csr_array
+    X, y, weights, cv = samples(search, shape)
+    rows = np.repeat(np.arange(len(X)), weights)
+    folds = [tuple(np.flatnonzero(np.isin(rows, part)) for part in split) for split in cv]
+    true = searched(search, storage(X), y, cv, sample_weight=weights)
+    for found, want in zip(searched(search, storage(X[rows]), y[rows], folds), true, strict=True):
+        np.testing.assert_allclose(found, want, rtol=0, atol=1e-9 * np.ptp(true[0]))

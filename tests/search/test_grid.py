@@ -263,13 +263,14 @@ def test_loss_above_the_chosen_candidate_is_paired():
     own = (y - model.cv_predictions_) ** 2
     exact = np.flatnonzero(results["loo"] == "exact")
     assert exact.size == 3 * 3 + 1
+    n = weights.sum() ** 2 / np.sum(weights**2)  # samples, effectively
     for row in exact:
         candidate = results["params"][row]
         own_grid = {f"{name}_grid": [candidate[name]] for name in "akc"}
         one = StretchyRegressorCV(candidate["density"], **own_grid)
         other = (y - one.fit(X, y, sample_weight=weights).cv_predictions_) ** 2
         mean = np.average(other - own, weights=weights)
-        error = np.sqrt(weights @ (other - own - mean) ** 2) / weights.sum()
+        error = np.sqrt(weights @ (other - own - mean) ** 2 / weights.sum() / n)
         np.testing.assert_allclose(results["loss_above_chosen"][row], mean, atol=1e-12)
         np.testing.assert_allclose(results["loss_above_chosen_se"][row], error, atol=1e-12)
 

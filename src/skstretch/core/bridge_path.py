@@ -391,8 +391,10 @@ def path_point(
 
 
 def room(s: Space, point: Point) -> float:
-    """The degrees of freedom at saturation, the intercept not counted."""
-    return float(min((s.u > 0).sum() - s.n_free, len(point.e)))
+    """The degrees of freedom at saturation, the intercept not counted: the directions of samples
+    that features reach. Copies of a sample reach one, as one sample of their weight does."""
+    null = 0 if s.null is None else s.null.shape[1]
+    return float(min((s.u > 0).sum() - s.n_free - null, len(point.e)))
 
 
 def first_c(point: Point) -> float:

@@ -279,7 +279,8 @@ class DenseProducts:
                     v[g] = phi_alone(v[g], k, lam)
                     continue
                 v[g], w, q = phi(v[g], k, lam)
-                energy[g] += q.sum(1)
+                with np.errstate(over="ignore"):
+                    energy[g] += q.sum(1)
                 for i in range(g.start, g.stop):
                     if i in slope:
                         slope[i][b] = w[i - g.start]

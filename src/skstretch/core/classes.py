@@ -112,11 +112,11 @@ def balanced_cuts(outputs: Array, codes: Index, weights: Array) -> Array:
 def favoured_cuts(outputs: Array, codes: Index, n_classes: int, weights: Array) -> Array:
     """Balanced cuts where they beat zero by more than a standard error, else zeros.
 
-    The cuts that are compared are learned from the other parts of the samples.
+    The cuts that are compared are learned from the other parts of the samples. These are dealt out
+    by class and score: their order does not matter, and copies of a sample stay together.
     """
-    order = np.argsort(codes, kind="stable")
-    part = np.empty(codes.size, dtype=np.intp)
-    part[order] = np.arange(codes.size) % N_PARTS
+    keys = np.column_stack([codes, outputs])
+    part = np.unique(keys, axis=0, return_inverse=True)[1].ravel() % N_PARTS
     tuned = np.zeros_like(outputs)
     for p in range(N_PARTS):
         others = part != p
@@ -211,15 +211,14 @@ def temperatures(outputs: Array, codes: Index, weights: Array) -> Array:
     """``A > 0`` of greatest likelihood in ``softmax(A margins)``: (m,) for many outputs (m, n, t).
 
     With codes and weights (m, n). Newton's method for ``x = log A``, within bounds that close in.
-    A label counts ``(1 + s) / (C + s)`` for its own class, s the weight of that class, and the rest
-    alike.
+    A label counts as it does in `smoothed`.
     """
     M = outputs if outputs.shape[2] > 1 else np.dstack([np.zeros_like(outputs), outputs])
     size = np.abs(M - M.mean(axis=2, keepdims=True)).max(axis=(1, 2), initial=0.0)
     flat, size = size == 0.0, np.where(size > 0.0, size, 1.0)
     outputs = outputs / size[:, None, None]  # so that the answer is as accurate in every unit
-    sure = np.take_along_axis(class_sums(weights, codes, M.shape[2]), codes, axis=1)
-    own, other = (1.0 + sure) / (M.shape[2] + sure), 1.0 / (M.shape[2] + sure)
+    slip = 0.5 / (weights.sum(axis=1, keepdims=True) + 1.0)
+    own, other = 1.0 - slip, slip / (M.shape[2] - 1)
     at_own, everywhere = own_margins(outputs, codes)
     wanted = (weights * ((own - other) * at_own + other * everywhere)).sum(axis=1)
     low, high = np.full(len(size), np.log(LEAST_FACTOR)), np.full(len(size), np.log(1e9))

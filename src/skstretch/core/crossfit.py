@@ -255,6 +255,19 @@ def paired_error(
     return unit * mean, unit * float(np.sqrt(np.sum(np.square(sums))) / total)
 
 
+def effective_weights(weights: Array, copies: Index | None = None) -> Array:
+    """The weights (M,) times the constant that makes their sum the effective number of samples,
+    ``(sum w)^2 / sum w^2``.
+
+    Those of `copies` (M, numbers of samples that are equal) are one sample of their sum. So the
+    number does not depend on the unit of weights, and one sample of weight w counts as w copies of
+    it do; equal weights of different samples become ones.
+    """
+    codes = np.arange(weights.size) if copies is None else copies
+    whole = np.bincount(codes, weights / weights.max())
+    return np.asarray(weights / weights.max() * (whole.sum() / np.square(whole).sum()))
+
+
 def needed_margin(errors: float, n_units: int) -> float:
     """The margin that is as rare by chance as so many standard errors of very many samples.
 

@@ -2,6 +2,7 @@
 
 from skstretch.designs.as_design import as_design as as_design
 from skstretch.designs.as_design import checked_weights as checked_weights
+from skstretch.designs.as_design import equal_rows as equal_rows
 from skstretch.designs.as_design import in_memory as in_memory
 from skstretch.designs.as_design import measure as measure
 from skstretch.designs.as_design import moments_and_grams as moments_and_grams

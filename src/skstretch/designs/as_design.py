@@ -7,6 +7,7 @@ import numbers
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,24 @@ def moments_and_grams(
 def rows_in_memory(X: Any, rows: Index) -> Any:
     """Some rows of X, in any order."""
     return gathered_rows(X, rows) if isinstance(X, DaskArray) else X[rows]
+
+
+def equal_rows(X: Any, Y: Array) -> Index | None:
+    """For every sample the number of the first one with the same features and targets; None for
+    data that is read in blocks."""
+    if isinstance(X, DaskArray) or is_source(X):
+        return None
+    known: dict[tuple[bytes, ...], int] = {}
+    keys: list[tuple[bytes, ...]]
+    if sparse.issparse(X):
+        rows = X.tocsr()
+        rows.sort_indices()
+        spans = pairwise(rows.indptr)
+        keys = [(rows.indices[i:j].tobytes(), rows.data[i:j].tobytes()) for i, j in spans]
+    else:
+        keys = [(row.tobytes(),) for row in np.ascontiguousarray(X)]
+    both = enumerate(zip(keys, Y, strict=True))
+    return np.array([known.setdefault((*key, y.tobytes()), i) for i, (key, y) in both], np.intp)
 
 
 def in_memory(X: Any) -> Any:

@@ -125,7 +125,8 @@ def search_by_loss(
     if view.design.shape[1] == 0:
         raise ValueError("no column of X varies: there is nothing to choose between.")
     scoring = getattr(estimator, "scoring", None)
-    own = scorings_of(scoring, targets, prepared.rows, folds, weighted=weighted, loss=name)[0]
+    told = targets.sample_weights if weighted else None
+    own = scorings_of(scoring, targets, prepared.rows, folds, told, loss=name)[0]
     nothing = np.zeros_like(targets.Y[prepared.rows])  # so that residuals are minus the outputs
     problem = Problem(nothing, prepared.weights, prepared.intercept, folds, True, cs is None)
     weights, groups = targets.sample_weights[prepared.rows], splits.get("groups")
@@ -255,15 +256,15 @@ def scorings_of(
     targets: Targets,
     rows: Index,
     folds: Folds,
+    given: Array | None,
     *,
-    weighted: bool,
     loss: str = SQUARED,
 ) -> tuple[Scoring, Scoring]:
     """What is told of candidates, and what the best of a family are chosen by.
 
     The scorer that was asked for, both; else minus the squared error or the deviance, the
     concordance, or for classes the balanced accuracy, and the log loss to choose by. A scorer of
-    the user's is told weights only where `fit` was (`weighted`).
+    the user's is told the weights that `fit` was `given`.
     """
     tested = rows[folds.tested]
     Y, weights = targets.Y[tested], targets.sample_weights[tested]
@@ -287,8 +288,8 @@ def scorings_of(
     if scoring is None:
         return own, by
     scorer, name = scorer_named(scoring)
-    given = weights if weighted else None
-    own = ScorerScore(scorer, precomputed, targets.y[tested], given, paired, name)
+    told = None if given is None else given[tested]
+    own = ScorerScore(scorer, precomputed, targets.y[tested], told, paired, name)
     return own, own
 
 

@@ -21,12 +21,14 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.classes import decided
+from skstretch.core.crossfit import effective_weights
 from skstretch.core.features import side_by_side
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept, checked_number, keep_count, selects
 from skstretch.core.types import Array, Index
 from skstretch.designs import (
     Design,
+    equal_rows,
     in_memory,
     rows_in_memory,
     storage_of,
@@ -281,7 +283,10 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets, or classes.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            A weight of w counts as w repetitions of the sample; zero leaves it out.
+            A weight of w counts as w repetitions of the sample; zero leaves it out. All weights
+            times a constant change nothing but c: candidates are averaged, and errors computed,
+            for the effective number of samples ``(sum w)^2 / sum w^2``, in which samples that are
+            equal count as one.
         **params : dict
             ``groups``, array-like of shape (n_samples,), is handed to the splitter.
 
@@ -312,6 +317,10 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self.plan_ = self._made_plan(X, targets, grids, families)
         if self.plan_.into_memory:
             X = in_memory(X)
+        # samples compare candidates, and their number must not depend on the unit of weights
+        asked = targets.sample_weights
+        counted = effective_weights(asked, equal_rows(X, targets.Y))
+        targets = replace(targets, sample_weights=counted)
         iterated = grids[0].iterated
         powers = [(a, grids[0].ks(a)) for a in grids[0].a]
         weights = targets.weights
@@ -326,8 +335,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             make = partial(make_folds, self.cv, X, targets.y, prepared.rows, classifier=kind)
             make = partial(make, few=iterated, seed=seed_of(self.random_state), **split_params)
             folds = [make(compressed=iterated or selects(g.densities, D)) for g in grids]
-            given = sample_weight is not None
-            scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], weighted=given)
+            given = None if sample_weight is None else asked
+            scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], given)
             groups = split_params.get("groups")
             automatic = grids[0].c is None
             table = self._new_table(prepared, targets, folds[0], scorings, groups, automatic)
@@ -364,8 +373,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         check_combine(self.combine, RULES)
         Y, classes = targets.Y[prepared.rows], targets.classes is not None
         shared = Y, prepared.weights, prepared.intercept, folds, classes
-        problem = Problem(*shared, automatic=automatic)
         weights = targets.sample_weights[prepared.rows]
+        unit = float(prepared.weights.sum() / weights.sum())
+        problem = Problem(*shared, automatic=automatic, unit=unit)
         units = None if groups is None else np.asarray(groups)[prepared.rows]
         return CandidateTable(problem, *scorings, weights, units)
 

@@ -124,6 +124,8 @@ class Problem:
     classes: bool = False
     # whether penalties are made by the search, so that it must know which of them it can judge
     automatic: bool = False
+    # the mean weight of an effective sample, which automatic penalties grow with
+    unit: float = 1.0
 
     @property
     def doubts(self) -> bool:

@@ -201,7 +201,7 @@ def _iterated(
     for k in grid.ks(a):
         asked = Spec(k, 1.0, problem.intercept, "auto", design.unit, a == 0, automatic=True)
         _, known = with_penalty(design, weights, asked)
-        middle = AUTOMATIC_STRENGTH * known.c
+        middle = AUTOMATIC_STRENGTH * known.c / problem.unit
         for c in [middle / s for s in grid.strengths] if grid.c is None else grid.c:
             spec = replace(known, c=c, tolerance=ITERATED_TOLERANCE)
             outputs = _refitted(design, Y, weights, spec, design.shape[1], folds)
@@ -231,7 +231,7 @@ def _at(
         return
     grams = design.column_grams([stretch_exponent(k) for k in ks], problem.weights)
     rows = [
-        _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
+        _penalties(grid, k, problem.unit * gram_scale(gram, problem.weights), design.unit)
         for k, gram in zip(ks, grams, strict=True)
     ]
     asked = [(gram, _lams(penalties)) for gram, penalties in zip(grams, rows, strict=True)]
@@ -246,7 +246,8 @@ def _dual_rows(
     """All candidates of closed forms at one a, from systems of samples that threads share."""
     rows, tasks = [], list[Callable[[], Outcome]]()
     for k, gram in zip(ks, _dual_grams(design, ks, problem), strict=True):
-        penalties = _penalties(grid, k, gram_scale(gram, problem.weights), design.unit)
+        scale = problem.unit * gram_scale(gram, problem.weights)
+        penalties = _penalties(grid, k, scale, design.unit)
         rows.append((k, penalties))
         tasks += dual_tasks(design, gram, problem, _lams(penalties))
     with (

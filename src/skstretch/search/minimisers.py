@@ -192,8 +192,9 @@ class FoldScorer:
         folds = self.problem.folds.folds
         if folds is None:
             return approximate_loo(s, point, y)
-        largest = max(fold.held.size + fold.repeated.size for fold in folds)
-        if not approximates_folds(largest, len(y)):
+        weights = s.u**2
+        largest = max(weights[fold.changed].sum() for fold in folds)
+        if not approximates_folds(largest, weights.sum()):
             return out_of_fold(s, point, y, folds, SCORING)[0]
         found = approximate_folds(s, point, y, [fold.held for fold in folds])
         return np.concatenate([r[f.positions] for r, f in zip(found, folds, strict=True)])

@@ -224,9 +224,10 @@ def comes_into_memory(storage: Storage, one_pass: bool) -> bool:
     return is_read(storage) and not one_pass and not reads_again(storage)
 
 
-def approximates_folds(largest: int, n_samples: int) -> bool:
-    """Whether one Newton step is near enough to what a path without a fold would be."""
-    return largest <= SMALL_FOLD * n_samples
+def approximates_folds(largest: float, total: float) -> bool:
+    """Whether one Newton step is near enough to what a path without a fold would be, by the sum of
+    weights of the largest fold and that of all samples."""
+    return largest <= SMALL_FOLD * total * (1.0 + 1e-9)
 
 
 def count_for_stability(expected_false: float, n_features: int, half: int) -> int:
