@@ -30,10 +30,12 @@ from skstretch.core.types import Array, Fit
 from skstretch.designs import Design
 from skstretch.solve.choose import (
     LEAST_LOSS,
+    LEAST_WEIGHT,
     LOSS_POWERS,
     LOSS_RATIO,
     PATH_LENGTH,
     PATIENCE,
+    TAU_CLASSES,
     WORSE,
 )
 from skstretch.solve.losses import LossFit, elsewhere, read, scores_of
@@ -157,6 +159,8 @@ def along(
         path.append(LossCandidate(k, float(c), fit, dof, outputs, float(loss), gap))
         losses = np.array([one.held_out for one in path])
         risen = len(path) > PATIENCE and bool((losses[-PATIENCE:] > WORSE * losses.min()).all())
+        # beside the best it would have no share of an average
+        risen |= np.exp(-TAU_CLASSES * (losses[-1] - losses.min())) < LEAST_WEIGHT
         if cs is None and (risen or whole.value(near.eta) <= LEAST_LOSS * zero.objective):
             break
     return path
