@@ -12,7 +12,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 
 # What the gallery has promised to show, by the names of the files.
 PROMISED = {
-    "nir_calibration", "gene_expression", "sales", "text", "digits", "time_series",
+    "nir_calibration", "gene_expression", "sales", "survival", "text", "digits", "time_series",
     "average", "few_features", "letters", "exact_minimiser",
     "intervals", "exact_cv", "search_on_noise", "permutations", "explain",
     "sparse_million", "memory_map", "dask",
