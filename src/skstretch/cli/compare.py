@@ -45,7 +45,7 @@ def compare(
 ) -> None:
     """Compare with ridge, partial least squares, support vectors and glmnet by outer folds.
 
-    Every method chooses its own strength inside the training part, so that errors are honest.
+    Every method chooses its settings in the training part alone: no error has seen the choice.
     """
     from skstretch.cli.learning import BALANCED, SQUARED
     from skstretch.cli.methods import compare_methods, outer_folds

@@ -76,8 +76,8 @@ def fit(
         bool,
         typer.Option(
             "--intervals",
-            help="Store what exact jackknife+ intervals need; the training data can be worked out "
-            "from it. Without, predict --interval uses the leave-one-out errors.",
+            help="Store what exact intervals (jackknife+) need; the training data can be worked "
+            "out from it. Without, predict --interval uses the errors of left-out rows.",
         ),
     ] = False,
     report: Annotated[

@@ -135,7 +135,10 @@ Features = Annotated[
 
 KeepIndex = Annotated[
     bool,
-    typer.Option("--keep-index", help="Take a first column that labels or numbers the rows."),
+    typer.Option(
+        "--keep-index",
+        help="Use the first column as a feature, even where it labels or numbers the rows.",
+    ),
 ]
 
 DropMissing = Annotated[
@@ -166,12 +169,12 @@ def read_form(
         written(
             "--sep",
             metavar="CHAR",
-            help="Between the fields of a CSV: a character, or tab. Found out by default.",
+            help="Between the fields of a CSV: a character, or tab. Detected by default.",
         ),
     ] = None,
     decimal: Annotated[
         str | None,
-        written("--decimal", metavar="CHAR", help="The decimal mark: . or , Found out by default."),
+        written("--decimal", metavar="CHAR", help="The decimal mark: . or , Detected by default."),
     ] = None,
     encoding: Annotated[
         str | None,
@@ -288,7 +291,7 @@ def read_aim(
         str | None,
         typer.Option(
             metavar="COL",
-            help="Beside --time: 1 where the event was seen, 0 where it was not (censored).",
+            help="With --time: 1 where the event was seen, 0 where it was not (censored).",
             autocompletion=completed_columns,
         ),
     ] = None,
@@ -296,7 +299,7 @@ def read_aim(
         str | None,
         typer.Option(
             metavar="COL",
-            help="Beside --loss poisson: how long, or how much, was counted; predictions are for "
+            help="With --loss poisson: how long, or how much, was counted; predictions are for "
             "one unit of it.",
             autocompletion=completed_columns,
         ),
@@ -345,11 +348,20 @@ def read_plan(
         ),
     ] = None,
     k: Annotated[
-        str | None, typer.Option("--k", metavar="LIST", help="Stretching powers to try, say 1.1,2.")
+        str | None,
+        typer.Option(
+            "--k",
+            metavar="LIST",
+            help="Stretching powers to try, say 1.1,2: near 1 few features matter, 2 is ridge.",
+        ),
     ] = None,
     c: Annotated[
         str | None,
-        typer.Option("--c", metavar="LIST", help="Strengths to try, or auto (default)."),
+        typer.Option(
+            "--c",
+            metavar="LIST",
+            help="Strengths to try (a small c is a strong penalty), or auto (default).",
+        ),
     ] = None,
     a: Annotated[
         str | None,
@@ -374,7 +386,8 @@ def read_plan(
         bool,
         typer.Option(
             "--nested/--no-nested",
-            help="Repeat the whole search without each of ten folds: the error to trust.",
+            help="Repeat the whole search without each of ten folds and predict these: the error "
+            "to trust. Takes about ten times as long.",
         ),
     ] = True,
     penalty_factor: Annotated[

@@ -48,8 +48,9 @@ def predict(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Add lower and upper bounds that hold with this probability, say 0.9: exact "
-            "jackknife+ if the model was fitted with --intervals, else from its residuals.",
+            help="Add a lower and an upper bound between which this share of new measurements "
+            "should fall, say 0.9: by exact jackknife+ if the model was fitted with --intervals, "
+            "else from the errors of left-out rows.",
         ),
     ] = None,
     proba: Annotated[
@@ -60,7 +61,7 @@ def predict(
         typer.Option(
             "--check",
             help="Say of every row whether it is like the training data: add its leverage, its "
-            "distance and p_value, the share of rows that are as strange.",
+            "distance and p_value, the share of such data that is as unusual.",
         ),
     ] = False,
     id: Annotated[

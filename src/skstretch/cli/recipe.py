@@ -95,18 +95,18 @@ def read_recipe(
     ] = None,
     window: Annotated[
         int | None,
-        step(metavar="N", help="Columns in its window; 11."),
+        step(metavar="N", help="Columns in the window of the derivative; 11 by default."),
     ] = None,
     polyorder: Annotated[
         int | None,
-        step(metavar="N", help="Degree of its polynomial; 2."),
+        step(metavar="N", help="Degree of the polynomial in a window; 2 by default."),
     ] = None,
     recipes: Annotated[
         bool,
         step(
             "--recipes",
-            help="Spectra: search all of the usual (as measured, SNV, first and second "
-            "derivatives, both) and average them.",
+            help="Spectra: try seven recipes (as measured, SNV, SNV and detrending, first and "
+            "second derivatives, these after SNV) and average them.",
         ),
     ] = False,
 ) -> Recipe:

@@ -37,8 +37,9 @@ class PermutationTest:
     Parameters
     ----------
     statistic : float
-        The score of the mixture of closed forms on the data as they are, greater is better: minus
-        the mean squared error, or minus the balanced log loss for classes.
+        The score of the average of ridge regression and the curved models on the data as they
+        are, greater is better: minus the mean squared error, or for classes minus the balanced log
+        loss.
     null_distribution : array of shape (n_permutations,)
         The same on targets in random order.
     correlation, null_correlations : float, array of shape (n_permutations,)
