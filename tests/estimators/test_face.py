@@ -28,7 +28,7 @@ SINGLE = {
     "k": 1.5, "c": "auto", "a": -0.2, "b": 0.0, "quadrant": "exp", "density": 1.0,
     "fit_intercept": True, "penalty_factor": None, "solver": "auto",
 }  # fmt: skip
-CLASSES = {"class_weight": None, "threshold": "auto"}
+CLASSES = {"class_weight": None, "threshold": "auto", "calibration": "auto"}
 SEARCH = {
     "n_features_to_select": None, "loss": "squared", "combine": "average", "cv": None,
     "scoring": None, "nested_cv": None, "penalty_factor": None,
@@ -256,3 +256,31 @@ def test_numbers_of_features():
     assert set(densities) == {1.0}
     with pytest.raises(TypeError, match="n_features_to_select='auto' is no number"):
         StretchyRegressorCV("auto").fit(X, y)
+
+
+@pytest.mark.parametrize("cls", [StretchyClassifier, StretchyClassifierCV])
+def test_calibration(cls):
+    """By a sigmoid, or not at all; scores and labels are the same."""
+    auto, sigmoid, none = (fitted(cls, calibration=how) for how in ("auto", "sigmoid", None))
+    X = problem("tall")[0]
+    np.testing.assert_array_equal(auto.predict_proba(X), sigmoid.predict_proba(X))
+    np.testing.assert_array_equal(auto.decision_function(X), none.decision_function(X))
+    np.testing.assert_array_equal(auto.predict(X), none.predict(X))
+    with pytest.raises(ValueError, match="calibration=None and has no probabilities"):
+        none.predict_proba(X)
+    for odd in ("isotonic", "platt", 1):
+        with pytest.raises(ValueError, match=f"calibration={odd!r} is not known"):
+            clone(auto).set_params(calibration=odd).fit(X, X[:, 0] > 0)
+
+
+def test_calibration_of_log_loss():
+    """The model's own probabilities, or those of a sigmoid of its left-out scores."""
+    X, y = problem("tall")
+    y = y > np.median(y)
+    own, none, sigmoid = (
+        StretchyClassifierCV(loss="log", k_grid=(2.0,), calibration=how).fit(X, y)
+        for how in ("auto", None, "sigmoid")
+    )
+    np.testing.assert_array_equal(own.predict_proba(X), none.predict_proba(X))
+    np.testing.assert_array_equal(own.decision_function(X), sigmoid.decision_function(X))
+    assert not np.allclose(own.predict_proba(X), sigmoid.predict_proba(X))

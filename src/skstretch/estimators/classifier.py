@@ -46,6 +46,7 @@ from skstretch.solve import checked_spec, with_penalty
 from skstretch.solve.choose import holds_out
 
 THRESHOLDS = ("zero", "balanced", "auto")
+CALIBRATIONS = ("auto", "sigmoid", None)
 
 
 def read_labels(y: Any, weights: Array, class_weight: Any, classes: Any = None) -> Targets:
@@ -103,18 +104,29 @@ def check_threshold(threshold: Any) -> None:
         )
 
 
+def check_calibration(calibration: Any) -> None:
+    """Refuse unknown ways from scores to probabilities."""
+    if calibration not in CALIBRATIONS:
+        rising = " A rising curve was worse in every comparison." * (calibration == "isotonic")
+        raise ValueError(
+            f'calibration={calibration!r} is not known: use "auto", "sigmoid" or None.{rising}'
+        )
+
+
 class Classification(ClassifierMixin, StretchyModel):
     """Scores, labels and probabilities."""
 
     classes_: Any
     class_weight: Any
     threshold: Any
+    calibration: Any
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
     ) -> tuple[Any, Targets]:
         """Checked X, and the labels y as +-1 of shape (n, t)."""
         check_threshold(self.threshold)
+        check_calibration(self.calibration)
         check_loss(self._loss, ("squared", "log"))
         X, y = checked_X_y(self, X, y, reset=reset)
         targets = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
@@ -127,9 +139,11 @@ class Classification(ClassifierMixin, StretchyModel):
         return X, targets
 
     def _decide(self, outputs: Array, targets: Targets, tested: Index) -> Decision:
-        """Cut and probabilities; those of log loss are the model's own."""
+        """Cut and probabilities; those of log loss are the model's own, unless asked otherwise."""
         found = self._learned_decision(outputs, targets, tested)
         if self._loss != "log":
+            return found if self.calibration else Decision(found.cuts)
+        if self.calibration == "sigmoid":
             return found
         weights = targets.weights, targets.sample_weights
         biases = model_biases(found.cuts, cast(Index, targets.codes), *weights)
@@ -206,7 +220,7 @@ class Classification(ClassifierMixin, StretchyModel):
         classes (of two classes a sigmoid with slope and intercept): those of greatest likelihood on
         exact out-of-fold scores, where every label is taken to be wrong with probability
         ``0.5 / (n_samples + 1)``. With ``loss="log"`` they are those of the model itself, class
-        weights taken out again.
+        weights taken out again, unless ``calibration="sigmoid"`` asks for the above.
 
         `predict` goes by the scores and their cut, and not by the shares of the classes. With
         classes of equal size that is the largest probability. Else `predict` may name a rare class
@@ -225,6 +239,11 @@ class Classification(ClassifierMixin, StretchyModel):
         """
         outputs = self._cut_outputs(X)
         decision = self._decision
+        if decision.factor is None and self.calibration is None:
+            raise ValueError(
+                "the model was fitted with calibration=None and has no probabilities: fit it with "
+                'calibration="auto".'
+            )
         if decision.factor is None:
             raise ValueError(
                 "there are no finite out-of-fold scores of every class to calibrate "
@@ -327,6 +346,9 @@ class StretchyClassifier(Classification):
         ``"balanced"`` where the balanced error rate of exact out-of-fold scores is least;
         ``"auto"`` the latter where a paired, cross-fitted comparison favours it by more than one
         standard error.
+    calibration : {"auto", "sigmoid", None}, default="auto"
+        How scores become probabilities: by a slope and an intercept that are learned from
+        out-of-fold scores; None for no probabilities.
     cv : None, int, splitter or list of splits, default=None
         Which out-of-fold scores; None is leave one out, or ten folds with ``density < 1``, where
         every fold selects its own features. With more than 10,000 samples and features, and with
@@ -389,6 +411,7 @@ class StretchyClassifier(Classification):
         solver: str = "auto",
         class_weight: Any = None,
         threshold: Any = "auto",
+        calibration: Any = "auto",
         cv: Any = None,
         n_jobs: int | None = None,
     ):
@@ -403,6 +426,7 @@ class StretchyClassifier(Classification):
         self.solver = solver
         self.class_weight = class_weight
         self.threshold = threshold
+        self.calibration = calibration
         self.cv = cv
         self.n_jobs = n_jobs
 
@@ -524,8 +548,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
         Times the penalty: 0 for a feature that is never penalised, inf for one that is left out.
     class_weight : None, "balanced" or dict, default="balanced"
         Weights of the classes, times the sample weights.
-    threshold : {"auto", "zero", "balanced"} or float, default="auto"
-        Where scores are cut, as in `StretchyClassifier`.
+    threshold, calibration : as in `StretchyClassifier`, default="auto"
+        Where scores are cut, and how they become probabilities (of log loss by itself).
     n_jobs : int or None, default=None
         Parallel jobs of `nested_cv`, and threads for fits of several targets.
     verbose : int, default=0
@@ -590,6 +614,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         penalty_factor: Any = None,
         class_weight: Any = "balanced",
         threshold: Any = "auto",
+        calibration: Any = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -609,6 +634,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         self.penalty_factor = penalty_factor
         self.class_weight = class_weight
         self.threshold = threshold
+        self.calibration = calibration
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

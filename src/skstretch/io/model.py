@@ -70,7 +70,7 @@ CHOSEN = (*LEADER, "best_score_", "best_index_")
 # what folds around the whole search say of it, where they were run
 NESTED = ("nested_score", "nested_score_se")
 # parameters of older files that no estimator has any more
-RETIRED = {"nested", "calibration"}
+RETIRED = {"nested"}
 # values of what was called rule; "guarded" was for z-scores where others are no better
 COMBINED = {"mix": "average", "guarded": "1se"}
 # which samples cuts and probabilities of classes were learned on
@@ -403,6 +403,8 @@ def _of_today(parameters: dict[str, Any], searched: bool) -> dict[str, Any]:
     """Parameters of older files by the names and values that estimators have now."""
     retired = RETIRED if searched else RETIRED | {"verbose"}
     found = {name: value for name, value in parameters.items() if name not in retired}
+    if found.get("calibration") == "isotonic":  # its curve is kept
+        found["calibration"] = "auto"
     if "density_grid" in found:
         densities = found.pop("density_grid")
         found["n_features_to_select"] = None if densities == "auto" else densities
