@@ -364,6 +364,45 @@ def test_a_text_that_is_none(tmp_path):
         read(by_hand(tmp_path / "e.xlsx", **{SHEET: forged}))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('<row r="4"', '<row r="2"'),
+        ('<row r="4"', '<row r="1"'),
+        ('<row r="1"', '<row r="0"'),
+        ('r="B4"', 'r="A4"'),
+        ('r="A4"', 'r="XA4"'),
+        ('r="B4"', 'r="B9"'),
+        ('r="B4"', 'r="B"'),
+    ],
+)
+def test_rows_and_fields_out_of_order(old, new, tmp_path):
+    """None is left out without a word."""
+    forged = PARTS[SHEET].replace(old, new)
+    assert forged != PARTS[SHEET]
+    with pytest.raises(DataError, match="is not a sound Excel workbook: "):
+        read(by_hand(tmp_path / "e.xlsx", **{SHEET: forged}))
+
+
+def test_sheets_without_places(tmp_path):
+    """Some programs write rows and fields without saying where they are."""
+    close = PARTS[SHEET].replace('4"', '3"')
+    for pattern in (r' r="[A-C]?\d"', r' r="\d"', r' r="[A-C]\d"'):
+        table = read(by_hand(tmp_path / "e.xlsx", **{SHEET: re.sub(pattern, "", close)}))
+        np.testing.assert_array_equal(table.X, [[1.1, 2.2], [np.nan, 0.001]])
+
+
+def test_the_strict_form_is_named(tmp_path):
+    """Another form that Excel can write, of which openpyxl sees no sheets."""
+    strict = {
+        name: text.replace(OFFICE, "http://purl.oclc.org/ooxml/officeDocument/relationships")
+        .replace(MAIN, "http://purl.oclc.org/ooxml/spreadsheetml/main")
+        for name, text in PARTS.items()
+    }  # fmt: skip
+    with pytest.raises(DataError, match="not Strict Open XML"):
+        read(by_hand(tmp_path / "e.xlsx", **strict))
+
+
 # Files that are not sound, or made to do harm.
 
 
@@ -445,7 +484,12 @@ def test_a_claim_of_rows_and_columns_is_no_matter(data):
     [
         (lambda t: t.replace(b'r="K3"', b'r="XFD3"'), "XFD3 of .* holds"),
         (lambda t: t.replace(b'r="K3"', b'r="ZZZZZZ3"'), "is not a sound Excel workbook"),
-        (lambda t: t.replace(b'<row r="41"', b'<row r="99999999999"'), "has rows beyond 1,048,576"),
+        (
+            lambda t: t.replace(b'<row r="41"', b'<row r="9999999999"').replace(
+                b'41"', b'9999999999"'
+            ),
+            "has rows beyond 1,048,576",
+        ),
         (lambda t: t.replace(b"<v>", b"<v>" + b"9" * 5000), "is not a sound Excel workbook"),
     ],
 )

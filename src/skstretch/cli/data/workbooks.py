@@ -86,14 +86,16 @@ def _check_parts(archive: zipfile.ZipFile, budget: Budget) -> None:
 
 
 class Glance:
-    """A first look at a part of XML: it declares nothing, and no row of a sheet is too long.
+    """A first look at a part of XML: it declares nothing; its rows are in order and not too long.
 
     What is declared stands before the first element; of parts that are no sheets no more is seen.
+    Rows and fields that are out of order openpyxl would leave out without a word.
     """
 
     def __init__(self, name: str, budget: Budget) -> None:
         self.name, self.budget, self.sheet = name, budget, name.startswith(SHEETS)
         self.depth, self.rows, self.elements, self.seen = 0, 0, 0, False
+        self.in_data, self.row, self.column = False, 0, (0, "")
         self.most = budget.limit // ELEMENT
 
     def over(self, part: Any) -> None:
@@ -109,12 +111,27 @@ class Glance:
     def declared(self, *about: Any) -> None:
         raise ValueError(f"{self.name!r} declares a document type, which no workbook needs")
 
-    def begun(self, *about: Any) -> None:
+    def begun(self, name: str, attributes: dict[str, str]) -> None:
         self.seen = self.seen or not self.sheet
         self.depth += 1
         self.elements += 1
+        if self.depth == ROW_DEPTH:
+            self.in_data = name.endswith("sheetData")
+        elif self.in_data and self.depth == ROW_DEPTH + 1:
+            self._check_order(attributes.get("r", str(self.row + 1)))
+        elif self.in_data and self.depth == ROW_DEPTH + 2 and "r" in attributes:
+            self._check_order(attributes["r"])
         if self.elements > self.most:
             self.budget.check(ELEMENT * self.elements, f"a row of {self.name!r}")
+
+    def _check_order(self, place: str) -> None:
+        """A row such as 12, or a field such as AB12 of it, comes behind those before it."""
+        letters = place.rstrip("0123456789")
+        column, row = (len(letters), letters), int(place[len(letters) :])
+        first = self.depth == ROW_DEPTH + 1
+        if row <= self.row if first else (row != self.row or column <= self.column):
+            raise ValueError(f"{place[:40]!r} of {self.name!r} is out of order")
+        self.row, self.column = row, column
 
     def ended(self, *about: Any) -> None:
         self.depth -= 1
@@ -174,6 +191,11 @@ def _visible(book: Any) -> list[Any]:
 def _sheet(book: Any, asked: str | None, source: str) -> Any:
     """The sheet of a name, hidden or not, or of a number among the visible ones, from 1."""
     named, visible = {sheet.title: sheet for sheet in book.worksheets}, _visible(book)
+    if not named:
+        raise DataError(
+            f"{source!r} has no sheet that can be read: save it as an ordinary workbook, .xlsx and "
+            "not Strict Open XML."
+        )
     if not visible:
         raise DataError(f"{source!r} has no sheet that is shown: name a hidden one with --sheet.")
     if asked is None:
