@@ -23,6 +23,10 @@ class SmallerSearchWarning(UserWarning):
     """The data do not fit the working memory: the search tries less than it would in memory."""
 
 
+class PoorTargetsWarning(UserWarning):
+    """The targets teach little: they do not vary, or a class has one sample."""
+
+
 class OtherVersionWarning(UserWarning):
     """A pickle was written by another version; `sklearn.exceptions` has one for its own."""
 

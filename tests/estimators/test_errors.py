@@ -5,9 +5,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
+from skstretch import (
+    StretchyClassifier,
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
+from skstretch.exceptions import PoorTargetsWarning
 from tests.estimators.samples import complaint, problem
 
 BOTH = pytest.mark.parametrize("Model", [StretchyRegressor, StretchyClassifier])
@@ -315,3 +322,82 @@ def test_categories_that_are_numbers_are_numbers():
     np.testing.assert_array_equal(model.alpha_, other.alpha_)
     found = model.predict(FRAME.assign(n=pd.Categorical(counts)))
     np.testing.assert_array_equal(found, other.predict(FRAME.assign(n=counts)))
+
+
+SPOILT = np.random.default_rng(3).standard_normal((20, 9))
+GOOD = SPOILT.copy()
+SPOILT[3:5, 1] = SPOILT[5, 3] = np.nan
+SPOILT[7, 2] = np.inf
+ALL = (StretchyRegressor, StretchyRegressorCV, StretchyClassifier, StretchyClassifierCV)
+
+
+def made(estimator, X):
+    """Targets that suit the estimator."""
+    return X[:, 0] if "Regressor" in estimator.__name__ else X[:, 0] > 0
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_columns_that_hold_nan_are_named(estimator):
+    y, names = made(estimator, GOOD), [*"abcdefghi"]
+    model = estimator().fit(GOOD, y)
+    cases = {
+        r"NaN in columns 1, 3 \(3 values, the first in row 3\)": [SPOILT, sparse.csr_array(SPOILT)],
+        r"NaN in columns 'b', 'd' \(3 values": [pd.DataFrame(SPOILT, columns=names)],
+        r"infinity in column 2 \(1 value, the first in row 7\)": [
+            np.nan_to_num(SPOILT, posinf=np.inf)
+        ],
+        r"NaN in columns 0, 1, 2, 3, 4 and 4 more \(180 values": [np.full((20, 9), np.nan)],
+    }
+    for message, stored in cases.items():
+        for X in stored:
+            with pytest.raises(ValueError, match=message + ".*SimpleImputer"):
+                estimator().fit(X, y)
+            if not hasattr(X, "columns"):
+                with pytest.raises(ValueError, match=message):
+                    model.predict(X)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_dates_and_sparse_targets_are_refused(estimator):
+    y = made(estimator, GOOD)
+    with pytest.raises(ValueError, match=r"dtype datetime64\[D\].*into days by"):
+        estimator().fit(np.full((20, 2), np.datetime64("2020-01-01")), y)
+    with pytest.raises(TypeError, match=r"y is a sparse csr_array of shape \(20, 1\).*toarray"):
+        estimator().fit(GOOD, sparse.csr_array(y[:, None].astype(float)))
+
+
+@pytest.mark.parametrize("name", ["solver", "a", "quadrant", "fit_intercept"])
+def test_arrays_where_one_value_is_meant(name):
+    with pytest.raises(TypeError, match=f"{name}=array.* is an array: pass one value"):
+        StretchyRegressor(**{name: np.array(["auto", "qr"])}).fit(GOOD, GOOD[:, 0])
+
+
+@pytest.mark.parametrize("search", [StretchyClassifier, StretchyClassifierCV])
+@pytest.mark.parametrize("nothing", [None, np.nan])
+def test_samples_without_a_class_are_named(search, nothing):
+    labels = np.array(["a", "b"] * 9 + [nothing, "a"], dtype=object)
+    for y in (labels, pd.Series(labels, dtype=object)):
+        with pytest.raises(ValueError, match=rf"y has {nothing} for sample 18 \(1 of 20\).*known"):
+            search().fit(GOOD, y)
+    with pytest.raises(ValueError, match="y has None for sample 18"):
+        search().fit(GOOD, ["a", "b"] * 9 + [None, "a"])
+
+
+@pytest.mark.parametrize("search", [StretchyClassifier, StretchyClassifierCV])
+def test_a_class_of_one_sample_is_told(search):
+    y = np.array(["a", "b"] * 9 + ["rare", "a"])
+    with pytest.warns(PoorTargetsWarning, match="y has one sample of class 'rare'") as told:
+        search().fit(GOOD, y)
+    assert told[0].filename == __file__
+    weights = np.where(y == "rare", 0.0, 1.0)
+    search().fit(GOOD, y, sample_weight=weights)  # it takes no part
+
+
+@pytest.mark.parametrize("search", [StretchyRegressor, StretchyRegressorCV])
+def test_targets_that_do_not_vary_are_told(search):
+    with pytest.warns(PoorTargetsWarning, match="y is 2 for every sample") as told:
+        model = search().fit(GOOD, np.full(20, 2.0))
+    assert told[0].filename == __file__
+    np.testing.assert_allclose(model.predict(GOOD), 2.0)
+    with pytest.warns(PoorTargetsWarning, match="target 1 of y is 2 for every sample"):
+        search().fit(GOOD, np.column_stack([GOOD[:, 0], np.full(20, 2.0)]))

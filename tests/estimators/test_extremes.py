@@ -72,6 +72,7 @@ def test_about_as_many_samples_as_features(fit_intercept, k, c, M):
 
 
 @shapes
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.PoorTargetsWarning")
 @pytest.mark.parametrize("params", [{}, {"c": np.inf}, {"a": 0.0}, {"k": 1.05}, {"density": 3}])
 def test_constant_target(shape, params):
     X, _ = problem(shape)

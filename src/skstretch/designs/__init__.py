@@ -29,3 +29,4 @@ from skstretch.designs.protocol import is_source as is_source
 from skstretch.designs.source import Meter as Meter
 from skstretch.designs.source import Source as Source
 from skstretch.designs.source import check_finite as check_finite
+from skstretch.designs.source import where_not_finite as where_not_finite

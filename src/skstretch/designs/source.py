@@ -60,6 +60,40 @@ def check_finite(
     )
 
 
+# columns that a message names
+NAMED = 5
+
+
+def where_not_finite(X: Any, names: Any = None) -> str | None:
+    """Which columns of X in memory hold NaN or infinity, and the way out; None where none does."""
+    if sparse.issparse(X):
+        found = X.tocoo()
+        rows, columns, values = found.row, found.col, found.data
+        rows, columns = (index[~np.isfinite(values)] for index in (rows, columns))
+        values = values[~np.isfinite(values)]
+    else:
+        try:
+            X = np.asarray(X, dtype=np.float64)
+        except TypeError:  # missing values of pandas, which has no such number
+            X = X.to_numpy(dtype=np.float64, na_value=np.nan)
+        rows, columns = np.nonzero(~np.isfinite(X))
+        values = X[rows, columns]
+    if not values.size:
+        return None
+    missing = np.isnan(values) if np.isnan(values).any() else ~np.isnan(values)
+    what = "NaN" if np.isnan(values).any() else "infinity"
+    places: list[int] = np.unique(columns[missing]).tolist()
+    told = [str(j) if names is None else repr(names[j]) for j in places[:NAMED]]
+    more = f" and {len(places) - NAMED:,} more" if len(places) > NAMED else ""
+    n, s = int(missing.sum()), "s" * (len(places) != 1)
+    first = int(rows[missing].min())
+    return (
+        f"X contains {what} in column{s} {', '.join(told)}{more} ({n:,} value{'s' * (n != 1)}, the "
+        f"first in row {first}): fill or drop such values first, for instance with "
+        "sklearn.impute.SimpleImputer."
+    )
+
+
 class ChunkReader:
     """Blocks of an array, put together from whole chunks.
 

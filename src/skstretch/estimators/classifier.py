@@ -31,10 +31,12 @@ from skstretch.designs import checked_weights, lazily
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import (
     Targets,
+    check_labels,
     checked_X_y,
     held_out_name,
     make_folds,
     prepare,
+    warn_of_targets,
 )
 from skstretch.estimators.losses import check_loss
 from skstretch.estimators.partial import add_rows, has_rows
@@ -128,6 +130,7 @@ class Classification(ClassifierMixin, StretchyModel):
         check_threshold(self.threshold)
         check_calibration(self.calibration)
         check_loss(self._loss, ("squared", "log"))
+        check_labels(y)
         X, y = checked_X_y(self, X, y, reset=reset)
         targets = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
         if not reset and not np.array_equal(targets.classes, self.classes_):
@@ -455,6 +458,7 @@ class StretchyClassifier(Classification):
             Fitted.
         """
         X, targets = self._read(X, y, sample_weight)
+        warn_of_targets(targets, stacklevel=4)
         count = keep_count(self.density, X.shape[1])
         self.plan_ = fit_plan(self, X, targets.weights)
         prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])

@@ -1,6 +1,7 @@
 """X and y as users pass them, checked once and never copied without need; views of X, and folds."""
 
 import numbers
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,8 +52,10 @@ from skstretch.designs import (
     measure,
     moments_and_grams,
     tidy,
+    where_not_finite,
 )
 from skstretch.estimators.state import Decision, State, learned_dtype
+from skstretch.exceptions import PoorTargetsWarning
 from skstretch.search import Folds, folds_from_splits, leave_one_out
 from skstretch.solve import FittedModel, checked_spec, light_model, warn_of_cancellation
 from skstretch.solve.choose import ENOUGH, N_FOLDS, crossfit_space, may_be_matrix_free
@@ -108,8 +111,14 @@ def checked_X_y(
     if reset:
         estimator._target_names = names_of_targets(y)
     y = y.compute() if is_dask(y) else y
+    _check_parameters(estimator)
     check_unmasked(X)
     check_unmasked(y, "y")
+    if hasattr(y, "tocoo"):
+        raise TypeError(
+            f"y is a sparse {type(y).__name__} of shape {y.shape}, and targets are dense: pass "
+            "y.toarray(), of one target y.toarray().ravel()."
+        )
     if is_source(X) or is_dask(X):
         return _source(estimator, X, reset=reset), _targets(X, y, multi_output, y_numeric)
     with _naming_columns(X):
@@ -133,18 +142,72 @@ def names_of_targets(y: Any) -> list[str] | None:
     return names if all(isinstance(name, str) and name.strip() for name in names) else None
 
 
+def _check_parameters(estimator: Any) -> None:
+    """Refuse arrays where one value is meant, before they are compared with any."""
+    for name in ("a", "quadrant", "fit_intercept", "solver", "combine"):
+        if np.ndim(getattr(estimator, name, None)):
+            raise TypeError(f"{name}={getattr(estimator, name)!r} is an array: pass one value.")
+
+
 def _as_numbers(X: Any) -> Any:
-    """Checked X; scikit-learn lets categories of a frame through as objects."""
+    """Checked X; scikit-learn lets categories of a frame through as objects, and dates as dates."""
+    if X.dtype.kind in "mM":
+        raise ValueError(
+            f"X has dtype {X.dtype}, and numbers are needed: turn dates into numbers first, for "
+            'instance into days by (X - X.min()) / np.timedelta64(1, "D").'
+        )
     return X.astype(np.float64) if X.dtype == object else X
+
+
+def check_labels(y: Any) -> None:
+    """Refuse samples without a class."""
+    labels = np.zeros(0) if y is None or is_dask(y) else np.asarray(y)
+    if labels.dtype != object or labels.ndim != 1:
+        return
+    lost = [i for i, label in enumerate(labels) if label is None or _is_nan(label)]
+    if lost:
+        raise ValueError(
+            f"y has {labels[lost[0]]} for sample {lost[0]} ({len(lost):,} of {labels.size:,}): a "
+            "classifier needs the class of every sample. Leave such samples out, or give them a "
+            'class of their own, such as "unknown".'
+        )
+
+
+def _is_nan(label: Any) -> bool:
+    return isinstance(label, numbers.Real) and bool(np.isnan(float(label)))
+
+
+def warn_of_targets(targets: Targets, stacklevel: int) -> None:
+    """Say so where targets do not vary, or a class has one sample."""
+    used = targets.weights > 0
+    if targets.codes is not None:
+        counts = np.bincount(targets.codes[used], minlength=targets.classes.size)
+        alone = targets.classes[counts == 1].tolist()
+        if not alone:
+            return
+        said = f"y has one sample of class {', '.join(map(repr, alone[:3]))}"
+        said += f" and {len(alone) - 3:,} more classes" * (len(alone) > 3)
+        advice = "left out it is predicted by models that know no sample of its class. Add samples,"
+        advice += " join classes or leave it out."
+    else:
+        flat = np.flatnonzero(np.ptp(targets.Y[used], axis=0) == 0.0)
+        if not flat.size or used.sum() < 2:
+            return
+        which = "y" if targets.Y.shape[1] == 1 else f"target {flat[0]} of y"
+        said = f"{which} is {targets.Y[used][0, flat[0]]:g} for every sample"
+        advice = "there is nothing to learn, and that is what is predicted. Check y."
+    warnings.warn(f"{said}: {advice}", PoorTargetsWarning, stacklevel=stacklevel)
 
 
 @contextmanager
 def _naming_columns(X: Any) -> Iterator[None]:
-    """Say which column of a frame is at fault where it cannot be read as numbers."""
+    """Say which column is at fault: NaN and infinity of any X, what is no number of frames."""
     try:
         yield
     except (TypeError, ValueError) as error:
         reason = _fault_of_columns(X) if hasattr(X, "columns") else None
+        if reason is None and "X contains" in str(error):
+            reason = where_not_finite(X, getattr(X, "columns", None))
         if reason is None:
             raise
         raise ValueError(reason) from error

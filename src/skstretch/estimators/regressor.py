@@ -16,7 +16,14 @@ from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import checked_weights, computed_rows, is_dask, lazily
 from skstretch.estimators.base import StretchyModel, checked_noise
-from skstretch.estimators.inputs import Targets, checked_X, checked_X_y, numeric_targets, prepare
+from skstretch.estimators.inputs import (
+    Targets,
+    checked_X,
+    checked_X_y,
+    numeric_targets,
+    prepare,
+    warn_of_targets,
+)
 from skstretch.estimators.intervals import nested_bounds, unit_bounds
 from skstretch.estimators.losses import check_counts, check_loss
 from skstretch.estimators.mixture import Mixture
@@ -366,6 +373,7 @@ class StretchyRegressor(Regression):
             Fitted.
         """
         X, targets = self._read(X, y, sample_weight)
+        warn_of_targets(targets, stacklevel=4)
         count = keep_count(self.density, X.shape[1])
         self.plan_ = fit_plan(self, X, targets.weights)
         prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])

@@ -45,12 +45,14 @@ from skstretch.estimators.inputs import (
     make_folds,
     prepare,
     seed_of,
+    warn_of_targets,
 )
 from skstretch.estimators.intervals import units_of
 from skstretch.estimators.losses import SQUARED, scorings_of, search_by_loss
 from skstretch.estimators.mixture import Fitted, framed, mixed, weights_table
 from skstretch.estimators.nested import nested_score
 from skstretch.estimators.progress import (
+    HAS_CALLBACKS,
     CallbackSupport,
     Progress,
     Reporter,
@@ -310,6 +312,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """All candidates of the grids, evaluated; what is fitted afterwards is calm and told of
         too."""
         X, targets = self._read(X, y, sample_weight)
+        warn_of_targets(targets, stacklevel=7 if HAS_CALLBACKS else 6)
         if self._loss != SQUARED:
             yield self._searched_by_loss(X, targets, sample_weight, params)
             return

@@ -363,8 +363,14 @@ class Outcome:
 
 
 def relative_error(rcond: float) -> float:
-    """What a few roundings do to a solution of this condition, relative to its size."""
-    return float(ROUNDINGS * np.finfo(np.float64).eps / rcond) if rcond > 0.0 else np.inf
+    """What a few roundings do to a solution of this condition, relative to its size.
+
+    A condition is an estimate: the next power of ten, so that copies of samples, or another
+    storage, do not decide between candidates that differ by such errors.
+    """
+    if not rcond > 0.0:
+        return np.inf
+    return float(10.0 ** np.ceil(np.log10(ROUNDINGS * np.finfo(np.float64).eps / rcond)))
 
 
 def target_size(Y: Array) -> Array:

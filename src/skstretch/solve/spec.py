@@ -90,7 +90,7 @@ def checked_spec(
     c = 1.0 if automatic else checked_number("c", c, hint)
     stretch_exponent(k)
     penalty(c, k)
-    if solver not in SOLVERS:
+    if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known: use one of {', '.join(SOLVERS)}.")
     return Spec(k, c, Intercept.of(fit_intercept), solver, unit, linear, automatic)
 
