@@ -145,8 +145,9 @@ def names_of_targets(y: Any) -> list[str] | None:
 def _check_parameters(estimator: Any) -> None:
     """Refuse arrays where one value is meant, before they are compared with any."""
     for name in ("a", "quadrant", "fit_intercept", "solver", "combine"):
-        if np.ndim(getattr(estimator, name, None)):
-            raise TypeError(f"{name}={getattr(estimator, name)!r} is an array: pass one value.")
+        value = getattr(estimator, name, "")
+        if np.ndim(value):
+            raise TypeError(f"{name}={value!r} is an array: pass one value.")
 
 
 def _as_numbers(X: Any) -> Any:
