@@ -573,8 +573,7 @@ def test_sound_polynomials_are_stored(tmp_path):
     "name",
     [
         "spectral",
-        "texts",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("mixed, holes", "several")),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("texts", "mixed, holes", "several")),
     ],
 )
 def test_every_place_of_a_pipeline_forged(name, tmp_path):
