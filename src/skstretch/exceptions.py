@@ -31,6 +31,14 @@ class OtherVersionWarning(UserWarning):
     """A pickle was written by another version; `sklearn.exceptions` has one for its own."""
 
 
+class DependentSamplesWarning(UserWarning):
+    """Samples look like copies or neighbours of each other: left-out errors are too small."""
+
+
+class GrossErrorWarning(UserWarning):
+    """Some samples lie far from what all the others predict."""
+
+
 # What a fit, or a question to a fitted model, can fail of.
 
 

@@ -20,6 +20,7 @@ from skstretch import (
     StretchyRegressorCV,
 )
 from skstretch.datasets import make_spectra
+from skstretch.io.header import SCHEMA
 from tests.cli.program import run
 from tests.cli.samples import NAMES, diabetes, floats, read_csv, tumours, write_csv
 
@@ -87,7 +88,7 @@ def test_spectra(call):
     done = call("inspect", "m.stretchy", "--json")
     facts = json.loads(done.out)
     assert facts["top"][0]["feature"] in names
-    assert facts["schema"] == 7
+    assert facts["schema"] == SCHEMA
     assert "snv=True" in " ".join(call("inspect", "m.stretchy").out.split())
     done = call("report", "m.stretchy", "--data", "nir.csv", "-o", "again.html")
     assert done.code == 0, done.err

@@ -32,6 +32,8 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\banother cv, or fit in place of partial_fit\b", "or another --cv in skstretch fit"),
     (r"\banother cv\b", "another --cv"),
     (r"\bnp\.inf\b", "inf"),
+    (r"\bpass groups=\.\.\.", "use --groups"),
+    (r"batch, or cv=TimeSeriesSplit\(\) for an order in time", "batch or period"),
     (r"\bsample_weight\b", "--weights"),
     (r"\bpenalty_factor\b", "--penalty-factor"),
     (r"\bno column of X varies\b", "every feature has one value in all rows"),

@@ -360,7 +360,7 @@ def verdict_facts(model: Any, evidence: Any) -> dict[str, Any]:
         "trust": trust(model, evidence).replace("Fit with nested_cv=10", "Leave out --no-nested"),
     }
     found: dict[str, Any] = {
-        name: on_terminal(text).replace("pass groups", "use --groups")
+        name: on_terminal(in_options(text)).replace("pass groups", "use --groups")
         for name, text in words.items()
     }
     if hasattr(model, "nested_score_"):

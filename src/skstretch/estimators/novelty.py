@@ -35,7 +35,7 @@ def novelty_of(state: State, rows: Iterable[Any]) -> Any:
     if reference is None:
         raise RowsForgottenError(NO_REFERENCE)
     moments, columns = state.quadrant.moments, read_columns(state)
-    blocks = (Z for X in rows for Z in _blocks(_z_scores(X, moments, columns)))
+    blocks = (Z for X in rows for Z in _blocks(z_scores(X, moments, columns)))
     parts = [reference.space.scores(Z, reference.total) for Z in blocks]
     leverage, distance = (np.concatenate(side) for side in zip(*parts, strict=True))
     first, second, either = reference.p_values(leverage, distance)
@@ -55,7 +55,8 @@ def read_columns(state: State) -> Index:
     return np.flatnonzero(state.support.any(axis=0) & ~state.quadrant.moments.constant)
 
 
-def _z_scores(X: Any, moments: Moments, columns: Index, rows: Index | None = None) -> Design:
+def z_scores(X: Any, moments: Moments, columns: Index, rows: Index | None = None) -> Design:
+    """The z-scores of some columns and rows of X."""
     linear = Quadrant("linear", moments, 0.0, np.zeros(moments.mean.size))
     return as_design(X, linear, rows=rows, columns=columns)
 
@@ -73,14 +74,15 @@ def reference_of(state: State, *, passes: bool = True) -> Reference | None:
     """
     known = vars(state)
     if "novelty_reference" not in known:
-        if not passes and isinstance(_training_X(state), DaskArray):
+        if not passes and isinstance(training_X(state), DaskArray):
             return None
         known["novelty_reference"] = _made(state)
     found: Reference | None = known["novelty_reference"]
     return found
 
 
-def _training_X(state: State) -> Any:
+def training_X(state: State) -> Any:
+    """What a model in memory was fitted to; None where it is gone."""
     design: Any = state.training[0]
     return getattr(getattr(design, "inner", design), "X", None)
 
@@ -91,7 +93,7 @@ def _made(state: State) -> Reference | None:
     Of many samples some stand for all, evenly spread in the order of their norms. So do the folds
     that are left out: no order of the samples changes either.
     """
-    X, used = _training_X(state), np.flatnonzero(state.used)
+    X, used = training_X(state), np.flatnonzero(state.used)
     if X is None or used.size < 3:
         return None
     moments, columns, weights = state.quadrant.moments, read_columns(state), state.model.weights
@@ -108,12 +110,12 @@ def _made(state: State) -> Reference | None:
         return None
     for number in np.unique(folds):
         held, rest = np.flatnonzero(folds == number), np.flatnonzero(folds != number)
-        Z = np.vstack([*_blocks(_z_scores(X, moments, columns, held))])
+        Z = np.vstack([*_blocks(z_scores(X, moments, columns, held))])
         own, kept = _without(moments, columns, moments_without(Z, weights[held], total))
-        space = _space(_z_scores(X, own, kept, rest), weights[rest])
-        Z = np.vstack([*_blocks(_z_scores(X, own, kept, held))])
+        space = _space(z_scores(X, own, kept, rest), weights[rest])
+        Z = np.vstack([*_blocks(z_scores(X, own, kept, held))])
         leverage[held], distance[held] = space.scores(Z, total)
-    space = _space(_z_scores(X, moments, columns), weights)
+    space = _space(z_scores(X, moments, columns), weights)
     if grouped:  # every unit counts as much as another
         codes = np.unique(units, return_inverse=True)[1]
         weights = weights / np.bincount(codes, weights=weights)[codes]
@@ -123,7 +125,7 @@ def _made(state: State) -> Reference | None:
 def _ranks(state: State, X: Any, units: Index) -> Index:
     """Numbers of the samples in the order of the mean norms of their units."""
     rows, weights = np.flatnonzero(state.used), state.model.weights
-    design = _z_scores(X, state.quadrant.moments, read_columns(state), rows)
+    design = z_scores(X, state.quadrant.moments, read_columns(state), rows)
     norms = np.concatenate([np.square(Z).sum(axis=1) for Z in _blocks(design)])
     sums = np.bincount(units, weights=weights * norms) / np.bincount(units, weights=weights)
     return np.asarray(alike_order(sums)[units], dtype=np.intp)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.estimators.classifier import StretchyClassifierCV
+from skstretch.estimators.dependence import notice
 from skstretch.estimators.nested import nested_score
 from skstretch.estimators.regressor import StretchyRegressorCV
 from skstretch.estimators.search import SearchResult, check_combine, joined
@@ -93,6 +94,7 @@ class Recipes(Versioned, BaseEstimator):
             models.append(model)
             parts.append(found)
         self._join(own, bank, Z, models, parts, mixes)
+        notice(self.pipeline_[-1], grouped=groups is not None)
         if own.nested_cv is not None:  # of the whole, recipes and their weights included
             found = nested_score(self, X, y, own.nested_cv, sample_weight, groups)
             for model in (self, self.pipeline_[-1]):

@@ -35,6 +35,7 @@ from skstretch.designs import (
 )
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.base import StretchyModel
+from skstretch.estimators.dependence import notice
 from skstretch.estimators.influence import WithInfluence
 from skstretch.estimators.inputs import (
     Prepared,
@@ -299,6 +300,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """
         with self._searching(X, y, sample_weight, params) as found:
             self._conclude(found)
+        notice(self, grouped=params.get("groups") is not None)
         if self.nested_cv is not None:
             nested_score(self, X, y, self.nested_cv, sample_weight, params.get("groups")).store(
                 self

@@ -25,8 +25,10 @@ from skstretch.solve import FittedModel, interval_bounds
 
 # what a fit stores beside its public attributes: what it has learned, what a search
 # found out about other candidates (in memory, or in the file it came from), the sums of batches,
-# the models of nested_cv, and the names of the targets
-PRIVATE = frozenset(["_state", "_outcomes", "_kept", "_seen", "_nested", "_target_names"])
+# the models of nested_cv, what was odd about the samples, and the names of the targets
+PRIVATE = frozenset(
+    ["_state", "_outcomes", "_kept", "_seen", "_nested", "_noticed", "_target_names"]
+)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from skstretch.core.classes import decided
 from skstretch.core.losses import rates
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Mask
+from skstretch.estimators.dependence import sentences
 from skstretch.estimators.quality import (
     CERTAIN,
     NONE,
@@ -347,6 +348,12 @@ def verdict_of(model: Any, evidence: list[Evidence], names: Sequence[str]) -> st
 
 
 def trust(model: Any, evidence: list[Evidence] | None) -> str:
+    """What is odd about the samples, and where figures are from."""
+    odd = [text for _, text in sentences(getattr(model, "_noticed", {}))]
+    return " ".join(filter(None, [*odd, _origin(model, evidence)]))
+
+
+def _origin(model: Any, evidence: list[Evidence] | None) -> str:
     """Where the first figure is from, the other one, and what they rest on; or how to get one."""
     if evidence is not None and not evidence[0].enough:
         return ""

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch import estimators
 from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.types import Array
+from skstretch.estimators.dependence import KINDS
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.quality import kind_of
 from skstretch.estimators.state import Decision, State, as_model, is_pipeline, last_step
@@ -524,6 +525,8 @@ def _write_search(file: Record, model: Any) -> None:
     if hasattr(model, "nested_results_"):
         file.fields["nested_results"] = encode(model.nested_results_)
         _write_nested_predictions(file, model)
+    if getattr(model, "_noticed", None):
+        file.fields["noticed"] = {kind: rows[:99] for kind, rows in model._noticed.items()}
     file.put("cv_predictions", model.cv_predictions_)
     columns = file.fields["results"] = []
     for name, values in model.cv_results_.items():
@@ -604,8 +607,21 @@ def _read_search(model: Any, file: Record) -> None:
             raise ModelFileError(f"its header has no sound field {name!r}.")
     shape = "n" if file.field("single", bool) else "n t"
     model.cv_predictions_ = file.take("cv_predictions", Rule(shape, itemsize=None))
+    model._noticed = _read_noticed(file, len(model.cv_predictions_))
     model.cv_results_ = _read_results(file)
     model.cv_results_["mean_test_score"] = model.cv_results_["mean_test_score"] + best
+
+
+def _read_noticed(file: Record, n: int) -> dict[str, list[int]]:
+    """What was odd about the samples at the fit."""
+    found = file.fields.get("noticed", {})
+    sound = type(found) is dict and {*found} <= {*KINDS}
+    for rows in found.values() if sound else ():
+        sound = sound and type(rows) is list
+        sound = sound and all(type(row) is int and 0 <= row < n for row in rows)
+    if not sound:
+        raise ModelFileError("its header has samples of note that no fit has.")
+    return cast(dict[str, list[int]], found)
 
 
 def _read_results(file: Record) -> dict[str, Any]:

@@ -105,6 +105,8 @@ SURE_SHARE = 0.8
 N_JACKKNIFE = 20
 # of novelty: principal components at most, and training samples that new ones are compared with
 N_COMPONENTS, N_REFERENCE = 10, 200
+# samples, at least and at most, that are looked at for copies, an order and gross errors
+NOTICED_SAMPLES = 30, 1_000
 
 # Averages (settled by `make rules`): how hard weights are pulled towards equal ones, how soon a
 # family that is worse loses its share (squared error, log loss), what a != 0 is worth less on few
