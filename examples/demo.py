@@ -1,4 +1,4 @@
-"""A short tour: Table 1 of the paper, then the diabetes data. Run by `make demo`.
+"""A short tour: Table 1 of the paper, then the diabetes data. Run by `make tour`.
 
 Prints two tables and draws one figure, out/demo.png. It needs no data beyond scikit-learn's, and
 less than a minute.

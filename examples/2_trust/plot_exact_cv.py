@@ -2,9 +2,10 @@
 Cross-validation without a single refit
 =======================================
 
-Leave-one-out cross-validation asks for one model per sample. For the models of this library it does
-not: the residual of a sample under the model that never saw it is ``beta_i / G_ii``, two numbers
-that the fit already has. This example computes both ways and compares.
+Leave-one-out cross-validation usually takes one fit per sample. For ridge regression and the bent
+models of this library it takes none: the residual of a sample under the model that never saw it is
+``beta_i / G_ii``, two numbers that the fit already has. This example computes both ways and
+compares.
 
 The data are generated: 40 samples of 300 features, of which five matter.
 """

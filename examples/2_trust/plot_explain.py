@@ -3,8 +3,8 @@ Why this prediction, and is the label right?
 ============================================
 
 A prediction of these models is a sum of one curve per feature, so the share of every feature in it
-is exact, and takes no sampling. And because the models without each sample are known, doubtful
-labels are found almost without refits.
+is exact and needs no sampling. The models without each sample are known too, so doubtful labels are
+found almost without refits.
 
 The data are 200 biopsies of the breast cancer data, which come with scikit-learn. Three of their
 labels are turned over on purpose.

@@ -3,7 +3,7 @@ What a search finds in pure noise
 =================================
 
 Try enough settings and one of them looks good, even where there is nothing to find. Here y has
-nothing to do with X, and an honest score says so. ``best_score_`` is measured on left-out samples
+nothing to do with X, and a score to trust says so. ``best_score_`` is measured on left-out samples
 that also guided the choice of settings and shares. For ``nested_score_`` the whole search is
 repeated without each tenth of the samples (``nested_cv=10``), which it then predicts.
 

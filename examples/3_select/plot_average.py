@@ -72,11 +72,10 @@ axes.set(xticks=range(len(KINDS)), xticklabels=KINDS, ylabel="error / variance")
 figure.legend(frameon=False, ncols=4, loc="outside upper center")
 
 # %%
-# Ridge is made for data in which all features matter, the lasso for data in which few do: where
-# that is so, each is hard to beat, and the last printed line says what it can cost where it is not
-# so. A search over all kinds of models need not guess. On sets as clear-cut as the sparse ones
-# choosing one model can be better than averaging; that averaging is the default was decided on real
-# data (:doc:`/rules`).
+# Ridge is made for data in which all features matter, the lasso for data in which few do. There
+# each is hard to beat; the last printed line says what it can cost on other data. A search over all
+# kinds of models need not guess. On sets as clear-cut as the sparse ones choosing one model can be
+# better than averaging; that averaging is the default was decided on real data (:doc:`/rules`).
 #
 # ``weights_`` is the table of what was averaged: the bend a, the power k (2 is ridge regression,
 # close to 1 is like the lasso), how many features were kept, and the share. Here for the last
@@ -91,8 +90,8 @@ for i in range(min(6, len(table["weight"]))):
 
 # %%
 # How good is it, without any new sample? ``best_score_`` comes from left-out samples that also
-# helped to choose the shares, which flatters. For ``nested_score_`` the whole search was repeated
-# without each tenth of the samples (``nested_cv=10``).
+# helped to choose the shares, so it is a little too good. For ``nested_score_`` the whole search
+# was repeated without each tenth of the samples (``nested_cv=10``).
 
 error = np.mean((model.predict(new) - truth) ** 2) + (0.5 * clean.std()) ** 2
 print(f"mean squared error: plain {-model.best_score_:.3f}, nested {-model.nested_score_:.3f}")

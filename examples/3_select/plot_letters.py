@@ -36,9 +36,9 @@ axes.set(xlabel="z-score (19 of 20 values lie in the grey part)", ylabel="exp(a 
 axes.legend(frameon=False)
 
 # %%
-# **k** stretches. k = 2 is ridge regression: all features share the weight. The smaller k, the more
-# of it gathers on few features. The picture shows linear models (a = 0), where k is the power
-# of the penalty; grey bands mark the features that made the target.
+# **k** is the stretching power. k = 2 is ridge regression: all features share the weight. The
+# smaller k, the more of it gathers on few features. The picture shows linear models (a = 0), where
+# k is the power of the penalty; grey bands mark the features that made the target.
 
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for k, color in zip((2.0, 1.5, 1.2, 1.05), PALETTE, strict=True):

@@ -35,8 +35,8 @@ X = np.load(path, mmap_mode="r")
 print(f"{X.shape[0]} x {X.shape[1]:,}, {path.stat().st_size / 2**20:.0f} MiB on the disk")
 
 # %%
-# The estimator takes the map as it is. ``verbose=1`` would print the plan and how much has been
-# read. Models with less working memory are the same to rounding: only the blocks are smaller.
+# The estimator takes the map as it is, and ``plan_`` tells how it was read. With less working
+# memory the model is the same to rounding: only the blocks are smaller.
 
 slopes = {}
 for megabytes in (1024, 16):

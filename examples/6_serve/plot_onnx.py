@@ -6,7 +6,7 @@ A web service, a C++ program or a phone need not have Python to use a model.
 :func:`skstretch.to_onnx` writes a fitted model as an ONNX graph, which many runtimes read. Here
 onnxruntime answers, and its answers are compared with those of the model.
 
-The data, measurements of candidate nuclei, come with scikit-learn.
+The data, measurements of nuclei in biopsies of the breast, come with scikit-learn.
 """
 
 from time import perf_counter
@@ -38,8 +38,8 @@ print("labels equal:", bool((label == model.predict(new)).all()))
 print(f"largest difference of probabilities: {np.abs(proba - model.predict_proba(new)).max():.0e}")
 
 # %%
-# One sample at a time, as a service is asked, the graph has no checks of names, types and
-# finiteness to make, and answers much sooner.
+# A service is asked for one sample at a time. There the graph answers much sooner, because it does
+# not check names, types and missing values.
 
 times = {"model.predict_proba": [], "onnxruntime": []}
 for row in new[:100]:

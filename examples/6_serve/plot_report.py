@@ -42,7 +42,7 @@ with (folder / "predictions.csv").open() as file:
 print("columns:", ", ".join(rows[0]))
 
 # %%
-# The report is one file: it can be opened, sent and printed, and it asks for nothing else.
+# The report is one file: it can be opened, sent and printed, and it needs no network.
 
 run("skstretch report spectra.stretchy --data spectra.csv -o report.html --quiet")
 page = (folder / "report.html").read_text("utf-8")
