@@ -111,7 +111,7 @@ def test_log_loss(data, call):
         (("-t", "claims", "--loss", "log", "--task", "regression"), "--loss log is for classes"),
         (("-t", "claims", "--loss", "poisson", "--report", "r.html"), "--report is not made for"),
         (("-t", "claims", "--loss", "poisson", "--intervals"), "--intervals is not for --loss po"),
-        (("--time", "months", "--event", "died", "--select", "3"), "--select is not for survival"),
+        (("--time", "months", "--event", "died", "--a", "0.2"), "--a is not for survival"),
         (("-t", "claims", "--loss", "poisson", "--a", "-0.2"), "models are linear"),
     ],
 )

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from skstretch.core.bridge_path import finish, solve, space
 from skstretch.core.bridge_products import DenseProducts
 from skstretch.core.cox import Cox
-from skstretch.core.loss_newton import Scores, Stacked, at_zero, minimise, product
+from skstretch.core.loss_newton import Scores, Stacked, at_zero, gap_of, minimise, product
 from skstretch.core.losses import Huber, Logistic, Poisson, Softmax, Squared
 from skstretch.solve.losses import warn_unless_certified
 from tests.literal_losses import minimiser_in_40_digits, value_and_gradient
@@ -234,6 +234,11 @@ def test_impossible_targets_say_so():
         Cox(np.arange(4.0), ones > 0, ones, ties="exact")
     with pytest.raises(ValueError, match="has 40,000,000 terms"):
         Cox(np.ones(4), ones > 0, 1e7 * ones, ties="efron")
+
+
+def test_a_gap_beyond_all_numbers_is_infinite():
+    """And no warning of an overflow, which would be an error here."""
+    assert gap_of(np.zeros(9), np.full(9, 1e154), 2.0, 1.0) == np.inf
 
 
 def hard_problem(rng, n_most, p_most):

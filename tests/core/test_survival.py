@@ -7,7 +7,7 @@ from skstretch.core.survival import (
     Baseline,
     concordance,
     concordance_losses,
-    parts_of,
+    event_and_time,
     signed_times,
     uncensored,
     uno_concordance,
@@ -45,7 +45,7 @@ def seen(t):
 
 
 def test_signed_times_hold_both_parts():
-    event, time = parts_of(signed_times(EVENT, TIME))
+    event, time = event_and_time(signed_times(EVENT, TIME))
     np.testing.assert_array_equal(event, EVENT)  # a censored time of zero too
     np.testing.assert_array_equal(time, TIME)
 

@@ -43,6 +43,7 @@ PARAMETERS = {
     StretchyRegressorCV: {**SEARCH, **EXPERTS},
     StretchyClassifierCV: {**SEARCH, **CLASSES, "class_weight": "balanced", **EXPERTS},
     StretchySurvivalCV: {
+        "n_features_to_select": None,
         "combine": "average",
         "ties": "breslow",
         "cv": None,
@@ -63,7 +64,7 @@ POSITIONAL = {
     StretchyClassifier: ["k", "c"],
     StretchyRegressorCV: ["n_features_to_select"],
     StretchyClassifierCV: ["n_features_to_select"],
-    StretchySurvivalCV: [],
+    StretchySurvivalCV: ["n_features_to_select"],
     RecipeRegressorCV: ["estimator", "recipes"],
     RecipeClassifierCV: ["estimator", "recipes"],
 }

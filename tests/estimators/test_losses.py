@@ -131,6 +131,20 @@ def test_invariances(kind, shape):
 
 
 @pytest.mark.parametrize("kind", ["log", "softmax"])
+def test_the_unit_of_weights_does_not_matter(kind):
+    """Neither for the shares of the average nor for errors; only c has it."""
+    X, y = data(kind, "tall")
+    w = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+    one = model(kind, c_grid="auto", class_weight="balanced").fit(X, y, sample_weight=w)
+    other = clone(one).fit(X, y, sample_weight=1e3 * w)
+    assert len(one.weights_) > 1
+    np.testing.assert_allclose(other.weights_["weight"], one.weights_["weight"], rtol=1e-6)
+    np.testing.assert_allclose(1e3 * other.weights_["c"], one.weights_["c"], rtol=1e-6)
+    np.testing.assert_allclose(scores(other, X), scores(one, X), atol=1e-6)
+    assert other.best_score_se_ == pytest.approx(one.best_score_se_, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["log", "softmax"])
 def test_names_of_classes_do_not_matter(kind):
     X, y = data(kind)
     one = model(kind).fit(X, y)
@@ -247,7 +261,7 @@ def test_what_is_refused():
         with pytest.raises(ValueError, match=r"is for squared error, and not for loss='poisson': "):
             getattr(clone(counts).fit(X, y), name)(*[X] * (name == "predict_interval"))
     wrong = {"a_grid": (-0.2, 0), "quadrant": "identity", "fit_intercept": "column",
-             "n_features_to_select": 3, "k_grid": (1.0,), "loss": "huber"}  # fmt: skip
+             "n_features_to_select": 0, "k_grid": (1.0,), "loss": "huber"}  # fmt: skip
     for name, value in wrong.items():
         for one, target in ((counts, y), (classes, y > 0)):
             with pytest.raises(ValueError, match=rf"^{name}="):
@@ -259,3 +273,19 @@ def test_what_is_refused():
         counts.fit(X, 0 * y)
     with pytest.raises(ValueError, match="1d array"):
         counts.fit(X, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("combine", ["average", "best"])
+def test_numbers_of_features(kind, combine):
+    X, y = data(kind)
+    for asked, most in ((3, 3), (0.1, 5), ([2, 4], 4)):
+        found = model(kind, n_features_to_select=asked, combine=combine).fit(X, y)
+        assert 0 < np.atleast_2d(found.support_).any(axis=0).sum() <= most
+        assert np.atleast_2d(found.coef_).any(axis=0).sum() <= most
+    factors = np.where(np.arange(X.shape[1]) == 7, 0.0, 1.0)
+    found.set_params(n_features_to_select=3, penalty_factor=factors).fit(X, y)
+    assert np.atleast_2d(found.coef_)[:, 7].all()  # what is never penalised is kept
+    X[:, :5] = 1.0  # columns that do not vary
+    found.set_params(n_features_to_select=X.shape[1], penalty_factor=None).fit(X, y)
+    assert np.atleast_2d(found.support_).any(axis=0).sum() == X.shape[1] - 5

@@ -101,3 +101,33 @@ def test_weights_are_repetitions_that_stay_in_one_fold():
     )  # fmt: skip
     assert abs(one.held_out / two.held_out - 1) <= 1e-6
     assert np.abs(one.fit.coef - two.fit.coef).max() <= 1e-8 * np.abs(one.fit.coef).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_are_selected_in_every_fold(kind):
+    """Ridge on the strongest of the model without the fold, by literal refits of both."""
+    Z, y, how = problem(kind)
+    design, held = design_of(Z, Z.shape[1]), folds_of(4, len(Z))
+    given = design, lambda v: loss_of(kind, y, v), np.ones(len(Z)), held, how
+    found = search_losses(*given, ks=(1.1, 2.0), cs=(0.02, 0.2), asked=[(1.0, 60), (3, 3)])
+    assert [(one.k, one.density) for one in found] == [(1.1, 1.0)] * 2 + [(2.0, 1.0)] * 2 + [
+        (2.0, 3), (2.0, 3),
+    ]  # fmt: skip
+    first = min(found[:2], key=lambda one: one.held_out)
+    for one in found[4:]:
+        outputs = []
+        for rows in (np.array([], dtype=int), *(fold.held for fold in held)):
+            kept = np.setdiff1d(np.arange(len(Z)), rows)
+            loss = loss_of(kind, rows_of(y, kept), np.ones(kept.size))
+            fit = solve_losses(design.take_rows(kept), [loss], first.k, first.c, how)[0]
+            three = np.sort(np.argsort(-np.abs(fit.coef).max(axis=1))[:3])
+            fit = solve_losses(design.take_rows(kept).take(three), [loss], 2.0, one.c, how)[0]
+            eta = Z[:, three] @ fit.coef + fit.level
+            if not rows.size:
+                assert np.array_equal(three, one.columns)
+                assert np.abs(fit.coef - one.fit.coef).max() <= 1e-8
+            outputs.append(eta[rows] - eta[rows].mean(axis=1, keepdims=True) * (kind == "softmax"))
+        level = one.outputs.mean(axis=1, keepdims=True) * (kind == "softmax")
+        assert np.abs(one.outputs - level - np.concatenate(outputs)).max() <= 1e-5
+    alone = search_losses(*given, ks=(1.1, 2.0), cs=(0.02, 0.2), asked=[(3, 3)])
+    assert [one.held_out for one in alone] == [one.held_out for one in found[4:]]

@@ -162,9 +162,8 @@ def _of_survival(given: dict[str, Any], several: bool) -> dict[str, Any]:
     """Parameters of a search for survival, which has fewer."""
     if several:
         raise DataError("--recipes is not for survival: choose one, for example --snv.")
-    for name, option in (("n_features_to_select", "--select"), ("a_grid", "--a")):
-        if given.pop(name, None) is not None:
-            raise DataError(f"{option} is not for survival: leave it out.")
+    if given.pop("a_grid", None) is not None:
+        raise DataError("--a is not for survival, whose models are linear: leave it out.")
     return given
 
 

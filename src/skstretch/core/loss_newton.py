@@ -292,7 +292,7 @@ def gap_of(alpha: Array, v: Array, k: float, lam: float) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         dual = (k - 1.0) * power(x, k / (k - 1.0))
         terms = lam * (power(np.abs(alpha), k) + dual) - alpha * v
-    return float(np.maximum(terms, 0.0).sum())
+        return float(np.maximum(terms, 0.0).sum())
 
 
 def at_zero(scores: Scores, loss: Loss, k: float, c: float) -> Minimum:

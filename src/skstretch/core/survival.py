@@ -21,7 +21,7 @@ def signed_times(event: Mask, time: Array) -> Array:
     return np.where(event, time, -time)
 
 
-def parts_of(signed: Array) -> tuple[Mask, Array]:
+def event_and_time(signed: Array) -> tuple[Mask, Array]:
     """Events and times (n) of signed times."""
     return ~np.signbit(signed), np.abs(signed)
 

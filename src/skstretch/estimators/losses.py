@@ -4,18 +4,21 @@ Squared error has its own, larger search (`skstretch.estimators.search`); counts
 loss and survival share the one below.
 """
 
+import sys
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skstretch.core.cox import Cox
+from skstretch.core.crossfit import effective_weights
 from skstretch.core.loss_newton import CERTIFIED
 from skstretch.core.losses import Logistic, Poisson, Softmax, rates
-from skstretch.core.stretch import Intercept, selects
-from skstretch.core.survival import parts_of
+from skstretch.core.stretch import Intercept, keep_count
+from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask
-from skstretch.designs import DaskArray, in_memory, storage_of
+from skstretch.designs import DaskArray, equal_rows, in_memory, storage_of
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.inputs import Prepared, Targets, View, make_folds, prepare, seed_of
 from skstretch.estimators.progress import Progress, Reporter
@@ -82,7 +85,7 @@ def read_survival(y: Any) -> tuple[Mask, Array]:
 
 def as_structured(signed: Array) -> Any:
     """Signed times (n) as the structured array that users pass."""
-    event, time = parts_of(signed)
+    event, time = event_and_time(signed)
     out = np.empty(len(time), dtype=[("event", bool), ("time", float)])
     out["event"], out["time"] = event, time
     return out
@@ -108,34 +111,23 @@ def search_by_loss(
     estimator: Any, X: Any, targets: Targets, splits: dict[str, Any], *, weighted: bool
 ) -> tuple[Prepared, View, CandidateTable]:
     """Every candidate of a search under another loss than squared error, judged in a table."""
-    name, ks = estimator._loss, powers_of(estimator.k_grid)
+    name, ks, D = estimator._loss, powers_of(estimator.k_grid), X.shape[1]
     cs = None if isinstance(estimator.c_grid, str) else strengths_of(estimator.c_grid)
     estimator.plan_ = plan_of(estimator, X, targets, ks, cs)
     check_linear(estimator, X)
     if estimator.plan_.into_memory:
         X = in_memory(X)
+    if estimator.verbose:
+        print("skstretch:", estimator.plan_, file=sys.stderr, flush=True)
     prepared = prepare(estimator, X, targets.weights)
     view = prepared.at(0.0)
-    codes = strata_of(name, targets)
-    folds = make_folds(
-        estimator.cv, X, targets.y if codes is None else codes, prepared.rows,
-        classifier=codes is not None, compressed=True, seed=seed_of(estimator.random_state),
-        **splits,
-    )  # fmt: skip
+    table = table_of(estimator, prepared, targets, splits, weighted, cs is None)
     if view.design.shape[1] == 0:
         raise ValueError("no column of X varies: there is nothing to choose between.")
-    scoring = getattr(estimator, "scoring", None)
-    told = targets.sample_weights if weighted else None
-    own = scorings_of(scoring, targets, prepared.rows, folds, told, loss=name)[0]
-    nothing = np.zeros_like(targets.Y[prepared.rows])  # so that residuals are minus the outputs
-    problem = Problem(nothing, prepared.weights, prepared.intercept, folds, True, cs is None)
-    weights, groups = targets.sample_weights[prepared.rows], splits.get("groups")
-    units = None if groups is None else np.asarray(groups)[prepared.rows]
-    table = CandidateTable(problem, own, own, weights, units, by_loss=scoring is None)
-    progress, reporter = (
-        Progress(len(ks), "powers", estimator.verbose),
-        Reporter(estimator, len(ks)),
-    )
+    asked = asked_densities(estimator.n_features_to_select, D)
+    counts = [(density, keep_count(density, D)) for density in asked]
+    progress = Progress(len(ks), "powers", estimator.verbose)
+    reporter = Reporter(estimator, len(ks))
 
     def step() -> None:
         progress.step()
@@ -143,21 +135,54 @@ def search_by_loss(
 
     with single_blas_thread(min(view.design.shape), SHARED_ROWS):
         make = loss_of(name, targets, prepared.rows, getattr(estimator, "ties", ""))
-        given = prepared.intercept, ks, cs, step
-        for one in search_losses(view.design, make, prepared.weights, folds.folds or (), *given):
+        problem = table.problem
+        folds, how = problem.folds.folds or (), (prepared.intercept, ks, cs, counts, problem.unit)
+        for one in search_losses(view.design, make, prepared.weights, folds, *how, step):
             enter(table, one)
     progress.close()
     reporter.close()
     return prepared, view, table
 
 
+def table_of(
+    estimator: Any,
+    prepared: Prepared,
+    targets: Targets,
+    splits: dict[str, Any],
+    weighted: bool,
+    automatic: bool,
+) -> CandidateTable:
+    """Where candidates will be compared, on their folds."""
+    name, X, rows = estimator._loss, prepared.X, prepared.rows
+    codes, scoring = strata_of(name, targets), getattr(estimator, "scoring", None)
+    folds = make_folds(
+        estimator.cv, X, targets.y if codes is None else codes, rows,
+        classifier=codes is not None, compressed=True, seed=seed_of(estimator.random_state),
+        **splits,
+    )  # fmt: skip
+    told = targets.sample_weights if weighted else None
+    # samples compare candidates, and their number must not depend on the unit of weights
+    counted = effective_weights(targets.sample_weights, equal_rows(X, targets.Y))
+    targets, weights = replace(targets, sample_weights=counted), counted[rows]
+    own = scorings_of(scoring, targets, rows, folds, told, loss=name)[0]
+    # what counts weigh is their exposure: in any unit of it their likelihood is the same
+    unit = 1.0 if name == "poisson" else float(prepared.weights.sum() / weights.sum())
+    nothing = np.zeros_like(targets.Y[rows])  # so that residuals are minus the outputs
+    shared = nothing, prepared.weights, prepared.intercept, folds
+    problem = Problem(*shared, classes=True, automatic=automatic, unit=unit)
+    groups = splits.get("groups")
+    units = None if groups is None else np.asarray(groups)[rows]
+    return CandidateTable(problem, own, own, weights, units, by_loss=scoring is None)
+
+
 def enter(table: CandidateTable, one: LossCandidate) -> None:
     """One more candidate, chosen by its held-out loss."""
     reason = unusable(values=[one.outputs], gap=one.gap, promised_gap=CERTIFIED.gap)
-    D, n = one.fit.coef.shape[0], float(table.weights[table.seen].sum())
+    D, n = one.fit.coef.shape[0], float(table.weights[table.seen].sum()) * table.problem.unit
     outcome = Outcome(-one.outputs, np.nan, one.dof, float(D), reason, LossEnd(one))
+    outcome = replace(outcome, columns=one.columns)
     score = unscored(len(one.outputs)) if reason else table.scoring(one.outputs)
-    table.candidates.append(Candidate(0.0, one.k, one.c, np.nan, 1.0))
+    table.candidates.append(Candidate(0.0, one.k, one.c, np.nan, one.density))
     table.results.append(outcome)
     table.scores.append(score)
     table.losses.append(Scored(-one.held_out / n, score.losses, score.tie))
@@ -170,7 +195,7 @@ def loss_of(name: str, targets: Targets, rows: Index, ties: str) -> MakeLoss:
     if name == "poisson":
         return partial(Poisson, Y[:, 0])
     if name == "cox":
-        event, time = parts_of(Y[:, 0])
+        event, time = event_and_time(Y[:, 0])
         return partial(Cox, time, event, ties=ties)
     assert targets.codes is not None
     codes = targets.codes[rows]
@@ -182,7 +207,7 @@ def loss_of(name: str, targets: Targets, rows: Index, ties: str) -> MakeLoss:
 def strata_of(name: str, targets: Targets) -> Any:
     """What folds have alike: classes, or events; None for counts."""
     if name == "cox":
-        return parts_of(targets.Y[:, 0])[0].astype(np.intp)
+        return event_and_time(targets.Y[:, 0])[0].astype(np.intp)
     return targets.y if name == "log" else None
 
 
@@ -198,13 +223,6 @@ def check_linear(estimator: Any, X: Any) -> None:
         raise ValueError(f'quadrant={estimator.quadrant!r}: with {what} use "exp", the default.')
     if Intercept.of(estimator.fit_intercept) is Intercept.COLUMN:
         raise ValueError(f'fit_intercept="column": with {what} use True or False.')
-    asked = getattr(estimator, "n_features_to_select", None)
-    if asked is not None and selects(asked if np.iterable(asked) else [asked], X.shape[1]):
-        raise ValueError(
-            f"n_features_to_select={asked!r}: with {what} features are not selected. Leave it on "
-            "None (small k already makes most coefficients tiny), or select before, for example "
-            "by SelectKBest in a pipeline."
-        )
     if isinstance(X, DaskArray) and not estimator.plan_.into_memory:
         raise TypeError(
             f"{what} is not searched on a Dask array beyond working_memory: write it to zarr and "
@@ -273,7 +291,7 @@ def scorings_of(
     paired: Scoring
     precomputed: Any = PrecomputedRegressor
     if loss == "cox":
-        own = by = paired = Concordance(*parts_of(Y[:, 0]), weights)
+        own = by = paired = Concordance(*event_and_time(Y[:, 0]), weights)
     elif loss == "poisson":
         own = by = paired = PoissonDeviance(Y[:, 0], weights)
         precomputed = _of_rates
@@ -295,3 +313,37 @@ def scorings_of(
 
 def _of_rates(outputs: Array) -> PrecomputedRegressor:
     return PrecomputedRegressor(rates(outputs))
+
+
+def asked_densities(asked: Any, n_features: int) -> tuple[Any, ...]:
+    """Shares and numbers of features to choose from; all of them where nothing is asked."""
+    if asked is None:
+        return (1.0,)
+    if isinstance(asked, str):
+        raise TypeError(
+            f"n_features_to_select={asked!r} is no number: pass a number of features, a share of "
+            "them, a list of both to choose from, or None."
+        )
+    name = "n_features_to_select"
+    densities = values_of(name, asked if np.iterable(asked) else [asked])
+    for density in densities:
+        try:
+            keep_count(density, n_features)
+        except ValueError as error:
+            raise ValueError(str(error).replace("density", name, 1)) from None
+    return densities
+
+
+def values_of(name: str, grid: Any) -> tuple[Any, ...]:
+    """The values of a grid, in the order given and once each."""
+    listed = None if isinstance(grid, str) or not np.iterable(grid) else list(grid)
+    if listed is None or any(np.ndim(v) for v in listed):
+        raise TypeError(f'{name}={grid!r} is not a grid: pass a list of values or "auto".')
+    plain = [v.item() if isinstance(v, np.generic) else v for v in listed]
+    # 1 is one feature, 1.0 is all of them
+    values = tuple(
+        {(v, isinstance(v, int)) if "grid" not in name else v: v for v in plain}.values()
+    )
+    if not values:
+        raise ValueError(f"{name} is empty: pass at least one value.")
+    return values

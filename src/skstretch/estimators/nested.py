@@ -30,11 +30,11 @@ from skstretch.estimators.progress import Progress
 from skstretch.estimators.quality import (
     Evidence,
     class_evidence,
-    counted,
     held_out_losses,
     kind_of,
     loss_evidence,
     number_evidence,
+    repetitions,
 )
 from skstretch.estimators.state import Units, is_pipeline, last_step
 
@@ -234,7 +234,7 @@ def _judged(
         error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
         return NestedScore(found["model"], float(np.mean(scores)), error, evidence)
     losses = held_out_losses(y, found["model"], weights, kind)
-    mean, error = paired_error(losses, counted(kind, weights), groups)
+    mean, error = paired_error(losses, repetitions(kind, weights), groups)
     best = float(kind in ("classes", "survival"))
     return NestedScore(found["model"], best - mean, error, evidence)
 

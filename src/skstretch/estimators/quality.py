@@ -12,7 +12,7 @@ from skstretch.core.classes import balanced_weights, decided
 from skstretch.core.crossfit import needed_margin, paired_error
 from skstretch.core.losses import deviances
 from skstretch.core.stretch import selects
-from skstretch.core.survival import concordance_losses, parts_of
+from skstretch.core.survival import concordance_losses, event_and_time
 from skstretch.core.types import Array, Index, Mask
 from skstretch.style import count, near_one, number, plain, share
 
@@ -311,11 +311,11 @@ def loss_evidence(
 ) -> Evidence:
     """Of rates of counts, or of risks beside signed times."""
     losses = {name: held_out_losses(y, each, weights, kind) for name, each in found.items()}
-    own = counted(kind, weights)
+    own = repetitions(kind, weights)
     return evidence_of(losses, own, groups, trusted=trusted, kind=kind)
 
 
-def counted(kind: str, weights: Array) -> Array:
+def repetitions(kind: str, weights: Array) -> Array:
     """Weights as numbers of samples; those of counts are exposures, in any unit."""
     return weights / weights[weights > 0].mean() if kind == "counts" else weights
 
@@ -325,7 +325,7 @@ def held_out_losses(y: Array, predictions: Array, weights: Array, kind: str) -> 
     if kind == "counts":
         return deviances(y, predictions)
     if kind == "survival":
-        return concordance_losses(*parts_of(y), predictions, weights)
+        return concordance_losses(*event_and_time(y), predictions, weights)
     if kind == "numbers":
         squared = np.square(y - predictions)
         return np.asarray(squared if squared.ndim == 1 else squared.mean(axis=1))

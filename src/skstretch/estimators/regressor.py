@@ -29,7 +29,6 @@ from skstretch.estimators.losses import check_counts, check_loss
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import fit_plan
-from skstretch.estimators.quality import counted
 from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import names_of_today, or_as_before, whole_or_nothing
 from skstretch.solve import checked_spec, fit_model, with_penalty
@@ -56,8 +55,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         Y = numeric_targets(y)
         if self._loss == "poisson":
             check_counts(Y[:, 0])
-            # exposures have any unit: errors count samples
-            return X, Targets(y, Y, weights, counted("counts", weights), single=True)
+            return X, Targets(y, Y, weights, weights, single=True)
         return X, Targets(y, Y, weights, weights, single=y.ndim == 1)
 
     def _decide(self, outputs: Array, targets: Targets, tested: Index) -> None:

@@ -49,7 +49,13 @@ from skstretch.estimators.inputs import (
     warn_of_targets,
 )
 from skstretch.estimators.intervals import units_of
-from skstretch.estimators.losses import SQUARED, scorings_of, search_by_loss
+from skstretch.estimators.losses import (
+    SQUARED,
+    asked_densities,
+    scorings_of,
+    search_by_loss,
+    values_of,
+)
 from skstretch.estimators.mixture import Fitted, framed, mixed, weights_table
 from skstretch.estimators.nested import nested_score
 from skstretch.estimators.progress import (
@@ -284,7 +290,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         X : array-like of shape (n_samples, n_features)
             Training data: an array, a frame, a sparse matrix, a memory map or a Dask array.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets, or classes.
+            Targets, or classes; of survival a structured array or frame of (event, time).
         sample_weight : array-like of shape (n_samples,) or None, default=None
             A weight of w counts as w repetitions of the sample; zero leaves it out. All weights
             times a constant change nothing but c: candidates are averaged, and errors computed,
@@ -295,7 +301,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
 
         Returns
         -------
-        self : StretchyRegressorCV or StretchyClassifierCV
+        self : StretchyRegressorCV, StretchyClassifierCV or StretchySurvivalCV
             Fitted.
         """
         with self._searching(X, y, sample_weight, params) as found:
@@ -360,8 +366,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     ) -> SearchResult:
         check_combine(self.combine, RULES)
         splits, given = route(self, sample_weight, params), sample_weight is not None
-        with verbose_counts(self.verbose):
-            prepared, view, table = search_by_loss(self, X, targets, splits, weighted=given)
+        prepared, view, table = search_by_loss(self, X, targets, splits, weighted=given)
         return SearchResult(prepared, {0.0: view}, targets, table, isinstance(self.c_grid, str))
 
     def _new_table(
@@ -506,12 +511,12 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         if self.quadrant == "identity":
             a: tuple[Any, ...] = (1.0,)
         else:
-            a = families.a if _is_auto(self.a_grid) else _values("a_grid", self.a_grid)
+            a = families.a if _is_auto(self.a_grid) else values_of("a_grid", self.a_grid)
         for value in a:
             checked_number("a", value, "pass finite numbers, such as -0.2; 0 is the linear limit.")
         automatic_k = _is_auto(self.k_grid)
-        k = families.k if automatic_k else _values("k_grid", self.k_grid)
-        c = None if _is_auto(self.c_grid) else _values("c_grid", self.c_grid)
+        k = families.k if automatic_k else values_of("k_grid", self.k_grid)
+        c = None if _is_auto(self.c_grid) else values_of("c_grid", self.c_grid)
         for value in k:
             for strength in c or (1.0,):
                 if checked_spec(value, strength, False, self.fit_intercept, "auto").automatic:
@@ -649,39 +654,5 @@ def check_combine(combine: Any, known: Sequence[str]) -> None:
         raise ValueError(f"combine={combine!r} is not known: use one of {', '.join(known)}.")
 
 
-def asked_densities(asked: Any, n_features: int) -> tuple[Any, ...]:
-    """Shares and numbers of features to choose from; all of them where nothing is asked."""
-    if asked is None:
-        return (1.0,)
-    if isinstance(asked, str):
-        raise TypeError(
-            f"n_features_to_select={asked!r} is no number: pass a number of features, a share of "
-            "them, a list of both to choose from, or None."
-        )
-    name = "n_features_to_select"
-    densities = _values(name, asked if np.iterable(asked) else [asked])
-    for density in densities:
-        try:
-            keep_count(density, n_features)
-        except ValueError as error:
-            raise ValueError(str(error).replace("density", name, 1)) from None
-    return densities
-
-
 def _is_auto(grid: Any) -> bool:
     return isinstance(grid, str) and grid == "auto"
-
-
-def _values(name: str, grid: Any) -> tuple[Any, ...]:
-    """The values of a grid, in the order given and once each."""
-    listed = None if isinstance(grid, str) or not np.iterable(grid) else list(grid)
-    if listed is None or any(np.ndim(v) for v in listed):
-        raise TypeError(f'{name}={grid!r} is not a grid: pass a list of values or "auto".')
-    plain = [v.item() if isinstance(v, np.generic) else v for v in listed]
-    # 1 is one feature, 1.0 is all of them
-    values = tuple(
-        {(v, isinstance(v, int)) if "grid" not in name else v: v for v in plain}.values()
-    )
-    if not values:
-        raise ValueError(f"{name} is empty: pass at least one value.")
-    return values

@@ -10,7 +10,7 @@ from skstretch.core.stretch import checked_number
 from skstretch.core.survival import (
     Baseline,
     concordance,
-    parts_of,
+    event_and_time,
     signed_times,
     uno_concordance,
 )
@@ -32,6 +32,9 @@ class StretchySurvivalCV(StretchySearch):
 
     Parameters
     ----------
+    n_features_to_select : None, int, float or list, default=None
+        The model reads at most so many columns (a float: this share of them), selected anew in
+        every fold; of a list the best is found by cross-validation. None: all features.
     combine : {"average", "best", "1se"}, default="average"
         Average the best candidates of all k by what they do out of fold; or take the best
         candidate; or the simplest within one standard error of it.
@@ -48,7 +51,7 @@ class StretchySurvivalCV(StretchySearch):
     n_jobs : int or None, default=None
         Parallel jobs of `nested_cv`.
     verbose : int, default=0
-        With 1 or more, a bar and the number of factorisations on stderr.
+        With 1 or more, the plan and a bar on stderr.
     random_state : int, RandomState or None, default=None
         Shuffles the folds; None always alike.
     k_grid, c_grid : "auto" or sequence of float, default="auto"
@@ -100,7 +103,6 @@ class StretchySurvivalCV(StretchySearch):
     """
 
     # of the search for squared error what survival has not
-    n_features_to_select = None
     scoring = None
     a_grid = "auto"
     b = 0.0
@@ -110,6 +112,7 @@ class StretchySurvivalCV(StretchySearch):
 
     def __init__(
         self,
+        n_features_to_select: Any = None,
         *,
         combine: str = "average",
         ties: str = "breslow",
@@ -122,6 +125,7 @@ class StretchySurvivalCV(StretchySearch):
         k_grid: Any = "auto",
         c_grid: Any = "auto",
     ):
+        self.n_features_to_select = n_features_to_select
         self.combine = combine
         self.ties = ties
         self.cv = cv
@@ -152,7 +156,7 @@ class StretchySurvivalCV(StretchySearch):
         """Nothing: what is predicted are the outputs."""
 
     def _completed(self, state: State) -> State:
-        event, time = parts_of(state.model.Y[:, 0])
+        event, time = event_and_time(state.model.Y[:, 0])
         found = Baseline.of(event, time, state.fitted[:, 0], state.model.weights)
         return replace(state, loss="cox", baseline=found)
 

@@ -344,7 +344,8 @@ def finished_model(
     """
     columns = np.arange(design.shape[1]) if outcome.columns is None else outcome.columns
     if isinstance(outcome.finish, LossEnd):
-        fit = of_columns(outcome.finish(), np.arange(Y.shape[1]), columns, design)
+        part = design if outcome.columns is None else design.take(columns)
+        fit = of_columns(outcome.finish(), np.arange(Y.shape[1]), columns, part)
         return FittedModel(design, Y, weights, spec, [fit])
     space = choose_space(*design.shape, spec.intercept)
     known = outcome.finish is not None and spec.solver == "auto"

@@ -7,7 +7,8 @@ likelihood the cross-validated one of Verweij and van Houwelingen.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,8 +27,9 @@ from skstretch.core.loss_newton import (
 )
 from skstretch.core.losses import Loss
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Fit
+from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design
+from skstretch.designs.factored import FactoredDesign
 from skstretch.solve.choose import (
     LEAST_LOSS,
     LEAST_WEIGHT,
@@ -51,7 +53,9 @@ MakeLoss = Callable[[Array], Loss]
 class LossCandidate:
     """One (k, c): the fit of all samples, its degrees of freedom, the outputs (n_tested, C) of the
     folds' models at the samples that they test, and the held-out loss, summed over the folds; inf
-    where a solution is not certified. `gap` is the largest of all solutions."""
+    where a solution is not certified. `gap` is the largest of all solutions. A candidate of some
+    features has their `columns` and number, or share, as `density`; one that tells others which to
+    take has `ranks` (F+1, n): the strongest columns of all samples and of each fold."""
 
     k: float
     c: float
@@ -60,6 +64,9 @@ class LossCandidate:
     outputs: Array
     held_out: float
     gap: float
+    columns: Index | None = None
+    density: Any = 1.0
+    ranks: Index | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class LossEnd:
 
 
 @dataclass(frozen=True)
-class Part:
+class FoldLoss:
     """A fold: the loss of the samples that it is made from, that of these and of those that it
     tests together, and the latter."""
 
@@ -97,7 +104,7 @@ class Part:
     both: Loss
 
     @classmethod
-    def of(cls, fold: Fold, make: MakeLoss, weights: Array) -> "Part":
+    def of(cls, fold: Fold, make: MakeLoss, weights: Array) -> "FoldLoss":
         rest = weights.copy()
         rest[fold.held] = 0.0
         rest[fold.repeated] *= fold.times
@@ -114,6 +121,32 @@ class Part:
         return np.asarray(eta.reshape(self.rest.n_scores, -1)[:, self.fold.tested].T)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """A design as a path sees it: what the scores of all samples are made of, and of each fold
+    where folds have columns of their own."""
+
+    design: Design
+    scores: Scores
+    columns: Index | None = None
+    folds: Sequence[Scores] = ()
+    density: Any = 1.0
+
+    def folds_at(
+        self, near: Minimum, last: Sequence[Minimum], parts: Sequence[FoldLoss]
+    ) -> list[Minimum]:
+        """The solutions of all folds at the k and c of `near`: from there, or from the last ones
+        where their columns are their own."""
+        k, c = near.k, near.c
+        if not self.folds:
+            starts = [elsewhere(self.scores, near, part.rest, k, c) for part in parts]
+            return minimise(self.scores, starts, FOLD)
+        each = zip(self.folds, last, parts, strict=True)
+        starts = [elsewhere(scores, at, part.rest, k, c) for scores, at, part in each]
+        pairs = zip(self.folds, starts, strict=True)
+        return [minimise(scores, [start], FOLD)[0] for scores, start in pairs]
+
+
 def search_losses(
     design: Design,
     make: MakeLoss,
@@ -122,48 +155,103 @@ def search_losses(
     intercept: Intercept = Intercept.FREE,
     ks: Sequence[float] = LOSS_POWERS,
     cs: Sequence[float] | None = None,
+    asked: Sequence[tuple[Any, int]] = (),
+    unit: float = 1.0,
     step: Callable[[], None] = lambda: None,
 ) -> list[LossCandidate]:
-    """Search all ks along c, by default from where features begin to matter; `step` after each."""
-    whole, parts = make(weights), [Part.of(fold, make, weights) for fold in folds]
-    found = []
-    for k in ks:
-        scores = scores_of(design, intercept, k, whole.n_scores)
-        zero = at_zero(scores, whole, k, 1.0)
-        found += along(design, intercept, scores, zero, parts, cs)
+    """Search all ks along c, by default from where features begin to matter; `step` after each.
+
+    `asked` are densities with the numbers of features that they keep, none for all features. Fewer
+    than all are ridge on those that are strongest at the least k, at its best c: in every fold
+    those of its own model. Losses count in `unit`, that of the weights.
+    """
+    whole, parts = make(weights), [FoldLoss.of(fold, make, weights) for fold in folds]
+    found, D = list[LossCandidate](), design.shape[1]
+    some = [(density, count) for density, count in asked if count < D]
+    all_too, most = not some or len(some) < len(asked), max((n for _, n in some), default=0)
+    for k in sorted(ks) if all_too else [min(ks)]:
+        seen = Seen(design, scores_of(design, intercept, k, whole.n_scores))
+        found += along(seen, intercept, whole, parts, k, cs, unit, most)
+        most = 0
         step()
-    return found
+    if not some:
+        return found
+    ranking = [one for one in found if one.ranks is not None]
+    ranks = cast(Index, min(ranking, key=lambda one: one.held_out).ranks)
+    for density, count in some:
+        seen = selected(design, intercept, whole.n_scores, ranks[:, :count])
+        found += along(replace(seen, density=density), intercept, whole, parts, 2.0, cs, unit)
+    return found if all_too else [one for one in found if one.ranks is None]
+
+
+def selected(design: Design, intercept: Intercept, n_scores: int, ranks: Index) -> Seen:
+    """A design of some columns, those of all samples and of each fold in the rows of `ranks`."""
+    own = [design.take(np.sort(columns)) for columns in ranks]
+    scores = [scores_of(one, intercept, 2.0, n_scores) for one in own]
+    return Seen(own[0], scores[0], np.sort(ranks[0]), scores[1:])
+
+
+def ranked(design: Design, coefs: Sequence[Array], most: int) -> Index:
+    """The strongest columns (n, most) of coefficients (D, C), never penalised ones first."""
+    free = np.zeros(design.shape[1], dtype=bool)
+    if isinstance(design, FactoredDesign):
+        free = design.factors == 0.0
+    sizes = (np.where(free, np.inf, np.abs(coef).max(axis=1)) for coef in coefs)
+    return np.array([np.argsort(-size, kind="stable")[:most] for size in sizes])
 
 
 def along(
-    design: Design,
+    seen: Seen,
     intercept: Intercept,
-    scores: Scores,
-    zero: Minimum,
-    parts: Sequence[Part],
+    whole: Loss,
+    parts: Sequence[FoldLoss],
+    k: float,
     cs: Sequence[float] | None,
+    unit: float,
+    most: int = 0,
 ) -> list[LossCandidate]:
     """The candidates of one k, upwards in c, from the point without features. An automatic path
-    ends where the held-out loss has risen, or little is left."""
-    near, k, whole, path = zero, zero.k, zero.loss, list[LossCandidate]()
+    ends where the held-out loss has risen, or little is left. With `most` it tells the strongest
+    columns of every candidate."""
+    scores, path = seen.scores, list[LossCandidate]()
+    near = zero = at_zero(scores, whole, k, 1.0)
+    pairs = zip(seen.folds, parts, strict=False)
+    last = [at_zero(own, part.rest, k, 1.0) for own, part in pairs]
     first = beginning(scores, near) if cs is None else 1.0
     for c in cs if cs is not None else first * LOSS_RATIO ** np.arange(PATH_LENGTH):
         near = minimise(scores, [elsewhere(scores, near, whole, k, float(c))])[0]
-        starts = [elsewhere(scores, near, part.rest, k, float(c)) for part in parts]
-        folds = minimise(scores, starts, FOLD)
-        pairs = [(part, one.eta) for part, one in zip(parts, folds, strict=True)]
-        gap = max(one.gap for one in (near, *folds))
-        loss = sum(part.held_out(eta) for part, eta in pairs) if gap <= CERTIFIED.gap else np.inf
-        outputs = np.concatenate([part.outputs(eta) for part, eta in pairs])
-        fit, dof = read(design, intercept, scores, near), freedom(scores, near)
-        path.append(LossCandidate(k, float(c), fit, dof, outputs, float(loss), gap))
+        last = seen.folds_at(near, last, parts)
+        path.append(judged(seen, intercept, near, last, parts, most))
         losses = np.array([one.held_out for one in path])
-        risen = len(path) > PATIENCE and bool((losses[-PATIENCE:] > WORSE * losses.min()).all())
-        # beside the best it would have no share of an average
-        risen |= np.exp(-TAU_CLASSES * (losses[-1] - losses.min())) < LEAST_WEIGHT
+        least = losses.min()
+        risen = len(path) > PATIENCE and bool((losses[-PATIENCE:] > WORSE * least).all())
+        if losses[-1] > least:  # beside the best it may have no share of an average
+            risen |= bool(np.exp(TAU_CLASSES * (least - losses[-1]) / unit) < LEAST_WEIGHT)
         if cs is None and (risen or whole.value(near.eta) <= LEAST_LOSS * zero.objective):
             break
     return path
+
+
+def judged(
+    seen: Seen,
+    intercept: Intercept,
+    near: Minimum,
+    folds: Sequence[Minimum],
+    parts: Sequence[FoldLoss],
+    most: int,
+) -> LossCandidate:
+    """A candidate from its solutions, of all samples and of every fold."""
+    pairs = [(part, one.eta) for part, one in zip(parts, folds, strict=True)]
+    gap = max(one.gap for one in (near, *folds))
+    loss = sum(part.held_out(eta) for part, eta in pairs) if gap <= CERTIFIED.gap else np.inf
+    outputs = np.concatenate([part.outputs(eta) for part, eta in pairs])
+    fit, dof = read(seen.design, intercept, seen.scores, near), freedom(seen.scores, near)
+    ranks = None
+    if most:
+        own = [read(seen.design, intercept, seen.scores, one).coef for one in folds]
+        ranks = ranked(seen.design, [fit.coef, *own], most)
+    facts = dof, outputs, float(loss), gap, seen.columns, seen.density, ranks
+    return LossCandidate(near.k, near.c, fit, *facts)
 
 
 def beginning(scores: Scores, zero: Minimum) -> float:
