@@ -1,4 +1,4 @@
-"""Closed-form stretchy regression: compressed coefficients for wide data, without iteration."""
+"""Regression, classification and survival for wide data: few samples, very many features."""
 
 import importlib as _importlib
 import typing as _typing

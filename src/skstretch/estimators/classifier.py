@@ -542,7 +542,8 @@ class StretchyClassifierCV(Classification, StretchySearch):
         Average the best candidates by what they do on left-out samples; or take the best
         candidate; or the simplest within one standard error of it.
     cv : None, int, splitter or list of splits, default=None
-        None leaves out one sample (or group), or tenths where features are selected.
+        None leaves out one sample (or group) at a time, or tenths where features are selected
+        and with ``loss="log"``.
     scoring : None, str or callable, default=None
         None is ``"balanced_accuracy"``; else a scikit-learn scorer of labels or scores.
     nested_cv : None, int or splitter, default=None
@@ -559,7 +560,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
     verbose : int, default=0
         With 1 or more, the plan, a bar, and the number of factorisations on stderr.
     random_state : int, RandomState or None, default=None
-        Shuffles the folds that are made of numbers of `nested_cv`, and tenths; None always alike.
+        Shuffles the folds of a number in `nested_cv`, and tenths; None: the same every time.
     a_grid, k_grid, c_grid : "auto" or sequence of float, default="auto"
         Transforms ``exp(a z)`` (0 is the linear limit), powers, and inverse strengths to try.
     b : float or array-like of shape (n_features,), default=0.0

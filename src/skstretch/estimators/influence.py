@@ -1,4 +1,4 @@
-"""What single training samples do to a model: predictions and score without each of them."""
+"""What single training samples do to a model: predictions without each of them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -124,7 +124,7 @@ class WithInfluence(StretchyModel):
     """Of the estimators that search."""
 
     def influence(self, X: Any = None) -> Influence:
-        """What would change without each training sample: predictions, score, doubtful labels.
+        """What would change without each training sample: predictions, and doubtful labels.
 
         From the leave-one-out models behind the search, mostly without a refit.
         Candidates and their weights, kept features, z-scores and the cut of classes are held fixed.

@@ -448,8 +448,8 @@ class StretchyRegressorCV(Regression, StretchySearch):
 
     Many models (candidates) are tried: transforms a, stretching powers k, numbers of features, and
     for each of these many strengths c, of which the best is kept. By default the kept ones are
-    averaged, with weights from their errors on left-out samples. Choosing one of many models on
-    few samples is a gamble; their average is not. An average of models with a = 0 is linear.
+    averaged, with weights from their errors on left-out samples: on few samples it is partly luck
+    which model comes out best. An average of models with a = 0 is linear.
 
     Nearly all candidates are cross-validated exactly and without refitting. Those at a = 0 and
     k < 2 are first compared by approximate left-out residuals, and the best of every k by exact
@@ -469,7 +469,8 @@ class StretchyRegressorCV(Regression, StretchySearch):
         Average the best candidates by what they do on left-out samples; or take the best
         candidate; or the simplest within one standard error of it.
     cv : None, int, splitter or list of splits, default=None
-        None leaves out one sample (or group), or tenths where features are selected.
+        None leaves out one sample (or group) at a time, or tenths where features are selected
+        and with other losses than squared error.
     scoring : None, str or callable, default=None
         None is ``"neg_mean_squared_error"``; else a scikit-learn scorer of predictions.
     nested_cv : None, int or splitter, default=None
@@ -482,7 +483,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
     verbose : int, default=0
         With 1 or more, the plan, a bar, and the number of factorisations on stderr.
     random_state : int, RandomState or None, default=None
-        Shuffles the folds that are made of numbers of `nested_cv`, and tenths; None always alike.
+        Shuffles the folds of a number in `nested_cv`, and tenths; None: the same every time.
     a_grid, k_grid, c_grid : "auto" or sequence of float, default="auto"
         Transforms ``exp(a z)`` (0 is the linear limit), powers, and inverse strengths to try.
     b : float or array-like of shape (n_features,), default=0.0

@@ -48,7 +48,7 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
     n_pairs : int, default=50
         Pairs of complementary halves.
     bound : {"r-concave", "unimodal", "none"}, default="r-concave"
-        What the bound assumes of the shares of halves, see Notes.
+        What the bound assumes of how often features are selected, see Notes.
     classes : bool or None, default=None
         Whether y holds classes. None: text, truth values and two numbers are classes.
     random_state : int, RandomState or None, default=None
@@ -77,12 +77,12 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
 
     Notes
     -----
-    False is a feature that a half selects no more often than a draw of as many features at random
-    would. Features that stand in for true ones, since they correlate with them, can be selected
-    more often than that, and are not counted. ``"r-concave"`` assumes that shares of halves are
-    distributed as smoothly as those of features are in practice, ``"unimodal"`` that they have one
-    mode, ``"none"`` nothing. Where features are many and alike, as in spectra, neighbours share
-    the halves between them and none may reach the threshold.
+    A feature is false if a half selects it no more often than a draw of as many features at random
+    would. Features that correlate with true ones can be selected in their place more often than
+    that, and are not counted. Each false feature is selected by some share of the halves.
+    ``"r-concave"`` assumes that this share has a smooth distribution, as it has in practice,
+    ``"unimodal"`` that it has one mode, ``"none"`` nothing. Where neighbours are alike, as in
+    spectra, each half may select another of them, so that none reaches the threshold.
 
     Examples
     --------

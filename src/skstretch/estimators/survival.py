@@ -53,7 +53,7 @@ class StretchySurvivalCV(StretchySearch):
     verbose : int, default=0
         With 1 or more, the plan and a bar on stderr.
     random_state : int, RandomState or None, default=None
-        Shuffles the folds; None always alike.
+        Shuffles the folds; None gives the same ones every time.
     k_grid, c_grid : "auto" or sequence of float, default="auto"
         Powers (1 < k <= 2) and inverse strengths to try.
 

@@ -122,7 +122,7 @@ def save(
         `skstretch.io.about` reads them back, and reports show ``target`` and ``seconds``.
     outcomes : bool, default=True
         Also store what a search found out about every candidate, so that a report of the loaded
-        model with its training data shows them: about ``16 * n_cells * n_samples *
+        model with its training data shows them: about ``16 * n_candidates * n_samples *
         n_targets`` bytes, and never more than 256 KiB, or what the model itself takes, or half of
         what X takes, whichever is most.
 
