@@ -114,6 +114,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,
+    "reset_modules": ("matplotlib", "processor.note_seconds"),
+    "reset_modules_order": "both",
     "show_signature": False,
     "min_reported_time": 0,
     "abort_on_example_error": True,

@@ -8,7 +8,10 @@ import pytest
 import skstretch
 from skstretch import StretchyRegressorCV
 
-pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::skstretch.exceptions.{name}")
+    for name in ("GridEdgeWarning", "PoorTargetsWarning")
+]
 GRID = {"a_grid": (-0.2, 0.0), "k_grid": (1.2, 2.0), "c_grid": (0.001, 0.01, 0.1, 1.0)}
 
 
