@@ -5,7 +5,7 @@ from typing import Any
 
 from skstretch.exceptions import OtherVersionWarning
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # beside the attributes of an object in its pickle
 _KEY = "_skstretch_version"
