@@ -184,3 +184,14 @@ def test_errors_are_within_a_fifth_of_the_spread_of_fresh_samples(p, letters):
     assert 0.8 < ratio < 1.2
     assert sure > 0
     assert wrong <= 0.05
+
+
+def test_summary_says_whose_signs_are_stable():
+    X, y = sample(0)
+    model = StretchyRegressor(**RIDGE).fit(X, y)
+    assert "pairs of halves" not in str(model.summary())
+    table = model.effects(n_pairs=5)
+    stable = table[table["sign_stability"] >= 0.95]
+    strongest = stable.loc[stable["effect_per_sd"].abs().idxmax(), "feature"]
+    text = " ".join(str(model.summary()).split())
+    assert f"Signs that 95 % of pairs of halves agree on: {len(stable)} of 20 ({strongest}" in text

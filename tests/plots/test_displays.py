@@ -8,10 +8,16 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.patches import Rectangle
 
-from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from skstretch import (
+    StretchyClassifier,
+    StretchyClassifierCV,
+    StretchyRegressor,
+    StretchyRegressorCV,
+)
 from skstretch.plots import (
     CoefficientPathDisplay,
     ContributionsDisplay,
+    EffectsDisplay,
     PredictionIntervalDisplay,
     StretchyGridDisplay,
 )
@@ -48,6 +54,7 @@ DRAWN = {
     ContributionsDisplay: lambda model, X, y, **on: ContributionsDisplay.from_estimator(
         model, X, **on
     ),
+    EffectsDisplay: lambda model, X, y, **on: EffectsDisplay.from_estimator(model, n_pairs=2, **on),
 }
 
 
@@ -297,3 +304,16 @@ def test_grid_needs_a_search():
     X, y = curved()
     with pytest.raises(TypeError, match="StretchyRegressor has not searched a grid"):
         StretchyGridDisplay.from_estimator(StretchyRegressor().fit(X, y))
+
+
+def test_effects_hold_the_strongest_of_the_table():
+    X, y = curved()
+    labels = np.array(["a", "b", "c"])[np.argsort(np.argsort(y)) * 3 // 40]
+    for target in (0, 2):
+        model = StretchyClassifier(a=0, k=2).fit(X, labels)
+        display = EffectsDisplay.from_estimator(model, n_pairs=3, target=target, top=5)
+        table = model.effects_[model.effects_["target"] == "abc"[target]]
+        table = table.iloc[np.argsort(-np.abs(table["effect_per_sd"]))[:5]]
+        assert display.features.tolist() == table["feature"].tolist()
+        np.testing.assert_array_equal(display.errors, table["standard_error"])
+        np.testing.assert_array_equal(display.stability, table["sign_stability"])

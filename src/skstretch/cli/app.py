@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TypeVar, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from skstretch.cli import compare, datasets, fit, inspect, predict, report, version
+from skstretch.cli import compare, datasets, effects, fit, inspect, predict, report, version
 from skstretch.cli.console import close_stdout, fail
 from skstretch.exceptions import DataError, Failure
 
@@ -40,6 +40,7 @@ COMMANDS: dict[str, Any] = {
     "fit": fit,
     "predict": predict,
     "inspect": inspect,
+    "effects": effects,
     "report": report,
     "compare": compare,
     "datasets": datasets,

@@ -47,6 +47,8 @@ from skstretch.style import count, either, near_one, number, plain, share, thous
 
 # features, and models, that a text names
 NAMED = 5
+# pairs of halves that agree on a sign that is called stable
+SURE = 0.95
 # how wide a summary is, and how long its table
 WIDTH, ROWS = 88, 12
 # only where a number of features in this range was tried is it said that fewer would not do
@@ -414,6 +416,24 @@ def strongest(
     return found
 
 
+def stable_signs(model: Any) -> str:
+    """Whose signs are stable, where `effects` was asked for; nothing else."""
+    table = getattr(model, "effects_", None)
+    if table is None:
+        return ""
+    sizes, shares = (np.asarray(table[name]) for name in ("effect_per_sd", "sign_stability"))
+    stable = (shares >= SURE) & (sizes != 0.0)
+    if not stable.any():
+        return f"No effect has a sign that {share(SURE, 0)} of pairs of halves agree on."
+    order = [i for i in np.argsort(-np.abs(sizes), kind="stable") if stable[i]]
+    names = dict.fromkeys(str(table["feature"][i]) for i in order)
+    more = " and others" if len(names) > NAMED else ""
+    return (
+        f"Signs that {share(SURE, 0)} of pairs of halves agree on: {int(stable.sum()):,} of "
+        f"{thousands(stable.size)} ({', '.join(list(names)[:NAMED])}{more})."
+    )
+
+
 def output_names(model: Any) -> list[Any]:
     """What each output of a model stands for."""
     n = len(np.atleast_2d(model.coef_))
@@ -533,7 +553,7 @@ class Summary:
                 f"  {one['feature']:<{width}}  {_signed(one['effect'])}{of}"
                 f"  ({_signed(one['slope'])} per unit, sd {number(one['sd'])})"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *filter(None, [_wrapped(stable_signs(self.model))])])
 
     @property
     def frame(self) -> Any:

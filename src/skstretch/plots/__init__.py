@@ -5,6 +5,7 @@ As with the displays of scikit-learn, `from_estimator` draws, `plot` draws again
 """
 
 from skstretch.plots.contributions import ContributionsDisplay
+from skstretch.plots.effects import EffectsDisplay
 from skstretch.plots.grid import StretchyGridDisplay
 from skstretch.plots.intervals import PredictionIntervalDisplay
 from skstretch.plots.paths import CoefficientPathDisplay
@@ -12,6 +13,7 @@ from skstretch.plots.paths import CoefficientPathDisplay
 __all__ = [
     "CoefficientPathDisplay",
     "ContributionsDisplay",
+    "EffectsDisplay",
     "PredictionIntervalDisplay",
     "StretchyGridDisplay",
 ]
