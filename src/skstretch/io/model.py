@@ -7,7 +7,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Any, BinaryIO, cast
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch import estimators
 from skstretch.core.stretch import checked_number, keep_count
+from skstretch.core.survival import Baseline
 from skstretch.core.types import Array
 from skstretch.estimators.dependence import KINDS
 from skstretch.estimators.mixture import Mixture
@@ -51,15 +52,7 @@ from skstretch.io.header import (
 )
 from skstretch.io.outcomes import read_outcomes, write_outcomes
 from skstretch.io.pipelines import read_pipeline, write_pipeline
-from skstretch.io.state import (
-    n_rows,
-    read_loss,
-    read_state,
-    stored_columns,
-    write_loss,
-    write_state,
-    write_training,
-)
+from skstretch.io.state import n_rows, read_state, stored_columns, write_state, write_training
 from skstretch.solve import checked_spec
 
 # beyond this, names of features are stored as arrays and values of parameters as their repr
@@ -274,7 +267,7 @@ def write_model(file: Record, model: Any, intervals: bool, outcomes: bool) -> No
     if squared and not classifier:
         _write_residuals(file, state)
     if not squared:
-        write_loss(file, state)
+        _write_loss(file, state)
     if searched:
         _write_search(file, model)
     # where no column is kept, intervals need no features, and the rest is small
@@ -306,7 +299,7 @@ def read_model(file: Record) -> Any:
         _read_search(model, file)
     decision = _read_classes(model, file) if classifier else None
     state = read_state(file, model.penalty_factor, getattr(model, "cv_results_", {}), decision)
-    state = read_loss(file, state, model._loss)
+    state = _read_loss(file, state, model._loss)
     n_classes, t = model.classes_.size if classifier else 0, state.n_targets
     if classifier and (n_classes != (2 if state.single else t) or (t > 1) == state.single):
         raise ModelFileError(f"it has {n_classes} classes and {t} scores.")
@@ -497,6 +490,37 @@ def _read_curve(file: Record) -> tuple[Array, Array]:
     if not x.size or not rising or y[0] < 0 or y[-1] > 1:
         raise ModelFileError("its isotonic curve does not rise from 0 to 1.")
     return x, y
+
+
+def _write_loss(file: Record, state: State) -> None:
+    """Add what other losses than squared error have: their name, and the baseline of survival."""
+    file.fields["loss"] = state.loss
+    if state.baseline is not None:
+        file.fields["last_time"] = encode(float(state.baseline.last))
+        file.put("baseline_times", state.baseline.times)
+        file.put("baseline_hazard", state.baseline.hazard)
+
+
+def _read_loss(file: Record, state: State, asked: str) -> State:
+    """The state with the same; `asked` is the loss that the parameters of the estimator name."""
+    loss = file.fields.get("loss", "squared")
+    if type(loss) is not str or loss != asked:
+        raise ModelFileError(f"its loss {str(loss)[:40]!r} is not that of its parameters.")
+    if loss == "squared":
+        return state
+    if not state.is_linear or (loss != "log" and state.n_targets > 1):
+        raise ModelFileError(f"its model is none of the loss {loss!r}.")
+    baseline = None
+    if loss == "cox":
+        times = file.take("baseline_times", Rule("times", finite=True))
+        hazard = file.take("baseline_hazard", Rule("times", finite=True))
+        last = file.number("last_time", np.nan)
+        rising = (np.diff(times) > 0).all() and (np.diff(hazard) >= 0).all()
+        sound = times.size > 0 and rising and times[0] >= 0 and hazard[0] >= 0
+        if not (sound and np.isfinite(last) and last >= times[-1]):
+            raise ModelFileError("its baseline hazard does not rise with time.")
+        baseline = Baseline(times, hazard, last)
+    return replace(state, loss=loss, baseline=baseline)
 
 
 def _write_residuals(file: Record, state: State) -> None:

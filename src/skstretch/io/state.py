@@ -14,7 +14,6 @@ from skstretch.core.novelty import Reference, Space
 from skstretch.core.primal import checked_factors
 from skstretch.core.quadrant import Quadrant, active_columns
 from skstretch.core.stretch import Intercept
-from skstretch.core.survival import Baseline
 from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import Design, as_design, factored
 from skstretch.designs.protocol import AbsentDesign
@@ -142,37 +141,6 @@ def _read_reference(file: Record, state: State) -> Reference | None:
         raise ModelFileError("its training samples cannot be compared with others.")
     space = Space(taken.pop("basis"), taken.pop("variances"))
     return Reference(space, **taken, total=total)
-
-
-def write_loss(file: Record, state: State) -> None:
-    """Add what other losses than squared error have: their name, and the baseline of survival."""
-    file.fields["loss"] = state.loss
-    if state.baseline is not None:
-        file.fields["last_time"] = encode(float(state.baseline.last))
-        file.put("baseline_times", state.baseline.times)
-        file.put("baseline_hazard", state.baseline.hazard)
-
-
-def read_loss(file: Record, state: State, asked: str) -> State:
-    """The state with the same; `asked` is the loss that the parameters of the estimator name."""
-    loss = file.fields.get("loss", "squared")
-    if type(loss) is not str or loss != asked:
-        raise ModelFileError(f"its loss {str(loss)[:40]!r} is not that of its parameters.")
-    if loss == "squared":
-        return state
-    if not state.is_linear or (loss != "log" and state.n_targets > 1):
-        raise ModelFileError(f"its model is none of the loss {loss!r}.")
-    baseline = None
-    if loss == "cox":
-        times = file.take("baseline_times", Rule("times", finite=True))
-        hazard = file.take("baseline_hazard", Rule("times", finite=True))
-        last = file.number("last_time", np.nan)
-        rising = (np.diff(times) > 0).all() and (np.diff(hazard) >= 0).all()
-        sound = times.size > 0 and rising and times[0] >= 0 and hazard[0] >= 0
-        if not (sound and np.isfinite(last) and last >= times[-1]):
-            raise ModelFileError("its baseline hazard does not rise with time.")
-        baseline = Baseline(times, hazard, last)
-    return replace(state, loss=loss, baseline=baseline)
 
 
 def _read_units(file: Record, state: State) -> State:
