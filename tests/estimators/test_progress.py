@@ -37,16 +37,20 @@ def test_silent(search, capfd):
 
 @searches
 def test_bar(search, capfd):
-    fitted(search, verbose=1)
+    model = fitted(search, verbose=1)
     out, err = capfd.readouterr()
     assert out == ""
     plan, err = err.split("\n", 1)
     assert plan.startswith("skstretch: 40 samples × 5 features, 8 models to try, about 1 s; ")
-    assert "; LU or QR on a primal system of 5 x 5 of 1 kB; tries a = " in plan
+    assert "; LU or QR on a primal system of 5 x 5 of 1 kB; tries " in plan
     assert err.startswith("\r")
     assert err.endswith("\n")
-    last, done = err.rstrip("\n").split("\r")[-1].split("\n")
-    assert last.startswith("candidates " + "█" * 30 + " 8/8")
+    grid, models = err.rstrip("\n").rsplit("\n", 1)[0].split("\n")
+    assert grid.split("\r")[-1].startswith("candidates " + "█" * 30 + " 8/8")
+    # what is left after the grid: the best made exact, and the models of the average
+    n = 1 + len(model.weights_)
+    assert models.split("\r")[-1].startswith("models " + "█" * 30 + f" {n}/{n}")
+    done = err.rstrip("\n").rsplit("\n", 1)[1]
     assert done.startswith("skstretch: ")
 
 
@@ -204,3 +208,22 @@ def test_threads_count_for_the_search_that_started_them():
     with ThreadPoolExecutor(2) as pool:
         assert [*pool.map(search, (5, 9))] == [(6, 1), (10, 1)]
     factorise(A.copy(order="F"))
+
+
+def test_models_without_each_sample_are_counted_once(capfd):
+    X, y = problem((40, 5))
+    model = StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.25, 2.0), verbose=1).fit(X, y)
+    n = len(model.weights_)
+    assert n > 1
+    bar = f"models without each sample {'█' * 30} {n}/{n}"
+    capfd.readouterr()
+    model.predict_interval(X)
+    assert bar in capfd.readouterr().err
+    model.influence()
+    model.predict_interval(X)
+    assert capfd.readouterr().err == ""
+    again = model.set_params(verbose=0).fit(X, y)
+    again.influence()
+    assert capfd.readouterr().err == ""
+    again.fit(X, y).set_params(verbose=1).influence()
+    assert bar in capfd.readouterr().err

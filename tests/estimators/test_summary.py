@@ -446,6 +446,13 @@ def test_several_targets_have_mean_shares():
     assert np.ndim(model._members["weight"]) == 2
     np.testing.assert_allclose(sum(part.share for part in mixture_members(model)), 1.0)
     assert "The average of " in model.summary().choice
+    assert "Averaged models, their weights and strengths c" in str(model.summary())
+    noise = np.random.default_rng(0).standard_normal(len(y))
+    model = fitted(model.set_params(combine="best"), X, np.column_stack([X[:, 5], noise]))
+    assert len(mixture_members(model)) == 2
+    told = str(model.summary())
+    assert "Chosen models, shares of targets and strengths c" in told
+    assert "Averaged" not in told
 
 
 def test_scores_of_older_files_and_shuffles_where_there_are_some(mixture, tmp_path):

@@ -6,11 +6,14 @@ The size from which that is so is set to a few samples here.
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch.core.factors import SingularMatrixError
 from skstretch.estimators import inputs
 from skstretch.exceptions import LongSearchWarning
+from skstretch.search import grid
 from tests.budgets import quick_up_to
 
 FEW = {"c_grid": (0.02, 0.2)}
@@ -159,4 +162,24 @@ def test_what_needs_inverses_says_so():
 def test_the_plan_says_that_the_matrix_is_not_formed(capsys):
     model = StretchyRegressorCV(**FEW, verbose=1).fit(*problem())
     assert model.plan_.matrix_free
-    assert "Krylov on a dual system of 50 x 50; tries a = " in capsys.readouterr().err
+    assert "Krylov on a dual system of 50 x 50; tries " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error", [ConvergenceWarning("not solved after 1,000 steps"), SingularMatrixError("singular")]
+)
+def test_a_candidate_that_is_not_solved_is_left_out(error, monkeypatch):
+    """The search goes on with the others."""
+    refitted = grid._refitted
+
+    def fails(design, Y, weights, spec, *rest):
+        if spec.c == 0.2 and spec.k == 2.0:
+            raise error
+        return refitted(design, Y, weights, spec, *rest)
+
+    monkeypatch.setattr(grid, "_refitted", fails)
+    table = StretchyRegressorCV(**FEW).fit(*problem()).cv_results_
+    lost = (table["param_c"] == 0.2) & (table["param_k"] == 2.0)
+    np.testing.assert_array_equal(table["usable"], ~lost)
+    assert set(table["reason"][lost]) == {str(error)}
+    assert not table["weight"][lost].any()

@@ -13,6 +13,7 @@ from skstretch.designs import Design, is_dask
 from skstretch.designs.threads import working_bytes
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import checked_X
+from skstretch.estimators.progress import show_left_out
 from skstretch.estimators.state import State
 from skstretch.solve.model import row_chunks
 from skstretch.style import count, number, share
@@ -163,6 +164,7 @@ def _columns(name: str, values: Any) -> dict[str, Any]:
 def influence_of(model: Any, new: list[Design] | None) -> Influence:
     """The influence of every sample of a fitted search; `new` are new rows by every transform."""
     state: State = model._state
+    show_left_out(model)
     Y, weights, M = state.model.Y, state.model.weights, state.model.weights.size
     if M < 3:
         raise ValueError(f"{M} samples of positive weight: influence needs at least three.")

@@ -7,7 +7,7 @@ Candidates of one a share their features, so that their coefficients merge into 
 Candidates of a = 0 alone make a linear model; with others it is additive, one curve a feature.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -187,6 +187,10 @@ class Mixture(State):
     @cached_property
     def jackknives(self) -> list[list[Jackknife]]:
         """The leave-one-out models of every pass of every member."""
+        return self.make_jackknives(lambda: None)
+
+    def make_jackknives(self, step: Callable[[], None]) -> list[list[Jackknife]]:
+        """The same, made anew; `step` is called after each member."""
         Y, weights = self.model.Y, self.model.weights
         found = []
         for member in self.members:
@@ -199,6 +203,7 @@ class Mixture(State):
                     for number, kept in enumerate(member.kept)
                 ]
             )
+            step()
         return found
 
     @cached_property

@@ -131,6 +131,20 @@ class Progress:
             self.stream.flush()
 
 
+def show_left_out(model: Any) -> None:
+    """Make the leave-one-out models of an average with a bar, where `verbose` asks for one; they
+    are kept, so that later calls wait for nothing."""
+    state = model._state
+    members, verbose = getattr(state, "members", ()), getattr(model, "verbose", 0)
+    if not (verbose and members) or "jackknives" in vars(state):
+        return
+    progress = Progress(len(members), "models without each sample", verbose)
+    try:
+        vars(state)["jackknives"] = state.make_jackknives(progress.step)
+    finally:
+        progress.close()
+
+
 # Scikit-learn's callbacks where the installed version has them: the only place that asks.
 
 

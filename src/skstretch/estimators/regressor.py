@@ -28,7 +28,7 @@ from skstretch.estimators.intervals import nested_bounds, unit_bounds
 from skstretch.estimators.losses import check_counts, check_loss
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
-from skstretch.estimators.progress import fit_plan
+from skstretch.estimators.progress import fit_plan, show_left_out
 from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import names_of_today, or_as_before, whole_or_nothing
 from skstretch.solve import checked_spec, fit_model, with_penalty
@@ -157,6 +157,8 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         elif state.units is not None:
             bounds = unit_bounds(self, X, coverage, method)
         else:
+            if method == "plus":
+                show_left_out(self)
             bounds = state.bounds(self._new_designs(X), coverage, method)
         lower, upper = (state.flat(side.astype(state.dtype, copy=False)) for side in bounds)
         return lower, upper

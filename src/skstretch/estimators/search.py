@@ -104,6 +104,7 @@ from skstretch.solve.choose import (
     choose_families,
     comes_into_memory,
     is_costly,
+    is_read,
 )
 
 
@@ -123,11 +124,14 @@ class SearchResult:
         """The transform to z-scores."""
         return (self.views[0.0] if 0.0 in self.views else self.prepared.at(0.0)).quadrant
 
-    def states(self, estimator: Any, rows: Sequence[int], decision: Decision | None) -> list[State]:
+    def states(
+        self, estimator: Any, rows: Sequence[int], decision: Decision | None, progress: Progress
+    ) -> Iterator[State]:
         """The fitted models of some candidates, in one pass over data that has to be read."""
         outcomes = in_one_pass([self.table.results[row] for row in rows])
-        found = zip(rows, outcomes, strict=True)
-        return [self._state(estimator, row, outcome, decision) for row, outcome in found]
+        for row, outcome in zip(rows, outcomes, strict=True):
+            yield self._state(estimator, row, outcome, decision)
+            progress.step()
 
     def _state(
         self, estimator: Any, row: int, outcome: Outcome, decision: Decision | None
@@ -392,22 +396,31 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     def _conclude(self, found: SearchResult, mix: Mix | None = None) -> Mix:
         """Choose or mix candidates, unless the mixture is given, and store the model."""
         table, prepared = found.table, found.prepared
+        # first the best candidates are made exact, then those of the model are fitted; of blocks
+        # the meter tells what is read
+        metered = is_read(self.plan_.storage) and not self.plan_.into_memory
+        progress = Progress(1, "models", 0 if metered else self.verbose)
         if mix is not None or self.combine == "average":
             mix = table.mixed() if mix is None else mix
             verdict = table.heaviest(mix)
         else:
             verdict, mix = table.chosen(self.combine)
+        progress.total += len(mix)
+        progress.step()
         outputs = table.outputs(mix)
         self._tell(table, verdict, mix, outputs, automatic=found.automatic)
         tested = prepared.rows[table.problem.folds.tested]
         decision = self._decide(outputs, found.targets, tested)
         if decision is not None:
             decision = replace(decision, held_out=held_out_name(self.cv, table.problem.folds))
-        states = zip(found.states(self, list(mix), decision), mix.items(), strict=True)
-        candidates = [
-            Fitted(state, weight, row, table.candidates[row].density)
-            for state, (row, weight) in states
-        ]
+        states = found.states(self, list(mix), decision, progress)
+        try:
+            candidates = [
+                Fitted(state, weight, row, table.candidates[row].density)
+                for state, (row, weight) in zip(states, mix.items(), strict=True)
+            ]
+        finally:
+            progress.close()
         held_out = table.problem.folds.mean(outputs, len(table.problem.Y))
         # leave one out has told what intervals need
         alone = table.problem.Y - held_out if table.problem.folds.folds is None else None

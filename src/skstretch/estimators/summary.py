@@ -509,7 +509,10 @@ class Summary:
             return ""
         measure = measure_of(self.model, root=True)
         width = max(len(member.name) for member in members)
-        lines = [f"Averaged models, their weights and strengths c, and the {measure.name} of each:"]
+        # targets of a regression choose alone, and the model of each may be one candidate
+        averaged = getattr(self.model, "combine", "average") == "average"
+        what = "Averaged models, their weights" if averaged else "Chosen models, shares of targets"
+        lines = [f"{what} and strengths c, and the {measure.name} of each:"]
         for each in _first(members, ROWS):
             figures = f"c = {number(each.c, 2)}", measure.write_score(each.score)
             lines.append(f"  {share(each.share, 0):>5}  {each.name:<{width}}  {'  '.join(figures)}")

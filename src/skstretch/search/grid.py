@@ -1,6 +1,7 @@
 """The whole grid, candidates in and outcomes out; and one candidate of it, with its fitted
 model."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from functools import cache, partial
 from typing import cast
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from skstretch.core.gram import DualGram
 from skstretch.core.krylov import Report
@@ -27,6 +29,7 @@ from skstretch.designs.threads import (
     single_blas_thread,
     threads_for_candidates,
 )
+from skstretch.exceptions import SingularSystemError
 from skstretch.search.candidates import Candidate, Folds, Outcome, Problem, failed, target_size
 from skstretch.search.closed import dual_tasks, of_targets, primal_outcomes
 from skstretch.search.losses import LossEnd
@@ -204,12 +207,18 @@ def _iterated(
         middle = AUTOMATIC_STRENGTH * known.c / problem.unit
         for c in [middle / s for s in grid.strengths] if grid.c is None else grid.c:
             spec = replace(known, c=c, tolerance=ITERATED_TOLERANCE)
-            outputs = _refitted(design, Y, weights, spec, design.shape[1], folds)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", ConvergenceWarning)
+                    outputs = _refitted(design, Y, weights, spec, design.shape[1], folds)
+                reason = ""
+            except (ConvergenceWarning, SingularSystemError, FloatingPointError) as why:
+                outputs, reason = np.full((folds.tested.size, Y.shape[1]), np.nan), str(why)
             residuals = Y[folds.tested] - outputs
             facts = np.nan, np.nan, float(design.shape[1])
             error = HELD_OUT_TOLERANCE * target_size(Y)
             candidate = Candidate(a, k, c, middle / c, grid.densities[0])
-            reasons = of_targets("", residuals)
+            reasons = of_targets(reason, residuals)
             yield (
                 candidate,
                 Outcome(residuals, *facts, error=error, loo="held out", reasons=reasons),
