@@ -236,6 +236,74 @@ def residual_width(residuals: Array, coverage: float) -> float:
     return float(np.sort(np.abs(residuals))[high - 1]) if high <= n else math.inf
 
 
+# penalties that a spread is learned with, relative to the mean diagonal, and what its residuals
+# are at least, relative to their median
+SPREAD_PENALTIES, LEAST_RESIDUAL = tuple(10.0 ** (e / 2) for e in range(-2, 9)), 0.05
+
+
+@dataclass(frozen=True)
+class Spread:
+    """``log s(x) = level + k(x)' beta``, learned from residuals of samples that were left out.
+
+    The kernel is ``z' z_i / size`` plus the same of centred outputs, so that a spread that follows
+    the prediction is learned as easily as one that follows the features.
+
+    Attributes
+    ----------
+    beta : array of shape (n,)
+    level, size, about, slope : float
+        `slope` is what ``f - about`` is multiplied by, for an output f.
+    left_out : array of shape (n,)
+        Of every sample the log spread by the model without it.
+    """
+
+    beta: Array
+    level: float
+    size: float
+    about: float
+    slope: float
+    left_out: Array
+
+    def at(self, products: Array, outputs: Array) -> Array:
+        """Spreads (N,) of new samples with products ``Z z_new' beta`` and outputs; no further out
+        than what was learned from."""
+        logs = self.level + products / self.size + self.slope * (outputs - self.about)
+        return np.exp(np.clip(logs, self.left_out.min(), self.left_out.max()))
+
+    def width(self, residuals: Array, coverage: float) -> float:
+        """Half the width of intervals, in spreads."""
+        return residual_width(residuals / np.exp(self.left_out), coverage)
+
+
+def learned_spread(K: Array, outputs: Array, residuals: Array, weights: Array) -> Spread:
+    """How the size of residuals (n,) depends on samples of inner products K and outputs (n,).
+
+    Ridge regression of ``log |residual|``, its penalty chosen by exact leave-one-out; where that
+    learns nothing, all spreads are alike.
+    """
+    sizes = np.abs(residuals)
+    logs = np.log(np.maximum(sizes, LEAST_RESIDUAL * np.median(sizes) + np.finfo(float).tiny))
+    size, about = max(float(np.trace(K)), np.finfo(float).tiny), float(outputs.mean())
+    centred = outputs - about
+    square = max(float(centred @ centred), np.finfo(float).tiny)
+    K, share = K / size + np.outer(centred, centred) / square, weights / weights.sum()
+    mean = float(share @ logs)
+    best = np.zeros(logs.size), mean, (mean - share * logs) / (1.0 - share)
+    least = share @ np.square(logs - best[2])
+    for penalty in SPREAD_PENALTIES:
+        A = np.linalg.inv(K + np.diag(penalty * np.trace(K) / logs.size / weights))
+        ones = A.sum(axis=1)
+        level = float(ones @ logs / ones.sum())
+        G = A - np.outer(ones, ones) / ones.sum()
+        beta = G @ logs
+        left_out = logs - beta / np.diag(G)
+        error = share @ np.square(logs - left_out)
+        if error < least:
+            least, best = error, (beta, level, left_out)
+    beta, level, left_out = best
+    return Spread(beta, level, size, about, float(centred @ beta) / square, left_out)
+
+
 def paired_error(
     difference: Array, weights: Array, groups: npt.NDArray[np.generic] | None
 ) -> tuple[float, float]:

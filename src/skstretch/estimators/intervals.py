@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from skstretch.core.crossfit import mass_quantile
+from skstretch.core.crossfit import learned_spread, mass_quantile
+from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.estimators.base import linear_outputs
+from skstretch.estimators.novelty import read_columns, training_X, z_scores
 from skstretch.estimators.state import State, Units
 from skstretch.search import Folds
 from skstretch.solve.model import row_chunks
@@ -115,6 +117,33 @@ def unit_bounds(model: Any, X: Any, coverage: float, method: str) -> tuple[Array
     ]
     found = FoldModels([(terms, levels.ravel())], units, state.unit_residuals)
     return found.bounds(X, coverage)
+
+
+def adaptive_bounds(model: Any, X: Any, coverage: float) -> tuple[Array, Array]:
+    """``(lower, upper)`` of shape (N, t): left-out residuals in units of a spread that they teach.
+
+    The spread depends on the z-scores and, as much as on all of these, on the prediction.
+    """
+    state: State = model._state
+    train = training_X(state)
+    if state.units is not None or train is None:
+        raise ValueError(
+            "adaptive=True learns from samples that were left out one by one, and this model has "
+            "groups or splits of its own, or comes from a file: leave it out."
+        )
+    used, columns, weights = np.flatnonzero(state.used), read_columns(state), state.model.weights
+    design = z_scores(train, state.quadrant.moments, columns, used)
+    (gram,) = design.gram([1.0], np.ones(used.size), None, borders=False)
+    linear = Quadrant("linear", state.quadrant.moments, 0.0, np.zeros(state.n_features))
+    centre = linear_outputs(X, model._terms(), state.level)
+    half, zero = np.empty_like(centre), np.zeros(1)
+    for target, own in enumerate(state.loo_residuals.T):
+        spread = learned_spread(gram.K, state.model.Y[:, target] - own, own, weights)
+        coef = np.zeros((1, state.n_features))
+        coef[:, columns] = design.products(1.0, np.ones(used.size)).back(spread.beta[:, None]).T
+        products = linear_outputs(X, [(linear, coef)], zero)[:, 0]
+        half[:, target] = spread.at(products, centre[:, target]) * spread.width(own, coverage)
+    return centre - half, centre + half
 
 
 def nested_bounds(model: Any, X: Any, coverage: float) -> tuple[Array, Array]:

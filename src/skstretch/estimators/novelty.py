@@ -27,6 +27,8 @@ NO_REFERENCE = (
     "partial_fit, or comes from a file that does not hold what is needed. Fit it again to all "
     "samples at once, and save it with this version."
 )
+# what columns are standardised by
+MEASURED = ("mean", "scale")
 
 
 def novelty_of(state: State, rows: Iterable[Any]) -> Any:
@@ -82,9 +84,15 @@ def reference_of(state: State, *, passes: bool = True) -> Reference | None:
 
 
 def training_X(state: State) -> Any:
-    """What a model in memory was fitted to; None where it is gone."""
+    """What a model in memory was fitted to; None where it is gone, or a file has its features."""
     design: Any = state.training[0]
-    return getattr(getattr(design, "inner", design), "X", None)
+    design = getattr(design, "inner", design)
+    if getattr(design, "X", None) is None:
+        return None
+    mean, scale = (getattr(state.quadrant.moments, name)[state.columns] for name in MEASURED)
+    own = design.quadrant.moments
+    same = np.array_equal(own.mean, mean) and np.array_equal(own.scale, scale)
+    return design.X if same else None
 
 
 def _made(state: State) -> Reference | None:

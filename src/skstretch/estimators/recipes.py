@@ -320,7 +320,7 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
         return tags
 
     def predict_interval(
-        self, X: Any, coverage: Any = 0.9, method: str = "plus"
+        self, X: Any, coverage: Any = 0.9, method: str = "plus", *, adaptive: bool = False
     ) -> tuple[Array, Array]:
         """Find bounds between which a new observation falls with the given probability.
 
@@ -332,6 +332,8 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
             How often a new observation should lie between the bounds.
         method : {"plus", "residual"}, default="plus"
             As in `StretchyRegressorCV`: leaving a sample out leaves it out of every recipe.
+        adaptive : bool, default=False
+            Let the width follow the sample, as in `StretchyRegressorCV`.
 
         Returns
         -------
@@ -340,7 +342,8 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
         """
         check_is_fitted(self)
         seen = transformed(self.pipeline_, self._checked(X, reset=False))
-        lower, upper = self.pipeline_[-1].predict_interval(seen, coverage, method)
+        own = {"method": method, "adaptive": adaptive}
+        lower, upper = self.pipeline_[-1].predict_interval(seen, coverage, **own)
         return lower, upper
 
 

@@ -24,7 +24,7 @@ from skstretch.estimators.inputs import (
     prepare,
     warn_of_targets,
 )
-from skstretch.estimators.intervals import nested_bounds, unit_bounds
+from skstretch.estimators.intervals import adaptive_bounds, nested_bounds, unit_bounds
 from skstretch.estimators.losses import check_counts, check_loss
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
@@ -103,7 +103,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=1))
 
     def predict_interval(
-        self, X: Any, coverage: Any = 0.9, method: str = "plus"
+        self, X: Any, coverage: Any = 0.9, method: str = "plus", *, adaptive: bool = False
     ) -> tuple[Array, Array]:
         """Find bounds between which a new observation falls with the given probability.
 
@@ -118,6 +118,10 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             ``"residual"``: the prediction plus and minus a quantile of the leave-one-out
             residuals; a saved model needs no training data for it. ``"nested"``: CV+ from the
             searches without each fold of ``nested_cv``, for a search that was fitted with it.
+        adaptive : bool, default=False
+            Let the width follow the sample: left-out residuals, in units of a spread that is
+            learned from them, take the place of `method`, which must not be ``"nested"``. Widths
+            differ where residuals say that noise does. Needs the training data.
 
         Returns
         -------
@@ -148,11 +152,16 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             raise ValueError(f'method={method!r} is not known: use "plus", "residual" or "nested".')
         X = checked_X(self, X)
         if is_dask(X):
-            parts = [self.predict_interval(part, coverage, method) for part in computed_rows(X)]
+            own: Any = {"method": method, "adaptive": adaptive}
+            parts = [self.predict_interval(part, coverage, **own) for part in computed_rows(X)]
             lower, upper = (np.concatenate(side) for side in zip(*parts, strict=True))
             return lower, upper
         state = self._state
-        if method == "nested":
+        if adaptive and method == "nested":
+            raise ValueError('adaptive=True has no method="nested": leave one of them out.')
+        if adaptive:
+            bounds = adaptive_bounds(self, X, coverage)
+        elif method == "nested":
             bounds = nested_bounds(self, X, coverage)
         elif state.units is not None:
             bounds = unit_bounds(self, X, coverage, method)
