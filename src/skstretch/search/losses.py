@@ -122,7 +122,7 @@ class FoldLoss:
 
 
 @dataclass(frozen=True)
-class Seen:
+class PathView:
     """A design as a path sees it: what the scores of all samples are made of, and of each fold
     where folds have columns of their own."""
 
@@ -170,7 +170,7 @@ def search_losses(
     some = [(density, count) for density, count in asked if count < D]
     all_too, most = not some or len(some) < len(asked), max((n for _, n in some), default=0)
     for k in sorted(ks) if all_too else [min(ks)]:
-        seen = Seen(design, scores_of(design, intercept, k, whole.n_scores))
+        seen = PathView(design, scores_of(design, intercept, k, whole.n_scores))
         found += along(seen, intercept, whole, parts, k, cs, unit, most)
         most = 0
         step()
@@ -184,11 +184,11 @@ def search_losses(
     return found if all_too else [one for one in found if one.ranks is None]
 
 
-def selected(design: Design, intercept: Intercept, n_scores: int, ranks: Index) -> Seen:
+def selected(design: Design, intercept: Intercept, n_scores: int, ranks: Index) -> PathView:
     """A design of some columns, those of all samples and of each fold in the rows of `ranks`."""
     own = [design.take(np.sort(columns)) for columns in ranks]
     scores = [scores_of(one, intercept, 2.0, n_scores) for one in own]
-    return Seen(own[0], scores[0], np.sort(ranks[0]), scores[1:])
+    return PathView(own[0], scores[0], np.sort(ranks[0]), scores[1:])
 
 
 def ranked(design: Design, coefs: Sequence[Array], most: int) -> Index:
@@ -201,7 +201,7 @@ def ranked(design: Design, coefs: Sequence[Array], most: int) -> Index:
 
 
 def along(
-    seen: Seen,
+    seen: PathView,
     intercept: Intercept,
     whole: Loss,
     parts: Sequence[FoldLoss],
@@ -233,7 +233,7 @@ def along(
 
 
 def judged(
-    seen: Seen,
+    seen: PathView,
     intercept: Intercept,
     near: Minimum,
     folds: Sequence[Minimum],
