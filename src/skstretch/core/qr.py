@@ -30,7 +30,8 @@ def sorted_pivoted_qr(A: Array) -> tuple[Array, Array, Array]:
     if np.any(R.diagonal() == 0):
         raise SingularMatrixError(
             "the stretched features do not have full rank in floating point: samples or features "
-            "coincide. A finite c (say 1e8) regularises them, unless the rank is exactly deficient."
+            "coincide. A finite c (say 1e8) regularises them, unless the rank is exactly deficient;"
+            ' then use solver="auto", which needs no rank where there is a penalty.'
         )
     return U, R, pivots
 

@@ -105,8 +105,27 @@ def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array 
         if plain.rcond < OF_SCALES and told < POOR_RCOND:
             worse |= design.row_peaks(spec.r) is not None
         return plain if worse else accurate
-    except (SingularSystemError, FloatingPointError):  # the second: powers that QR cannot hold
+    except SingularSystemError:
+        _warn_of_copies(plain, spec, Y)
         return plain
+    except FloatingPointError:  # powers that QR cannot hold
+        return plain
+
+
+def _warn_of_copies(plain: System, spec: Spec, Y: Array | None) -> None:
+    """Say so where samples or features coincide and LU, which is left, loses visible digits."""
+    if Y is None or plain.rcond < POOR_RCOND or not isinstance(plain, DualLU | PrimalLU):
+        return  # where the condition is poor it is told anyway
+    moved = plain.rounding(Y)
+    if VISIBLE < moved < np.inf:
+        warnings.warn(
+            f"samples or features coincide, and at k={spec.k:g}, c={spec.c:g} rounding moves the "
+            f"coefficients by about {moved:.0e} of the largest. Make one sample of those that have "
+            "the same features (the mean of their targets, their number as its weight), or use a "
+            "smaller c.",
+            IllConditionedWarning,
+            stacklevel=2,
+        )
 
 
 # how much better than its bound QR is, as a rule
