@@ -31,7 +31,7 @@ export SKSTRETCH_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel line-coverage sbom check format bench arena rules scaling coverage calibration accuracy house docs docs-serve picture wheel clean release-check
+.PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel line-coverage sbom check format bench arena rules scaling coverage trust calibration accuracy house docs docs-serve picture wheel clean release-check
 .PHONY: penalty exact approximation compression sparse-truth performance candidates
 .DELETE_ON_ERROR:
 
@@ -114,6 +114,9 @@ calibration: $(VENV)/.dev ## are probabilities as sure as they are right? write 
 
 coverage: $(VENV)/.dev ## measure how often intervals cover, write docs/coverage.md
 	$(PY) -m benchmarks.coverage
+
+trust: $(VENV)/.dev ## measure novelty, adaptive intervals, stability and errors of effects, write docs/trust.md
+	$(PY) -m benchmarks.trust
 
 exact: approximation compression sparse-truth ## measure the exact minimiser, rewrite the tables of docs/exact.md
 
