@@ -17,7 +17,21 @@ from sklearn.pipeline import make_pipeline
 
 import skstretch
 from skstretch.io.header import SCHEMA
-from tests.io.samples import CLASSIFIERS, GRID, NEW, REGRESSORS, WIDE, WORDS, X, Y, fitted, members
+from tests.io.samples import (
+    CLASSIFIERS,
+    GRID,
+    NEW,
+    REGRESSORS,
+    WIDE,
+    WORDS,
+    X,
+    Y,
+    fitted,
+    members,
+    saved_bytes,
+    with_array,
+    with_header,
+)
 
 ATTRIBUTES = (
     "coef_", "effect_", "is_linear_", "support_", "intercept_", "dof_", "rcond_", "solver_",
@@ -341,3 +355,21 @@ def test_iterations_are_kept(tmp_path):
     loaded = skstretch.load(tmp_path / "m.stretchy")
     assert loaded.n_iter_ == model.n_iter_ > 0
     assert loaded._state.residual == model.plan_.residual
+
+
+def test_forged_references_and_notes_are_refused(tmp_path):
+    model, _ = regressor("wide")
+    good = saved_bytes(model, tmp_path)
+    forged = [
+        with_array(good, "novelty_basis", np.zeros((2, 3), dtype=np.float32)),
+        with_array(good, "novelty_masses", -np.ones(36)),
+        with_header(good, novelty_total=-1.0),
+    ]
+    search = skstretch.StretchyRegressorCV(a_grid=(0,), k_grid=(2,)).fit(WIDE, WIDE[:, 0])
+    whole = saved_bytes(search, tmp_path)
+    for noted in ({"copies": [-1]}, {"copies": [36]}, {"gross": ["\x1b[2J"]}, {"odd": []}, []):
+        forged.append(with_header(whole, noticed=noted))
+    for data in forged:
+        (tmp_path / "forged.stretchy").write_bytes(data)
+        with pytest.raises(skstretch.exceptions.ModelFileError):
+            skstretch.load(tmp_path / "forged.stretchy")
