@@ -80,10 +80,10 @@ test-slow: $(VENV)/.dev $(VENV)/.docs ## run only the tests marked slow
 test-lowest: $(LOWEST)/.floors ## run the tests with the oldest packages that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -W default::DeprecationWarning $(TESTS)
 
-test-clients: $(CLIENTS)/.created ## run the tests beside aeon, sktime, chemotools, MAPIE, shap and others
+test-clients: $(CLIENTS)/.created ## run the tests beside aeon, sktime, chemotools, MAPIE, scikit-survival and others
 	SKSTRETCH_CLIENTS=1 $(CLIENTS)/bin/python -m pytest -s tests/clients
 	@$(CLIENTS)/bin/python -m pip list --format=freeze | grep -iE \
-	  '^(scikit-learn|numpy|pandas|polars|pyarrow|aeon|sktime|chemotools|mapie|shap|mlflow|optuna|skops|tslearn)'
+	  '^(scikit-learn|numpy|pandas|polars|pyarrow|aeon|sktime|chemotools|mapie|shap|mlflow|optuna|skops|tslearn|scikit-survival|lifelines)'
 
 check: $(VENV)/.dev ## lint, format, types, docstrings, the import rule and the budget of the house
 	$(PY) -m ruff check .
