@@ -161,6 +161,7 @@ WORK = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.SmallerSearchWarning")
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.IllConditionedWarning")
 @pytest.mark.parametrize("shape", [(60, 20_000), (6_000, 60)], ids=["wide", "tall"])

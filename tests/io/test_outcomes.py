@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -232,9 +233,12 @@ def test_what_is_out_of_proportion_is_not_stored(tmp_path, monkeypatch):
     assert not hasattr(skstretch.load(tmp_path / "model.stretchy"), "_kept")
 
 
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.SmallerSearchWarning")
 def test_data_read_in_blocks_are_not_read_for_a_digest(tmp_path):
     np.save(tmp_path / "x.npy", WIDE)
-    model = StretchyRegressorCV(**SMALL).fit(np.load(tmp_path / "x.npy", mmap_mode="r"), Y[:, 0])
+    X = np.load(tmp_path / "x.npy", mmap_mode="r")
+    with config_context(working_memory=0.001):
+        model = StretchyRegressorCV(**SMALL).fit(X, Y[:, 0])
     assert model._outcomes is not None
     assert outcomes.kept_of(model, 1 << 20) is None
 

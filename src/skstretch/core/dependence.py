@@ -46,12 +46,12 @@ def near_copies(K: Array) -> Index:
     if not gaps.any():
         return alone
     count = FEWEST_PAIRS + int(np.flatnonzero(gaps)[-1])
-    groups = _joined(first[nearest[:count]], second[nearest[:count]], n)
+    groups = _linked(first[nearest[:count]], second[nearest[:count]], n)
     enough = groups.max() + 1 >= FEWEST_GROUPS and np.mean(groups >= 0) >= LEAST_SHARE
     return groups if enough else alone
 
 
-def _joined(first: Index, second: Index, n: int) -> Index:
+def _linked(first: Index, second: Index, n: int) -> Index:
     """Numbers of the groups that pairs make; -1 for samples in none."""
     labels = np.arange(n)
     for i, j in zip(first.tolist(), second.tolist(), strict=True):

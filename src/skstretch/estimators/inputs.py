@@ -195,7 +195,7 @@ def warn_of_targets(targets: Targets, stacklevel: int) -> None:
         if not flat.size or used.sum() < 2:
             return
         which = "y" if targets.Y.shape[1] == 1 else f"target {flat[0]} of y"
-        said = f"{which} is {targets.Y[used][0, flat[0]]:g} for every sample"
+        said = f"{which} is {targets.Y[used][0, flat[0]] + 0.0:g} for every sample"
         advice = "there is nothing to learn, and that is what is predicted. Check y."
     warnings.warn(f"{said}: {advice}", PoorTargetsWarning, stacklevel=stacklevel)
 
