@@ -106,7 +106,7 @@ def sentences(noticed: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]:
         rows = noticed["copies"]
         yield (
             "copies",
-            f"{count(len(rows), 'sample')} have near copies among the others ({_numbered(rows)}). "
+            f"{count(len(rows), 'sample')} have near copies among the others ({_listed(rows)}). "
             "Copies predict each other, so that errors of left-out samples are too small: pass "
             "groups=..., one group for each thing that was measured several times.",
         )
@@ -122,11 +122,11 @@ def sentences(noticed: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]:
         yield (
             "gross",
             f"{count(len(rows), 'sample')} {'lies' if len(rows) == 1 else 'lie'} far from what the "
-            f"others predict ({_numbered(rows)}). Few gross errors can spoil a model: look at these "
+            f"others predict ({_listed(rows)}). Few gross errors can spoil a model: look at these "
             "rows, and leave out what is wrong.",
         )
 
 
-def _numbered(rows: list[int]) -> str:
+def _listed(rows: list[int]) -> str:
     named = ", ".join(f"row {row}" for row in rows[:NAMED])
     return named + (" ..." if len(rows) > NAMED else "")
