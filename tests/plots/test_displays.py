@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot
 from matplotlib.patches import Rectangle
@@ -14,6 +15,7 @@ from skstretch import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
+from skstretch.datasets import make_spectra
 from skstretch.plots import (
     CoefficientPathDisplay,
     ContributionsDisplay,
@@ -317,3 +319,17 @@ def test_effects_hold_the_strongest_of_the_table():
         assert display.features.tolist() == table["feature"].tolist()
         np.testing.assert_array_equal(display.errors, table["standard_error"])
         np.testing.assert_array_equal(display.stability, table["sign_stability"])
+
+
+def test_effects_of_spectra_are_a_curve_with_a_band():
+    X, y = make_spectra(30, return_X_y=True)
+    X = pd.DataFrame(X[:, ::25], columns=[f"{400 + 25 * j}" for j in range(X[:, ::25].shape[1])])
+    model = StretchyRegressor().fit(X, y)
+    display = EffectsDisplay.from_estimator(model, n_pairs=2, positions="names")
+    assert display.positions.tolist() == [float(name) for name in X.columns]
+    np.testing.assert_allclose(display.effects, model.effect_)
+    curve = display.ax_.lines[1]
+    np.testing.assert_array_equal(curve.get_xdata(), display.positions)
+    np.testing.assert_array_equal(curve.get_ydata(), display.effects)
+    band = display.ax_.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx((display.effects + 2 * display.errors).max())
