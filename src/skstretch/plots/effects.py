@@ -115,7 +115,8 @@ class EffectsDisplay:
         along = columns[0] if isinstance(positions, str) else positions
         places = np.array([float(place) for place in along])
         order = np.argsort(places, kind="stable")
-        return cls(*(column[order] for column in columns), positions=places[order]).plot(ax)
+        drawn = *(column[order] for column in columns), places[order]
+        return cls(*drawn).plot(ax)
 
     def plot(self, ax: Any = None) -> "EffectsDisplay":
         """Draw on `ax`, or on a new figure.
