@@ -13,6 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 # import name -> distribution, where they differ
 DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
+    "sksurv": "scikit-survival",
     "PIL": "pillow",
     "vl_convert": "vl-convert-python",
     "glmnet": "python-glmnet",

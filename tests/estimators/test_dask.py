@@ -479,7 +479,7 @@ def test_what_does_not_fit_the_memory_says_what_it_leaves_out():
     y = X[:, :2].sum(axis=1)
     with (
         sklearn.config_context(working_memory=0.09),
-        pytest.warns(SmallerSearchWarning, match=r"leaves out: exact.*working_memory=1\)") as told,
+        pytest.warns(SmallerSearchWarning, match=r"leaves out: sparse.*working_memory=1\)") as told,
     ):
         model = StretchyRegressorCV().fit(da.from_array(X, chunks=(-1, 60)), y)
     assert told[0].filename == __file__

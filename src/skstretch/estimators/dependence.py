@@ -21,7 +21,7 @@ from skstretch.designs import DaskArray
 from skstretch.estimators.novelty import read_columns, training_X, z_scores
 from skstretch.estimators.state import State
 from skstretch.exceptions import DependentSamplesWarning, GrossErrorWarning
-from skstretch.solve.choose import NOTICED_SAMPLES
+from skstretch.solve.choose import NOTICED_SAMPLES, is_read
 from skstretch.style import count
 
 # rows that a sentence names, and columns that are asked whether they are measurements
@@ -53,7 +53,8 @@ def noticed_in(model: Any, *, grouped: bool) -> Noticed:
     state: State = model._state
     n, X, found = int(state.used.sum()), training_X(state), Noticed()
     least, most = NOTICED_SAMPLES
-    if not least <= n <= most or X is None or isinstance(X, DaskArray):
+    read = is_read(model.plan_.storage) and not model.plan_.into_memory
+    if not least <= n <= most or X is None or read or isinstance(X, DaskArray):
         return found
     rows, residuals = np.flatnonzero(state.used), _left_out(model, state)
     if not grouped and isinstance(model.cv, numbers.Integral | None):

@@ -138,6 +138,7 @@ class Recipes(Versioned, BaseEstimator):
         }
         model = clone(own).set_params(nested_cv=None, verbose=0, **per_feature)
         model._read(Z, parts[0].targets.y, None)
+        model.plan_ = models[0].plan_  # that of every recipe
         together = joined(parts, names, Z, model.b)
         outputs = [one.table.outputs(mix) for one, mix in zip(parts, mixes, strict=True)]
         losses = np.array([-parts[0].table.loss(each).score for each in outputs])
