@@ -56,7 +56,10 @@ def bare(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *sys.path]))
 
 
-@pytest.mark.parametrize("page", ROWS)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page == "docs/cli.md")) for page in ROWS],
+)
 def test_commands(page, tmp_path, bare):
     listed = commands(page)
     assert {words[0] for words in listed} - {"inspect"} == {"datasets", "fit", "predict", "report"}

@@ -762,6 +762,7 @@ def test_interrupted(folder, number, code):
     assert sorted(os.listdir(folder)) == ["diabetes.csv", "tumours.csv"]
 
 
+@pytest.mark.slow
 def test_a_large_file_shows_progress_on_a_terminal(folder):
     pty = pytest.importorskip("pty", reason="needs a system with pseudo-terminals")
     X = np.random.default_rng(0).normal(size=(10, 60_000))

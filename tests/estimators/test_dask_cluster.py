@@ -215,6 +215,7 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(cluster, client, here, y):
     revive(client)
 
 
+@pytest.mark.slow
 def test_the_exact_minimiser_has_the_same_bits_after_a_worker_was_killed(cluster, client, y):
     """Killed in the Newton steps: twelve blocks a pass, about ten passes."""
     model = StretchyRegressor(a=0, k=1.25, c=0.1)

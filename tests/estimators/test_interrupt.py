@@ -133,6 +133,7 @@ def test_interrupt(case, tmp_path):
     assert interrupted(PROGRAM, case, tmp_path) == ["stopped True 1\n"]
 
 
+@pytest.mark.slow
 def test_interrupt_of_a_minimiser_on_dask(tmp_path):
     """In the pass of a Newton step; the threads of Dask make no further block."""
     assert interrupted(DASK, (), tmp_path) == ["stopped True\n", "quiet 4\n"]

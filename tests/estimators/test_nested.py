@@ -124,6 +124,7 @@ def test_weights_count_as_repetitions_in_the_score():
     assert model.nested_score_ == pytest.approx(-weights @ losses / weights.sum(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_scorers_of_the_user_and_several_targets():
     X, y = data()
     model = StretchyRegressorCV(**QUICK, scoring="r2", nested_cv=FOLDS).fit(X, y)

@@ -201,7 +201,10 @@ def test_several_targets(container, shape, tmp_path):
 @searched_containers
 @shapes
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("Classifier", [StretchyClassifier, StretchyClassifierCV])
+@pytest.mark.parametrize(
+    "Classifier",
+    [StretchyClassifier, pytest.param(StretchyClassifierCV, marks=pytest.mark.slow)],
+)
 def test_classifier(container, shape, n_classes, Classifier, tmp_path):
     X, new = numbers(shape), new_numbers(shape, "float64")
     y = targets(X)

@@ -144,6 +144,7 @@ def test_scores_around_the_search_are_kept(tmp_path):
     assert not hasattr(reloaded(model, tmp_path), "nested_score_")
 
 
+@pytest.mark.slow
 def test_size_on_the_disk_and_in_memory(tmp_path):
     """Moments are there once, coefficients once for every a, features once for every a."""
     data = np.tile(WIDE, 200)

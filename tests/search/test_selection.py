@@ -102,6 +102,7 @@ def test_an_average_reads_no_more_columns(count):
         np.testing.assert_array_equal(model.predict(moved), model.predict(X))
 
 
+@pytest.mark.slow
 def test_storage_order_and_units_do_not_matter():
     X, y = data()
     true = StretchyRegressorCV(n_features_to_select=6).fit(X, y)
