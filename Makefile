@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel line-coverage sbom check format bench arena rules scaling coverage trust calibration accuracy house docs docs-serve picture wheel clean release-check
-.PHONY: survival penalty exact approximation compression sparse-truth performance candidates
+.PHONY: calls survival penalty exact approximation compression sparse-truth performance candidates
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -117,6 +117,9 @@ coverage: $(VENV)/.dev ## measure how often intervals cover, write docs/coverage
 
 trust: $(VENV)/.dev ## measure novelty, adaptive intervals, stability and errors of effects, write docs/trust.md
 	$(PY) -m benchmarks.trust
+
+calls: $(VENV)/.dev ## what the calls of a fitted search take beside its fit
+	$(PY) -m benchmarks.calls
 
 survival: $(CLIENTS)/.created ## survival beside Coxnet, ridge Cox and a forest, a table of docs/guide/survival.md
 	$(CLIENTS)/bin/python -m benchmarks.survival

