@@ -187,6 +187,12 @@ def test_seconds_are_those_of_what_is_asked(shape):
     assert 0 < ridge < curved < more
 
 
+def test_features_as_they_are_are_not_called_curved():
+    X = np.abs(DATA["wide"])
+    search = StretchyRegressorCV(quadrant="identity", k_grid=(1.5, 2.0)).fit(X, X[:, 0])
+    assert search.plan_.searched == "linear models (k = 1.5, 2)"
+
+
 def searched(X, **params):
     """A default search and what it tried: powers at a = 0 and elsewhere, numbers of features."""
     rng = np.random.default_rng(1)

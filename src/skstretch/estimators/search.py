@@ -558,7 +558,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             "krylov" if grid.iterated else None,
             selects=some,
             n_candidates=sum(each.n_candidates for each in grids),
-            searched="; ".join(map(str, grids)),
+            searched="; ".join(each.in_words(self.quadrant == "identity") for each in grids),
             left_out=(found.left_out,) if automatic and found.left_out else (),
             seconds=found.seconds(*shape, targets.Y.shape[1], len(grid.c or ()) or None),
             into_memory=comes_into_memory(

@@ -298,6 +298,7 @@ class StretchySurvivalCV(StretchySearch):
         """
         risk, event, time = self._beside(X, y)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        check_consistent_length(risk, weights)
         return concordance(event, time, risk, weights)
 
     def score_uno(self, X: Any, y: Any, until: float | None = None) -> float:

@@ -119,9 +119,10 @@ class Grid:
         """The number of candidates; automatic paths of exact minimisers may end before theirs."""
         return sum(self._n_at(a) for a in self.a) * len(self.densities)
 
-    def __str__(self) -> str:
-        """What is searched, for a person: powers at each a, and features that are kept."""
-        said = ", ".join(self._said_at(a) for a in self.a)
+    def in_words(self, identity: bool = False) -> str:
+        """What is searched: powers at each a, and features that are kept; `identity` where features
+        are taken as they are."""
+        said = ", ".join(self._said_at(a, identity) for a in self.a)
         shares = zip(self.counts, self.densities, strict=True)
         kept = ", ".join(f"{n:,}" for n, share in shares if share != 1)
         if not kept:
@@ -129,8 +130,10 @@ class Grid:
         whole = " on all and" if 1 in self.densities else ""
         return f"{said}{whole} on {kept} selected features"
 
-    def _said_at(self, a: float) -> str:
+    def _said_at(self, a: float, identity: bool) -> str:
         powers = ", ".join(f"{k:g}" for k in (self.exact_ks(a) if a == 0 else self.ks(a)))
+        if identity:
+            return f"linear models (k = {powers})"
         if a != 0:
             return f"curved models (a = {a:g}; k = {powers})"
         sparse = [f"sparse linear models (a = 0; k = {powers})"] if powers else []
