@@ -18,6 +18,7 @@ from benchmarks.page import keep, write_part
 from skstretch.core.bridge_left_out import leave_one_out
 from skstretch.core.bridge_path import Path as PathOfC
 from skstretch.core.bridge_path import paths, solve, space, split
+from skstretch.solve.choose import PATH, SCORING
 
 PAGE, RESULTS = Path("docs/exact.md"), Path("out/approximation.json")
 POWERS = (1.05, 1.1, 1.25, 1.5, 1.75)
@@ -41,7 +42,7 @@ def both(
     """Approximate and exact residuals of every power, at the c of the best approximate score."""
     where = split(space(Z, np.ones(len(y))))
     found, asked = {}, [PathOfC(k, (0,)) for k in powers]
-    for k, path in zip(powers, paths(where, asked, y[:, None]), strict=True):
+    for k, path in zip(powers, paths(where, asked, y[:, None], PATH, SCORING), strict=True):
         best = min((x for x in path if x.usable), key=lambda x: float(np.mean(x.loo**2)))
         at, point = solve(where, k, best.c, y, best.e)
         exact = leave_one_out(at, point, y)

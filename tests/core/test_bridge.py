@@ -23,6 +23,7 @@ from skstretch.core.bridge_path import (
     split,
 )  # fmt: skip
 from skstretch.core.bridge_products import DenseProducts, Trial, TrialResult, phi, power
+from skstretch.solve.choose import PATH, SCORING
 from tests.references import minimiser_in_60_digits
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -171,7 +172,7 @@ def test_units_of_y(k):
     _, _, b = fitted(Z, 1e4 * y, w, k, 0.4 * 1e4 ** (k - 2))
     np.testing.assert_allclose(b.alpha, 1e4 * a.alpha, atol=1e-9 * np.abs(b.alpha).max())
     s = space(Z, np.sqrt(w))
-    one, two = (paths(s, [Path(k, (0,))], f * y[:, None])[0] for f in (1.0, 1e4))
+    one, two = (paths(s, [Path(k, (0,))], f * y[:, None], PATH, SCORING)[0] for f in (1.0, 1e4))
     assert len(one) == len(two)
     for p, q in zip(one, two, strict=True):
         np.testing.assert_allclose(q.c, p.c * 1e4 ** (k - 2), rtol=1e-3)
@@ -478,7 +479,7 @@ def test_automatic_path(shape):
     Z, y, w = make(*shape, seed=17)
     y = y + Z[:, 0]
     asked = [Path(k, (0, 1)) for k in KS[1:]]
-    got = paths(space(Z, np.sqrt(w)), asked, np.column_stack([y, y[::-1]]))
+    got = paths(space(Z, np.sqrt(w)), asked, np.column_stack([y, y[::-1]]), PATH, SCORING)
     assert len(got) == len(KS) - 1
     for k, candidates in zip(KS[1:], got, strict=True):
         assert {x.k for x in candidates} == {k}
@@ -496,7 +497,7 @@ def test_path_candidates_are_the_fits():
     Z, y, w = make(20, 60, seed=18)
     s = split(space(Z, np.sqrt(w)))
     asked = [Path(1.1, (0,), [0.01, 0.1, 1.0]), Path(1.5, (0,), [0.02, 0.3])]
-    for candidates in paths(s, asked, y[:, None]):
+    for candidates in paths(s, asked, y[:, None], PATH, SCORING):
         for x in candidates:
             _, point = solve(s, x.k, x.c, y)
             want = approximate_loo(s, point, y)
@@ -507,7 +508,7 @@ def test_path_candidates_are_the_fits():
 def test_interpolating_candidates_are_not_usable():
     Z, y, w = make(12, 60, seed=19)
     path = Path(1.5, (0,), [0.1, 1e3, 1e9])
-    candidates = paths(space(Z, np.sqrt(w)), [path], y[:, None])[0]
+    candidates = paths(space(Z, np.sqrt(w)), [path], y[:, None], PATH, SCORING)[0]
     assert candidates[0].usable
     assert not candidates[-1].usable
 

@@ -6,7 +6,8 @@ from scipy.stats import spearmanr
 
 import skstretch
 from skstretch import StretchyRegressor, StretchyRegressorCV
-from skstretch.core.crossfit import SPREAD_PENALTIES, learned_spread
+from skstretch.core.crossfit import learned_spread
+from skstretch.solve.choose import LEAST_SPREAD, SPREAD_PENALTIES
 
 LOADINGS = np.random.default_rng(4).normal(size=(4, 60))
 
@@ -24,7 +25,7 @@ def test_spreads_of_left_out_samples_are_those_of_literal_refits():
     Z, outputs = rng.normal(size=(25, 6)), rng.normal(size=25)
     Z -= Z.mean(axis=0)
     residuals, weights = rng.normal(size=25) * np.exp(Z[:, 0]), rng.integers(1, 3, 25).astype(float)
-    found = learned_spread(Z @ Z.T, outputs, residuals, weights)
+    found = learned_spread(Z @ Z.T, outputs, residuals, weights, SPREAD_PENALTIES, LEAST_SPREAD)
     f = outputs - outputs.mean()
     features = np.column_stack([Z / np.sqrt(np.square(Z).sum()), f / np.sqrt(f @ f)])
     size = np.abs(residuals)

@@ -95,7 +95,7 @@ def test_auto_keeps_zero_where_it_is_good():
     tuned = []
     for seed in range(5):
         outputs, codes = scores_of(100, 100, 0.0, seed)
-        found = favoured_cuts(outputs, codes, 2, np.ones(200))
+        found = favoured_cuts(outputs, codes, 2, np.ones(200), 10)
         np.testing.assert_array_equal(found, 0.0)
         tuned.append(balanced_cuts(outputs, codes, np.ones(200)))
     assert np.any(tuned)
@@ -105,14 +105,14 @@ def test_auto_moves_where_positives_are_rare():
     for seed in range(5):
         outputs, codes = scores_of(30, 570, -0.6, seed)
         weights = np.ones(600)
-        found = favoured_cuts(outputs, codes, 2, weights)
+        found = favoured_cuts(outputs, codes, 2, weights, 10)
         np.testing.assert_allclose(found, nearest_cuts(outputs, codes, weights), rtol=1e-14)
         assert found < -0.3
 
 
 def test_auto_with_too_few_of_a_class():
     outputs, codes = scores_of(1, 30, -0.6)
-    np.testing.assert_array_equal(favoured_cuts(outputs, codes, 2, np.ones(31)), 0.0)
+    np.testing.assert_array_equal(favoured_cuts(outputs, codes, 2, np.ones(31), 10), 0.0)
 
 
 def likelihood(x, outputs, codes, weights):

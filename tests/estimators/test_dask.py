@@ -17,8 +17,8 @@ from skstretch import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from skstretch.core.bridge import SCORING
 from skstretch.exceptions import SmallerSearchWarning
+from skstretch.solve.choose import SCORING
 from tests.dask_arrays import as_dask, tall, wide
 
 # two values of c are enough here, and one of them is always at the edge

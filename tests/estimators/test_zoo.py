@@ -15,7 +15,7 @@ from skstretch import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from skstretch.core.bridge import SCORING
+from skstretch.solve.choose import SCORING
 from tests.zoo import (
     CONTAINERS,
     SHAPES,

@@ -5,9 +5,9 @@ import pytest
 from sklearn.model_selection import KFold, LeaveOneGroupOut
 
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
-from skstretch.core.bridge import SCORING
 from skstretch.core.bridge_path import finish, solve, space
 from skstretch.search.minimisers import PATIENCE, WORSE
+from skstretch.solve.choose import SCORING
 from tests.literal import lasso_support
 from tests.search.grids import data
 

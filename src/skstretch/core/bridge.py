@@ -26,7 +26,7 @@ from skstretch.core.bridge_products import (
     sandwich,
     share_of,
 )
-from skstretch.core.types import Array
+from skstretch.core.types import PRECISION, Array
 
 # What a point keeps of the one before it as long as its Newton matrix is the same.
 KEPT = ("L", "extra", "rcond", "B")
@@ -346,8 +346,7 @@ class Tolerance:
     products: int = 200
 
 
-REPORTED = Tolerance(gap=1e-10, step=1e-11, stale=1e-8)
-SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
+REPORTED = Tolerance(gap=PRECISION, step=PRECISION / 10.0, stale=100.0 * PRECISION)
 
 
 # a step below this converges quadratically, if the Newton matrix is good enough

@@ -25,10 +25,10 @@ from skstretch.core.bridge_path import (
 )
 from skstretch.core.bridge_products import DenseProducts, Trial, images, phi, share_of
 from skstretch.core.crossfit import Fold
-from skstretch.core.types import Array, Index, Mask
+from skstretch.core.types import PRECISION, Array, Index, Mask
 
 # What a left-out problem may still be off by when it counts as solved.
-CLOSE = 2e-11
+CLOSE = PRECISION / 5.0
 # A step of this many times its own length leads nowhere.
 WILD = 1e3
 # Chord iterations at most: late ones serve few samples, and cost far less than a refit of these.

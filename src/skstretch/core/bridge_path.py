@@ -18,7 +18,6 @@ from scipy.linalg import lapack
 
 from skstretch.core.bridge import (
     REPORTED,
-    SCORING,
     Point,
     Problem,
     Tolerance,
@@ -34,13 +33,23 @@ from skstretch.core.types import Array
 
 # Bytes that the Newton matrices of problems solved together may take.
 BATCH = 2**28
-# A candidate is of no use (its leave-one-out residuals are noise) beyond these.
-LEAST_DIAGONAL = 1e-6
-LEAST_RESIDUAL = 1e-4
-MOST_DOF = 0.98
-FIRST_DOF = 0.5
-# log(c) along a path is a multiple of this above its beginning.
-STEP = 0.1
+
+
+@dataclass(frozen=True)
+class PathRule:
+    """Where a path along c begins and ends, and how it steps.
+
+    At most `n` candidates, from `first_dof` degrees of freedom to `most_dof` of all that there
+    are; log(c) is a multiple of `step` above its beginning. A candidate is of no use (its
+    leave-one-out residuals are noise) below `least_diagonal` of B and `least_residual` of y.
+    """
+
+    n: int
+    first_dof: float
+    most_dof: float
+    step: float
+    least_diagonal: float
+    least_residual: float
 
 
 def units_of(Y: Array) -> Array:
@@ -366,12 +375,12 @@ def approximate_loo(s: Space, point: Point, y: Array) -> Array:
     return out if on.all() else np.where(on, out, finish(s, point, y).residual)
 
 
-def has_loo(s: Space, point: Point, y: Array) -> bool:
+def has_loo(s: Space, point: Point, y: Array, rule: PathRule) -> bool:
     """Whether e_i/(B_c)_ii are more than noise: the fit does not interpolate."""
     whole = np.linalg.norm(s.centre(s.u * y))
     left = np.linalg.norm(s.residual(point, y))
     least = s.diagonal(point)[s.u > 0].min()
-    return bool(least >= LEAST_DIAGONAL and left >= LEAST_RESIDUAL * whole)
+    return bool(least >= rule.least_diagonal and left >= rule.least_residual * whole)
 
 
 # What is kept of a solved point of a target: by default its approximate leave-one-out residuals.
@@ -379,10 +388,10 @@ HeldOut = Callable[[Space, Point, Array, int], Array]
 
 
 def path_point(
-    s: Space, point: Point, y: Array, target: int, held_out: HeldOut | None = None
+    s: Space, point: Point, y: Array, target: int, rule: PathRule, held_out: HeldOut | None = None
 ) -> PathPoint:
     """Score a solved point, and mark it unusable where e_i/(B_c)_ii would be noise."""
-    p, usable = point.problem, has_loo(s, point, y)
+    p, usable = point.problem, has_loo(s, point, y, rule)
     loo = approximate_loo(s, point, y) if held_out is None else held_out(s, point, y, target)
     return PathPoint(
         p.k, p.c, target, loo, point.e, s.dof(point), point.gap, point.rcond, point.n_iter,
@@ -397,8 +406,8 @@ def room(s: Space, point: Point) -> float:
     return float(min((s.u > 0).sum() - s.n_free - null, len(point.e)))
 
 
-def first_c(point: Point) -> float:
-    """The c at which tr A = 2·FIRST_DOF for e = s·y: half to one degree of freedom above none."""
+def first_c(point: Point, dof: float) -> float:
+    """The c at which tr A = 2·dof for e = s·y: one to two times these degrees of freedom."""
     low, high = -700.0, 700.0
     here, size = np.log(point.problem.c), np.trace(point.A)
     if not size > 0.0:
@@ -407,20 +416,20 @@ def first_c(point: Point) -> float:
         mid = 0.5 * (low + high)
         s, tau = stretch(point, np.exp(np.clip(here + mid, -690.0, 690.0)))
         grown = np.log(size) + point.problem.r * tau - s
-        low, high = (mid, high) if grown < np.log(2.0 * FIRST_DOF) else (low, mid)
+        low, high = (mid, high) if grown < np.log(2.0 * dof) else (low, mid)
     return float(np.exp(np.clip(here + low, -690.0, 690.0)))
 
 
-def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
-    """c_next/c for even steps of logit(dof/room), n of them from first to last, within [1.3, 4].
+def next_ratio(s: Space, points: Sequence[Point], rule: PathRule) -> float:
+    """c_next/c for even steps of logit(dof/room), `rule.n` from first to last, within [1.3, 4].
 
     If A grows by a factor g alone, d dof/d log g = tr(B − B²); g(c) follows from `stretch`.
     """
     total = room(s, points[0])
     share = [(s.dof(q) - s.n_free) / total for q in points]
     x = float(np.clip(np.mean(share), 1e-6, 1.0 - 1e-6))
-    ends = np.clip([FIRST_DOF / total, MOST_DOF], 1e-6, 1.0 - 1e-6)
-    step = np.diff(np.log(ends / (1.0 - ends)))[0] / max(1, n - 1)
+    ends = np.clip([rule.first_dof / total, rule.most_dof], 1e-6, 1.0 - 1e-6)
+    step = np.diff(np.log(ends / (1.0 - ends)))[0] / max(1, rule.n - 1)
     gain = 0.0
     for q in points:
         a, tau = stretch(q, q.problem.c * 1.01)
@@ -429,7 +438,7 @@ def next_ratio(s: Space, points: Sequence[Point], n: int) -> float:
     gain /= len(points) * total * x * (1.0 - x)
     ratio = np.clip(step / max(gain, 1e-9), np.log(1.3), np.log(4.0))
     # on a lattice, so that what Newton's method leaves of a solution does not move the path
-    return float(np.exp(STEP * np.round(ratio / STEP)))
+    return float(np.exp(rule.step * np.round(ratio / rule.step)))
 
 
 @dataclass(frozen=True)
@@ -441,21 +450,21 @@ class Path:
     targets: tuple[int, ...]
     cs: Sequence[float] | None = None
 
-    def following(self, s: Space, group: Sequence[Point], at: int, n: int) -> float:
+    def following(self, s: Space, group: Sequence[Point], at: int, rule: PathRule) -> float:
         """The c after the one that `group` was solved at."""
         if self.cs is not None:
             return self.cs[at + 1]
-        return group[0].problem.c * next_ratio(s, group, n)
+        return group[0].problem.c * next_ratio(s, group, rule)
 
 
 def paths(
-    s: Space, asked: Sequence[Path], Y: Array, n: int = 20, tol: Tolerance = SCORING,
+    s: Space, asked: Sequence[Path], Y: Array, rule: PathRule, tol: Tolerance,
     held_out: HeldOut | None = None, enough: Callable[[Sequence[PathPoint]], bool] | None = None,
 ) -> list[list[PathPoint]]:  # fmt: skip
     """All paths along their c, upwards, in step: one pass serves them all. Y: M×q.
 
-    Without given c a path begins near no degrees of freedom and ends at saturation, at most n
-    candidates; c scales as y^(k−2) does, so the path follows the units of y. Such a path ends
+    Without given c a path begins near no degrees of freedom and ends at saturation, as the
+    rule says; c scales as y^(k−2) does, so the path follows the units of y. Such a path ends
     before where its candidates so far are `enough`.
     """
     s, share = split(s), share_of(s.products)
@@ -464,12 +473,15 @@ def paths(
     problems = [s.problem(path.k, c, Y[:, t]) for path, c in both for t in path.targets]
     first = iter(start(s.products, problems, anywhere=all(path.cs is None for path in asked)))
     live = {i: [*islice(first, len(path.targets))] for i, path in enumerate(asked)}
-    c = {i: min(map(first_c, live[i])) if asked[i].cs is None else begin[i] for i in live}
+    c = {
+        i: min(first_c(p, rule.first_dof) for p in live[i]) if asked[i].cs is None else begin[i]
+        for i in live
+    }
     path_points: list[list[PathPoint]] = [[] for _ in asked]
 
     def scored_point(solved: tuple[Point, int]) -> PathPoint:
         point, t = solved
-        return path_point(s, point, Y[:, t], t, held_out)
+        return path_point(s, point, Y[:, t], t, rule, held_out)
 
     at = 0
     while live:
@@ -481,18 +493,22 @@ def paths(
         for i, group in list(live.items()):
             found, path = [*islice(scored, len(group))], asked[i]
             path_points[i] += found
-            last = at + 1 >= (n if path.cs is None else len(path.cs))
+            last = at + 1 >= (rule.n if path.cs is None else len(path.cs))
             if path.cs is None and not last:
-                last = arrived(s, group, found) or (enough is not None and enough(path_points[i]))
+                last = arrived(s, group, found, rule) or (
+                    enough is not None and enough(path_points[i])
+                )
             if last:
                 del live[i]
             else:
-                c[i] = path.following(s, group, at, n)
+                c[i] = path.following(s, group, at, rule)
         at += 1
     return path_points
 
 
-def arrived(s: Space, points: Sequence[Point], path_points: Sequence[PathPoint]) -> bool:
+def arrived(
+    s: Space, points: Sequence[Point], path_points: Sequence[PathPoint], rule: PathRule
+) -> bool:
     """Whether an automatic path is at its end: every target saturated or no longer usable."""
-    most = MOST_DOF * room(s, points[0]) + s.n_free
+    most = rule.most_dof * room(s, points[0]) + s.n_free
     return all(x.dof > most or not x.usable for x in path_points)

@@ -9,8 +9,6 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from skstretch.core.crossfit import paired_error
 from skstretch.core.types import Array, Index, Mask
 
-# parts of the samples in which a tuned cut is compared with zero
-N_PARTS = 10
 # what stands for a factor of zero, for scores of size one
 LEAST_FACTOR = 1e-6
 
@@ -109,16 +107,18 @@ def balanced_cuts(outputs: Array, codes: Index, weights: Array) -> Array:
     )
 
 
-def favoured_cuts(outputs: Array, codes: Index, n_classes: int, weights: Array) -> Array:
+def favoured_cuts(
+    outputs: Array, codes: Index, n_classes: int, weights: Array, n_parts: int
+) -> Array:
     """Balanced cuts where they beat zero by more than a standard error, else zeros.
 
     The cuts that are compared are learned from the other parts of the samples. These are dealt out
     by class and score: their order does not matter, and copies of a sample stay together.
     """
     keys = np.column_stack([codes, outputs])
-    part = np.unique(keys, axis=0, return_inverse=True)[1].ravel() % N_PARTS
+    part = np.unique(keys, axis=0, return_inverse=True)[1].ravel() % n_parts
     tuned = np.zeros_like(outputs)
-    for p in range(N_PARTS):
+    for p in range(n_parts):
         others = part != p
         if len(np.unique(codes[others])) < n_classes:
             return np.zeros(outputs.shape[1])

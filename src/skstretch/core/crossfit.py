@@ -236,11 +236,6 @@ def residual_width(residuals: Array, coverage: float) -> float:
     return float(np.sort(np.abs(residuals))[high - 1]) if high <= n else math.inf
 
 
-# penalties that a spread is learned with, relative to the mean diagonal, and what its residuals
-# are at least, relative to their median
-SPREAD_PENALTIES, LEAST_RESIDUAL = tuple(10.0 ** (e / 2) for e in range(-2, 9)), 0.05
-
-
 @dataclass(frozen=True)
 class Spread:
     """``log s(x) = level + k(x)' beta``, learned from residuals of samples that were left out.
@@ -275,22 +270,26 @@ class Spread:
         return residual_width(residuals / np.exp(self.left_out), coverage)
 
 
-def learned_spread(K: Array, outputs: Array, residuals: Array, weights: Array) -> Spread:
+def learned_spread(
+    K: Array, outputs: Array, residuals: Array, weights: Array, penalties: Sequence[float],
+    least: float,
+) -> Spread:  # fmt: skip
     """How the size of residuals (n,) depends on samples of inner products K and outputs (n,).
 
-    Ridge regression of ``log |residual|``, its penalty chosen by exact leave-one-out; where that
-    learns nothing, all spreads are alike.
+    Ridge regression of ``log |residual|``, its penalty (relative to the mean diagonal) chosen by
+    exact leave-one-out; where that learns nothing, all spreads are alike. Residuals count as
+    `least` times their median at least.
     """
     sizes = np.abs(residuals)
-    logs = np.log(np.maximum(sizes, LEAST_RESIDUAL * np.median(sizes) + np.finfo(float).tiny))
+    logs = np.log(np.maximum(sizes, least * np.median(sizes) + np.finfo(float).tiny))
     size, about = max(float(np.trace(K)), np.finfo(float).tiny), float(outputs.mean())
     centred = outputs - about
     square = max(float(centred @ centred), np.finfo(float).tiny)
     K, share = K / size + np.outer(centred, centred) / square, weights / weights.sum()
     mean = float(share @ logs)
     best = np.zeros(logs.size), mean, (mean - share * logs) / (1.0 - share)
-    least = share @ np.square(logs - best[2])
-    for penalty in SPREAD_PENALTIES:
+    lowest = share @ np.square(logs - best[2])
+    for penalty in penalties:
         A = np.linalg.inv(K + np.diag(penalty * np.trace(K) / logs.size / weights))
         ones = A.sum(axis=1)
         level = float(ones @ logs / ones.sum())
@@ -298,8 +297,8 @@ def learned_spread(K: Array, outputs: Array, residuals: Array, weights: Array) -
         beta = G @ logs
         left_out = logs - beta / np.diag(G)
         error = share @ np.square(logs - left_out)
-        if error < least:
-            least, best = error, (beta, level, left_out)
+        if error < lowest:
+            lowest, best = error, (beta, level, left_out)
     beta, level, left_out = best
     return Spread(beta, level, size, about, float(centred @ beta) / square, left_out)
 

@@ -33,7 +33,7 @@ from skstretch.core.bridge_products import (
     sandwich,
 )
 from skstretch.core.losses import Hessian, Loss
-from skstretch.core.types import Array
+from skstretch.core.types import PRECISION, Array
 
 # Curvatures below this part of the largest are taken for it: a root needs them positive.
 LEAST_CURVATURE = 1e-12
@@ -53,7 +53,7 @@ class Stopping:
     steps: int = 100
 
 
-CERTIFIED = Stopping(gap=1e-10)
+CERTIFIED = Stopping(gap=PRECISION)
 
 
 @dataclass(frozen=True)

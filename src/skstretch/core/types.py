@@ -11,6 +11,9 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 Index: TypeAlias = npt.NDArray[np.intp]
 ArrayLike: TypeAlias = npt.ArrayLike
 
+# The one precision of what is reported: gaps, residuals and rounding of coefficients, relative.
+PRECISION = 1e-10
+
 
 @dataclass(frozen=True)
 class Fit:

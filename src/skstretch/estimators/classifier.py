@@ -45,7 +45,7 @@ from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import Decision, names_of_today, or_as_before, whole_or_nothing
 from skstretch.search import crossfit
 from skstretch.solve import checked_spec, with_penalty
-from skstretch.solve.choose import holds_out
+from skstretch.solve.choose import N_FOLDS, holds_out
 
 THRESHOLDS = ("zero", "balanced", "auto")
 CALIBRATIONS = ("auto", "sigmoid", None)
@@ -167,7 +167,7 @@ class Classification(ClassifierMixin, StretchyModel):
         if self.threshold == "balanced":
             cuts = balanced_cuts(outputs, codes, weights)
         elif self.threshold == "auto":
-            cuts = favoured_cuts(outputs, codes, n_classes, weights)
+            cuts = favoured_cuts(outputs, codes, n_classes, weights, N_FOLDS)
         return Decision(cuts, *calibrated(outputs - cuts, codes, weights))
 
     @property

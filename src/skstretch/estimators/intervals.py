@@ -21,6 +21,7 @@ from skstretch.estimators.base import linear_outputs
 from skstretch.estimators.novelty import read_columns, training_X, z_scores
 from skstretch.estimators.state import State, Units
 from skstretch.search import Folds
+from skstretch.solve.choose import LEAST_SPREAD, SPREAD_PENALTIES
 from skstretch.solve.model import row_chunks
 
 Terms = list[tuple[Any, Array]]
@@ -138,7 +139,9 @@ def adaptive_bounds(model: Any, X: Any, coverage: float) -> tuple[Array, Array]:
     centre = linear_outputs(X, model._terms(), state.level)
     half, zero = np.empty_like(centre), np.zeros(1)
     for target, own in enumerate(state.loo_residuals.T):
-        spread = learned_spread(gram.K, state.model.Y[:, target] - own, own, weights)
+        spread = learned_spread(
+            gram.K, state.model.Y[:, target] - own, own, weights, SPREAD_PENALTIES, LEAST_SPREAD
+        )
         coef = np.zeros((1, state.n_features))
         coef[:, columns] = design.products(1.0, np.ones(used.size)).back(spread.beta[:, None]).T
         products = linear_outputs(X, [(linear, coef)], zero)[:, 0]

@@ -40,7 +40,7 @@ from skstretch.solve.choose import (
     HELD_OUT_TOLERANCE,
     ITERATED_STRENGTHS,
     ITERATED_TOLERANCE,
-    PATH_LENGTH,
+    PATH,
     STRENGTHS,
     choose_space,
     crossfit_space,
@@ -145,7 +145,7 @@ class Grid:
             return len(self.ks(a)) * len(self.c)
         exact = self.exact_ks(a)
         closed = (len(self.strengths_of(k)) for k in self.ks(a) if k not in exact)
-        return len(exact) * PATH_LENGTH + sum(closed)
+        return len(exact) * PATH.n + sum(closed)
 
 
 def evaluate_grid(

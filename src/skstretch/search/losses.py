@@ -27,7 +27,7 @@ from skstretch.core.loss_newton import (
 )
 from skstretch.core.losses import Loss
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Fit, Index
+from skstretch.core.types import PRECISION, Array, Fit, Index
 from skstretch.designs import Design
 from skstretch.designs.factored import FactoredDesign
 from skstretch.solve.choose import (
@@ -35,7 +35,7 @@ from skstretch.solve.choose import (
     LEAST_WEIGHT,
     LOSS_POWERS,
     LOSS_RATIO,
-    PATH_LENGTH,
+    PATH,
     PATIENCE,
     TAU_CLASSES,
     WORSE,
@@ -43,7 +43,7 @@ from skstretch.solve.choose import (
 from skstretch.solve.losses import LossFit, elsewhere, read, scores_of
 
 # A fold is solved for its score alone, from a neighbour: Newton's next step is below this.
-FOLD = Stopping(gap=1e-12, polish=False)
+FOLD = Stopping(gap=PRECISION / 100.0, polish=False)
 
 # A loss of the same targets under other weights.
 MakeLoss = Callable[[Array], Loss]
@@ -218,7 +218,7 @@ def along(
     pairs = zip(seen.folds, parts, strict=False)
     last = [at_zero(own, part.rest, k, 1.0) for own, part in pairs]
     first = beginning(scores, near) if cs is None else 1.0
-    for c in cs if cs is not None else first * LOSS_RATIO ** np.arange(PATH_LENGTH):
+    for c in cs if cs is not None else first * LOSS_RATIO ** np.arange(PATH.n):
         near = minimise(scores, [elsewhere(scores, near, whole, k, float(c))])[0]
         last = seen.folds_at(near, last, parts)
         path.append(judged(seen, intercept, near, last, parts, most))
@@ -257,4 +257,6 @@ def judged(
 def beginning(scores: Scores, zero: Minimum) -> float:
     """The c at which the features take half to one degree of freedom."""
     model = modelled(scores, zero)
-    return first_c(start(model.products, [model.problem], [model.e], anywhere=True)[0])
+    return first_c(
+        start(model.products, [model.problem], [model.e], anywhere=True)[0], PATH.first_dof
+    )

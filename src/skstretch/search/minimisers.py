@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skstretch.core.bridge import REPORTED, SCORING, Point
+from skstretch.core.bridge import REPORTED, Point
 from skstretch.core.bridge_left_out import (
     LeftOut,
     Start,
@@ -36,7 +36,7 @@ from skstretch.core.bridge_path import (
 from skstretch.core.crossfit import Fold
 from skstretch.core.factors import counted
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Index
+from skstretch.core.types import PRECISION, Array, Index
 from skstretch.designs import Design
 from skstretch.search.candidates import (
     OTHERS,
@@ -47,12 +47,12 @@ from skstretch.search.candidates import (
     Unknowns,
     failed,
 )
-from skstretch.solve.choose import PATH_LENGTH, PATIENCE, WORSE, approximates_folds, unusable
+from skstretch.solve.choose import PATH, PATIENCE, SCORING, WORSE, approximates_folds, unusable
 from skstretch.solve.newton import where_of
 from skstretch.solve.spec import Spec
 
 # relative accuracy of out-of-fold residuals that are solved for
-ACCURACY = 1e-8
+ACCURACY = 100.0 * PRECISION
 NOISE = "interpolates: its out-of-fold residuals are rounding"
 
 
@@ -73,7 +73,7 @@ def minimised_candidates(
         found: list[list[PathPoint]] = []
         for batch in batches(asked, 24 * len(asked[0].targets) * where.side**2):
             if cs is None or finite:
-                found += paths(where, batch, scorer.Y, PATH_LENGTH, SCORING, scorer, scorer.passed)
+                found += paths(where, batch, scorer.Y, PATH, SCORING, scorer, scorer.passed)
             else:
                 found += [[] for _ in batch]
         counted("Newton step", sum(point.n_iter for points in found for point in points))
@@ -97,7 +97,7 @@ def minimised_without(
         return np.full(residual.shape, np.nan) if missed else scorer.units[target] * residual
 
     asked = scorer.paths(k, finite) if finite else []
-    found = zip(*paths(where, asked, scorer.Y, len(finite), REPORTED, tested), strict=True)
+    found = zip(*paths(where, asked, scorer.Y, PATH, REPORTED, tested), strict=True)
     at = dict(zip(finite, found, strict=True))
     nothing = np.full((fold.tested.size, problem.n_targets), np.nan)
     residuals = [np.column_stack([x.loo for x in at[c]]) if c in at else nothing for c in cs]

@@ -19,7 +19,7 @@ from sklearn.linear_model import lars_path
 from skstretch.core.crossfit import Fold
 from skstretch.core.primal import free_basis
 from skstretch.core.stretch import Intercept, penalty, penalty_in_unit
-from skstretch.core.types import Array, Index
+from skstretch.core.types import PRECISION, Array, Index
 from skstretch.designs.protocol import Design
 from skstretch.search.candidates import (
     Candidate,
@@ -30,7 +30,7 @@ from skstretch.search.candidates import (
     target_size,
 )
 from skstretch.search.minimisers import minimised_without
-from skstretch.solve.choose import PATH_NUMBERS, PATH_ROUNDING, unusable
+from skstretch.solve.choose import PATH_NUMBERS, unusable
 
 Candidates = Iterator[tuple[Candidate, Outcome]]
 # the candidates of one power on a design, at given penalties (None: automatic ones)
@@ -140,7 +140,7 @@ def _path(Z: Array, y: Array, count: int) -> list[list[int]]:
                 Z, y / size, method="lasso", max_iter=most, return_n_iter=True
             )
         # a feature leaves at a knot: its coefficient there is zero but for rounding
-        least = PATH_ROUNDING * np.abs(coefs).max(axis=0)
+        least = PRECISION * np.abs(coefs).max(axis=0)
         knots = [np.flatnonzero(each).tolist() for each in (np.abs(coefs) > least).T[1:]]
         if n_steps < most or max(map(len, knots)) > count or most > 10_000:
             return knots

@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skstretch.core.bridge import Tolerance
+from skstretch.core.bridge_path import PathRule
 from skstretch.core.stretch import Intercept
+from skstretch.core.types import PRECISION
 from skstretch.designs.as_design import Storage
 from skstretch.designs.protocol import Design
 from skstretch.designs.threads import working_bytes
@@ -58,11 +61,15 @@ class Budget:
 
 BUDGET = Budget()
 
-# Precision: `Spec.tolerance` is the target. Where rounding may move more than a tenth of it, the
+# Precision: `PRECISION` is the target. Where rounding may move more than a tenth of it, the
 # accurate solution by QR takes over from LU; where the smaller side makes QR slow, LU stays if
 # rounding moves its coefficients by less than the target.
 # what QR may take without being weighed against LU
 QUICK_SECONDS = 0.05
+# perturbations of the size of rounding that are drawn, unless there are more targets
+N_DRAWN = 4
+# how much better than its bound QR is, as a rule
+QR_SPARE = 30.0
 # of fits without the matrix: those that are reported, and those that only choose
 ITERATED_TOLERANCE, HELD_OUT_TOLERANCE = 1e-6, 1e-4
 # steps of Krylov after which it is given up, and after which ``"auto"`` turns to LU after all
@@ -83,9 +90,13 @@ AUTOMATIC_STRENGTH, FIXED_C = 0.1, 100.0
 # each takes iterated fits
 STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
 ITERATED_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
-# values of c on the path of an exact minimiser, at most; it ends where so many in a row have so
-# much more than the least error
-PATH_LENGTH, PATIENCE, WORSE = 20, 3, 1.1
+# the path of an exact minimiser along c, how closely its candidates are solved while they only
+# choose, and where it ends: at so many in a row with so much more than the least error
+PATH = PathRule(
+    n=20, first_dof=0.5, most_dof=0.98, step=0.1, least_diagonal=1e-6, least_residual=1e-4
+)
+SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
+PATIENCE, WORSE = 3, 1.1
 # of other losses than squared error: powers, the step of c, and the part of the loss of no features
 # below which a path has nothing left to explain
 LOSS_POWERS, LOSS_RATIO, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 1.6, 1e-4
@@ -96,13 +107,14 @@ SMALL_FOLD = 0.1
 N_FOLDS, ENOUGH = 10, 1_000
 # numbers that a lasso path is made of, at most: of more columns those that correlate most
 PATH_NUMBERS = 2**24
-# coefficients of the lasso path this small beside its largest are zero: what leaves at a knot
-PATH_ROUNDING = 1e-10
 # of stability selection: the threshold for which one feature is selected in so many halves that
 # no assumption is needed would be (1 + this) / 2 (Meinshausen and Buehlmann)
 SURE_SHARE = 0.8
 # parts of the samples that are left out in turn for the errors of effects
 N_JACKKNIFE = 20
+# of adaptive intervals: penalties that a spread is learned with, relative to the mean diagonal, and
+# what its residuals are at least, relative to their median
+SPREAD_PENALTIES, LEAST_SPREAD = tuple(10.0 ** (e / 2) for e in range(-2, 9)), 0.05
 # of novelty: principal components at most, and training samples that new ones are compared with
 N_COMPONENTS, N_REFERENCE = 10, 200
 # samples, at least and at most, that are looked at for copies, an order and gross errors
@@ -161,7 +173,7 @@ class Families:
         curved, linear = len(self.k) * sum(a != 0.0 for a in self.a), 0.0 in self.a
         closed = (curved + linear) * gram + curved * (n_c or len(STRENGTHS) / 2.0) * factor
         n_exact = linear * sum(k < 2.0 for k in self.linear_k)
-        exact = 8.0 * n_exact * (n_c or PATH_LENGTH) * n_targets * (gram + factor)
+        exact = 8.0 * n_exact * (n_c or PATH.n) * n_targets * (gram + factor)
         chosen = len(self.counts) * N_FOLDS * len(STRENGTHS) / self.every * n_targets
         selected = chosen * n_samples * float(max(self.counts, default=0)) ** 2
         return (closed + exact + selected) / RATE
@@ -450,12 +462,12 @@ def qr_is_quick(design: Design) -> bool:
 
 def loses_digits(rcond: float) -> bool:
     """Whether LU may lose more than the accurate solution by QR would."""
-    return float(np.finfo(np.float64).eps) > Spec.tolerance / 10.0 * rcond
+    return float(np.finfo(np.float64).eps) > PRECISION / 10.0 * rcond
 
 
 def keeps_digits(rounding: float) -> bool:
     """Whether LU loses no more than that, by what drawn perturbations do to its coefficients."""
-    return rounding <= Spec.tolerance
+    return rounding <= PRECISION
 
 
 def unusable(

@@ -25,6 +25,7 @@ from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import (
     FIXED_C,
     POOR_RCOND,
+    QR_SPARE,
     choose_space,
     is_matrix_free,
     keeps_digits,
@@ -101,7 +102,7 @@ def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array 
         if accurate is None or not accurate.rcond > 0.0:
             return plain
         told = accurate.rcond if Y is None else accurate.fit(Y).rcond
-        worse = Y is not None and SPARE * told < plain.rcond
+        worse = Y is not None and QR_SPARE * told < plain.rcond
         if plain.rcond < OF_SCALES and told < POOR_RCOND:
             worse |= design.row_peaks(spec.r) is not None
         return plain if worse else accurate
@@ -128,8 +129,6 @@ def _warn_of_copies(plain: System, spec: Spec, Y: Array | None) -> None:
         )
 
 
-# how much better than its bound QR is, as a rule
-SPARE = 30.0
 # below this the condition of LU is one of scales: rounding alone leaves no equilibrated system so
 # far from regular, but rows in scales of their own do, and cost no digits as a rule
 OF_SCALES = 1e-40

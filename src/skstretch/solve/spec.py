@@ -11,7 +11,7 @@ from skstretch.core.stretch import (
     penalty_in_unit,
     stretch_exponent,
 )
-from skstretch.core.types import Array, Fit
+from skstretch.core.types import PRECISION, Array, Fit
 
 Space = Literal["dual", "primal"]
 Solver = Literal["auto", "dual", "primal", "qr", "krylov"]
@@ -36,7 +36,7 @@ class Spec:
     unit: float = 0.0
     linear: bool = False
     automatic: bool = False
-    tolerance: float = 1e-10
+    tolerance: float = PRECISION
 
     def __post_init__(self) -> None:
         if not self.linear or self.k == 2.0:
