@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Lasso
 
 from skstretch.core.crossfit import Fold
 from skstretch.core.losses import Logistic
@@ -103,31 +104,75 @@ def test_weights_are_repetitions_that_stay_in_one_fold():
     assert np.abs(one.fit.coef - two.fit.coef).max() <= 1e-8 * np.abs(one.fit.coef).max()
 
 
+NULL = {
+    "logistic": lambda y: np.log(y.mean() / (1.0 - y.mean())) * np.ones(len(y)),
+    "poisson": lambda y: np.log(y["y"].mean()) * np.ones(len(y["y"])),
+    "softmax": lambda y: np.repeat(np.log(np.bincount(y) / len(y)), len(y)),
+    "breslow": lambda y: np.zeros(len(y["time"])),
+}
+
+
+def literal_support(kind, Z, y, count):
+    """The lasso on working responses at the null model, one a score, at ever smaller penalties that
+    all scores share, until they have more columns together."""
+    eta, loss = NULL[kind](y), loss_of(kind, y, np.ones(len(Z)))
+    n, step = eta.size, 1e-5
+    h = [(loss.gradient(eta + step * e) - loss.gradient(eta - step * e)) @ e for e in np.eye(n)]
+    h = np.mean(np.reshape(h, (-1, len(Z))), axis=0) / (2 * step)
+    used = h > 1e-9
+    g, w, X = -loss.gradient(eta).reshape(-1, len(Z))[:, used], h[used], Z[used]
+    X, r = X - w @ X / w.sum(), g / w - (g.sum(axis=1) / w.sum())[:, None]
+    largest, kept = np.abs(X.T @ (w * r).T).max() / len(w), np.array([])
+    for alpha in np.geomspace(largest, 0.1 * largest, 300)[1:]:
+        coefs = [
+            Lasso(alpha, fit_intercept=False, tol=1e-10, max_iter=100_000)
+            .fit(np.sqrt(w)[:, None] * X, np.sqrt(w) * one)
+            .coef_
+            for one in r
+        ]
+        active = np.flatnonzero(np.any(coefs, axis=0))
+        if active.size > count:
+            break
+        kept = active
+    return kept
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_features_are_selected_in_every_fold(kind):
-    """Ridge on the strongest of the model without the fold, by literal refits of both."""
+    """Ridge on those of the lasso path without the fold, by literal refits of both."""
     Z, y, how = problem(kind)
     design, held = design_of(Z, Z.shape[1]), folds_of(4, len(Z))
     given = design, lambda v: loss_of(kind, y, v), np.ones(len(Z)), held, how
-    found = search_losses(*given, ks=(1.1, 2.0), cs=(0.02, 0.2), asked=[(1.0, 60), (3, 3)])
+    found = search_losses(*given, ks=(1.1, 2.0), cs=(0.02, 0.2), asked=[(1.0, 60), (6, 6)])
     assert [(one.k, one.density) for one in found] == [(1.1, 1.0)] * 2 + [(2.0, 1.0)] * 2 + [
-        (2.0, 3), (2.0, 3),
+        (2.0, 6), (2.0, 6),
     ]  # fmt: skip
-    first = min(found[:2], key=lambda one: one.held_out)
     for one in found[4:]:
         outputs = []
         for rows in (np.array([], dtype=int), *(fold.held for fold in held)):
             kept = np.setdiff1d(np.arange(len(Z)), rows)
             loss = loss_of(kind, rows_of(y, kept), np.ones(kept.size))
-            fit = solve_losses(design.take_rows(kept), [loss], first.k, first.c, how)[0]
-            three = np.sort(np.argsort(-np.abs(fit.coef).max(axis=1))[:3])
-            fit = solve_losses(design.take_rows(kept).take(three), [loss], 2.0, one.c, how)[0]
-            eta = Z[:, three] @ fit.coef + fit.level
+            six = literal_support(kind, Z[kept], rows_of(y, kept), 6)
+            fit = solve_losses(design.take_rows(kept).take(six), [loss], 2.0, one.c, how)[0]
+            eta = Z[:, six] @ fit.coef + fit.level
             if not rows.size:
-                assert np.array_equal(three, one.columns)
+                assert np.array_equal(six, one.columns)
                 assert np.abs(fit.coef - one.fit.coef).max() <= 1e-8
             outputs.append(eta[rows] - eta[rows].mean(axis=1, keepdims=True) * (kind == "softmax"))
         level = one.outputs.mean(axis=1, keepdims=True) * (kind == "softmax")
         assert np.abs(one.outputs - level - np.concatenate(outputs)).max() <= 1e-5
-    alone = search_losses(*given, ks=(1.1, 2.0), cs=(0.02, 0.2), asked=[(3, 3)])
+    alone = search_losses(*given, ks=(1.1, 2.0), cs=(0.02, 0.2), asked=[(6, 6)])
     assert [one.held_out for one in alone] == [one.held_out for one in found[4:]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_redundant_is_dropped(kind):
+    """A feature and its near copy are strongest, and two that are kept are not these two."""
+    Z, y, how = problem(kind, 120, 30)
+    Z[:, 2] = Z[:, 0] + 0.01 * Z[:, 2]
+    design = design_of(Z / Z.std(0), 30)
+    [one, *_] = search_losses(
+        design, lambda v: loss_of(kind, y, v), np.ones(120), folds_of(4, 120), how,
+        cs=(0.02,), asked=[(2, 2)],
+    )  # fmt: skip
+    assert {*one.columns} in ({0, 1}, {1, 2})

@@ -126,8 +126,10 @@ def search_by_loss(
         raise ValueError("no column of X varies: there is nothing to choose between.")
     asked = asked_densities(estimator.n_features_to_select, D)
     counts = [(density, keep_count(density, D)) for density in asked]
-    progress = Progress(len(ks), "powers", estimator.verbose)
-    reporter = Reporter(estimator, len(ks))
+    few = sum(count < view.design.n_penalised for _, count in counts)
+    n_paths = few + len(ks) * (few < len(counts))
+    progress = Progress(n_paths, "paths", estimator.verbose)
+    reporter = Reporter(estimator, n_paths)
 
     def step() -> None:
         progress.step()

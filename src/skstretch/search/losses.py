@@ -7,8 +7,8 @@ likelihood the cross-validated one of Verweij and van Houwelingen.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from skstretch.core.losses import Loss
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import PRECISION, Array, Fit, Index
 from skstretch.designs import Design
-from skstretch.designs.factored import FactoredDesign
+from skstretch.search.selection import path_supports
 from skstretch.solve.choose import (
     LEAST_LOSS,
     LEAST_WEIGHT,
@@ -54,8 +54,7 @@ class LossCandidate:
     """One (k, c): the fit of all samples, its degrees of freedom, the outputs (n_tested, C) of the
     folds' models at the samples that they test, and the held-out loss, summed over the folds; inf
     where a solution is not certified. `gap` is the largest of all solutions. A candidate of some
-    features has their `columns` and number, or share, as `density`; one that tells others which to
-    take has `ranks` (F+1, n): the strongest columns of all samples and of each fold."""
+    features has their `columns` and number, or share, as `density`."""
 
     k: float
     c: float
@@ -66,7 +65,6 @@ class LossCandidate:
     gap: float
     columns: Index | None = None
     density: Any = 1.0
-    ranks: Index | None = None
 
 
 @dataclass(frozen=True)
@@ -162,42 +160,42 @@ def search_losses(
     """Search all ks along c, by default from where features begin to matter; `step` after each.
 
     `asked` are densities with the numbers of features that they keep, none for all features. Fewer
-    than all are ridge on those that are strongest at the least k, at its best c: in every fold
-    those of its own model. Losses count in `unit`, that of the weights.
+    than all are ridge on those that `null_supports` finds, in every fold on its own. Losses count
+    in `unit`, that of the weights.
     """
     whole, parts = make(weights), [FoldLoss.of(fold, make, weights) for fold in folds]
-    found, D = list[LossCandidate](), design.shape[1]
-    some = [(density, count) for density, count in asked if count < D]
-    all_too, most = not some or len(some) < len(asked), max((n for _, n in some), default=0)
-    for k in sorted(ks) if all_too else [min(ks)]:
+    some = [(density, count) for density, count in asked if count < design.n_penalised]
+    found = list[LossCandidate]()
+    for k in sorted(ks) if not some or len(some) < len(asked) else ():
         seen = PathView(design, scores_of(design, intercept, k, whole.n_scores))
-        found += along(seen, intercept, whole, parts, k, cs, unit, most)
-        most = 0
+        found += along(seen, intercept, whole, parts, k, cs, unit)
         step()
-    if not some:
-        return found
-    ranking = [one for one in found if one.ranks is not None]
-    ranks = cast(Index, min(ranking, key=lambda one: one.held_out).ranks)
+    if some:
+        losses, counts = (whole, *(part.rest for part in parts)), sorted({n for _, n in some})
+        supports = [null_supports(design, intercept, loss, counts) for loss in losses]
     for density, count in some:
-        seen = selected(design, intercept, whole.n_scores, ranks[:, :count])
-        found += along(replace(seen, density=density), intercept, whole, parts, 2.0, cs, unit)
-    return found if all_too else [one for one in found if one.ranks is None]
+        own = [design.take(columns[count]) for columns in supports]
+        scores = [scores_of(one, intercept, 2.0, whole.n_scores) for one in own]
+        seen = PathView(own[0], scores[0], supports[0][count], scores[1:], density)
+        found += along(seen, intercept, whole, parts, 2.0, cs, unit)
+        step()
+    return found
 
 
-def selected(design: Design, intercept: Intercept, n_scores: int, ranks: Index) -> PathView:
-    """A design of some columns, those of all samples and of each fold in the rows of `ranks`."""
-    own = [design.take(np.sort(columns)) for columns in ranks]
-    scores = [scores_of(one, intercept, 2.0, n_scores) for one in own]
-    return PathView(own[0], scores[0], np.sort(ranks[0]), scores[1:])
-
-
-def ranked(design: Design, coefs: Sequence[Array], most: int) -> Index:
-    """The strongest columns (n, most) of coefficients (D, C), never penalised ones first."""
-    free = np.zeros(design.shape[1], dtype=bool)
-    if isinstance(design, FactoredDesign):
-        free = design.factors == 0.0
-    sizes = (np.where(free, np.inf, np.abs(coef).max(axis=1)) for coef in coefs)
-    return np.array([np.argsort(-size, kind="stable")[:most] for size in sizes])
+def null_supports(
+    design: Design, intercept: Intercept, loss: Loss, counts: Sequence[int]
+) -> dict[int, Index]:
+    """Supports along the lasso path of what the loss is near the point without features: squared
+    error of the responses ``g / h`` with the weights h, g minus its gradient and h the diagonal of
+    its second derivative there, the mean of all scores."""
+    C = loss.n_scores
+    zero = at_zero(scores_of(design, intercept, 2.0, C), loss, 2.0, 1.0)
+    H, g = loss.hessian(zero.eta), zero.g.reshape(C, -1)
+    if callable(H):
+        H = H(np.eye(g.size)).diagonal()
+    h = np.einsum("mcc->m", H) / C if H.ndim == 3 else H
+    responses = np.divide(g, h, out=np.zeros_like(g), where=h > 0.0)
+    return path_supports(design, responses.T, h, counts)
 
 
 def along(
@@ -208,11 +206,9 @@ def along(
     k: float,
     cs: Sequence[float] | None,
     unit: float,
-    most: int = 0,
 ) -> list[LossCandidate]:
     """The candidates of one k, upwards in c, from the point without features. An automatic path
-    ends where the held-out loss has risen, or little is left. With `most` it tells the strongest
-    columns of every candidate."""
+    ends where the held-out loss has risen, or little is left."""
     scores, path = seen.scores, list[LossCandidate]()
     near = zero = at_zero(scores, whole, k, 1.0)
     pairs = zip(seen.folds, parts, strict=False)
@@ -221,7 +217,7 @@ def along(
     for c in cs if cs is not None else first * LOSS_RATIO ** np.arange(PATH.n):
         near = minimise(scores, [elsewhere(scores, near, whole, k, float(c))])[0]
         last = seen.folds_at(near, last, parts)
-        path.append(judged(seen, intercept, near, last, parts, most))
+        path.append(judged(seen, intercept, near, last, parts))
         losses = np.array([one.held_out for one in path])
         least = losses.min()
         risen = len(path) > PATIENCE and bool((losses[-PATIENCE:] > WORSE * least).all())
@@ -238,7 +234,6 @@ def judged(
     near: Minimum,
     folds: Sequence[Minimum],
     parts: Sequence[FoldLoss],
-    most: int,
 ) -> LossCandidate:
     """A candidate from its solutions, of all samples and of every fold."""
     pairs = [(part, one.eta) for part, one in zip(parts, folds, strict=True)]
@@ -246,11 +241,7 @@ def judged(
     loss = sum(part.held_out(eta) for part, eta in pairs) if gap <= CERTIFIED.gap else np.inf
     outputs = np.concatenate([part.outputs(eta) for part, eta in pairs])
     fit, dof = read(seen.design, intercept, seen.scores, near), freedom(seen.scores, near)
-    ranks = None
-    if most:
-        own = [read(seen.design, intercept, seen.scores, one).coef for one in folds]
-        ranks = ranked(seen.design, [fit.coef, *own], most)
-    facts = dof, outputs, float(loss), gap, seen.columns, seen.density, ranks
+    facts = dof, outputs, float(loss), gap, seen.columns, seen.density
     return LossCandidate(near.k, near.c, fit, *facts)
 
 

@@ -35,6 +35,8 @@ from skstretch.solve.choose import PATH_NUMBERS, unusable
 Candidates = Iterator[tuple[Candidate, Outcome]]
 # the candidates of one power on a design, at given penalties (None: automatic ones)
 Evaluate = Callable[[Design, Problem, Sequence[float] | None], Candidates]
+# of a lasso path: penalties, and the columns that are active just below them
+Knots = list[tuple[float, list[int]]]
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,23 @@ def lasso_supports(design: Design, problem: Problem, counts: Sequence[int]) -> S
 def path_supports(
     design: Design, Y: Array, weights: Array, counts: Sequence[int]
 ) -> dict[int, Index]:
-    """For every count the largest supports of the paths of all targets that have it together.
+    """For every count the largest support of at most so many that all targets have together, at
+    penalties that they share.
 
-    Where the first columns of all targets are too many already, those that correlate most.
+    Where the first column of a path is too many already, those that correlate most.
     """
     some = _screened(design, Y, weights, max(1, PATH_NUMBERS // len(Y)))
     paths = _paths(design, some, Y, weights, max(counts))
+    steps = sorted(
+        ((-alpha, target, active) for target, path in enumerate(paths) for alpha, active in path),
+        key=lambda step: step[:2],
+    )
     found: dict[int, Index] = {}
     for count in counts:
-        kept: set[int] = set()
-        for step in range(max(map(len, paths), default=0)):
-            union = set().union(*(path[min(step, len(path) - 1)] for path in paths if path))
+        kept, at = set[int](), [list[int]() for _ in paths]
+        for _, target, active in steps:
+            at[target] = active
+            union = set().union(*at)
             if len(union) > count:
                 break
             kept = union
@@ -92,10 +100,8 @@ def _screened(design: Design, Y: Array, weights: Array, most: int) -> Index:
     return np.asarray(np.sort(open_[strongest]), dtype=np.intp)
 
 
-def _paths(
-    design: Design, some: Index, Y: Array, weights: Array, count: int
-) -> list[list[list[int]]]:
-    """The lasso path of every target on some columns: those that are active at its knots."""
+def _paths(design: Design, some: Index, Y: Array, weights: Array, count: int) -> list[Knots]:
+    """The lasso path of every target on some columns."""
     rows, taken = np.flatnonzero(weights > 0), design.take(some)
     Z, factors = taken.row_features(rows).excess(1.0), taken.log_factors(1.0)
     if factors is not None:
@@ -122,8 +128,8 @@ def _without_free(values: Array, design: Design, rows: Index, weights: Array) ->
     return np.asarray(values)
 
 
-def _path(Z: Array, y: Array, count: int) -> list[list[int]]:
-    """Active columns at every knot, until they are more than so many or the path ends.
+def _path(Z: Array, y: Array, count: int) -> Knots:
+    """Penalties and active columns of all knots, until they are more than so many or the path ends.
 
     Columns that are much alike take turns: there can be many knots for one feature more.
     """
@@ -136,14 +142,14 @@ def _path(Z: Array, y: Array, count: int) -> list[list[int]]:
             # columns that are nearly alike: the path goes on without one of them
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", RuntimeWarning)
-            _, _, coefs, n_steps = lars_path(
+            alphas, _, coefs, n_steps = lars_path(
                 Z, y / size, method="lasso", max_iter=most, return_n_iter=True
             )
         # a feature leaves at a knot: its coefficient there is zero but for rounding
         least = PRECISION * np.abs(coefs).max(axis=0)
-        knots = [np.flatnonzero(each).tolist() for each in (np.abs(coefs) > least).T[1:]]
-        if n_steps < most or max(map(len, knots)) > count or most > 10_000:
-            return knots
+        active = [np.flatnonzero(each).tolist() for each in (np.abs(coefs) > least).T[1:]]
+        if n_steps < most or max(map(len, active)) > count or most > 10_000:
+            return [*zip((size * alphas[:-1]).tolist(), active, strict=True)]
         most *= 2
 
 
