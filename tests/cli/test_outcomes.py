@@ -56,9 +56,20 @@ def test_survival(data, call):
     assert shown.code == 0
     assert "StretchySurvivalCV (survival of 'months')" in shown.out
     assert "nan" not in shown.out
-    refused = call("report", "m.stretchy")
-    assert refused.code != 0
-    assert "a report is for squared error" in refused.err
+    done = call("report", "m.stretchy", "--data", "d.csv", "--at", "1.5", "-o", "r.html")
+    assert done.code == 0
+    page = (data / "r.html").read_text("utf-8")
+    assert "Log-rank test of the curves" in page
+    assert "without it at 1.50" in page
+    refused = call("report", "m.stretchy", "--data", "d.csv", "--exposure", "years")
+    assert "--exposure is for 'poisson' models" in refused.err
+    refused = call("report", "m.stretchy", "--event", "died")
+    assert "--event goes with --data" in refused.err
+    skstretch.save(model, "old.stretchy")
+    refused = call("report", "old.stretchy", "--data", "d.csv", "--time", "months")
+    assert "say with --event which column" in refused.err
+    refused = call("report", "old.stretchy", "--data", "d.csv", "--event", "died")
+    assert "say with --time which column" in refused.err
     refused = call("predict", "m.stretchy", "d.csv", "--interval", "0.9")
     assert "--interval is not known for survival" in refused.err
 
@@ -79,6 +90,8 @@ def test_counts_with_exposure(data, call):
     np.testing.assert_allclose(model.predict(X), want.predict(X), rtol=1e-12)
     done = call("predict", "m.stretchy", "d.csv")
     np.testing.assert_allclose([float(v) for v in done.out.split()[1:]], want.predict(X))
+    assert call("report", "m.stretchy", "--data", "d.csv", "-o", "r.html").code == 0
+    assert "does not hold exposures" in (data / "r.html").read_text("utf-8")
 
 
 def test_log_loss(data, call):
@@ -109,7 +122,6 @@ def test_log_loss(data, call):
         (("-t", "g1", "--loss", "poisson"), "and counts are not negative"),
         (("-t", "kind", "--loss", "poisson"), "holds text"),
         (("-t", "claims", "--loss", "log", "--task", "regression"), "--loss log is for classes"),
-        (("-t", "claims", "--loss", "poisson", "--report", "r.html"), "--report is not made for"),
         (("-t", "claims", "--loss", "poisson", "--intervals"), "--intervals is not for --loss po"),
         (("--time", "months", "--event", "died", "--a", "0.2"), "--a is not for survival"),
         (("-t", "claims", "--loss", "poisson", "--a", "-0.2"), "models are linear"),
@@ -119,3 +131,10 @@ def test_mistakes(data, call, words, said):
     done = call("fit", "d.csv", *words, "--features", "g*", "-o", "m.stretchy")
     assert done.code != 0
     assert said in done.err
+
+
+def test_methods_are_not_compared_on_survival(data, call):
+    refused = call("compare", "d.csv", "-t", "claims", "--task", "survival")
+    assert refused.code != 0
+    assert "'survival' is not one of" in refused.err
+    assert "survival" not in call("compare", "--help").out

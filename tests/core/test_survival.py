@@ -8,6 +8,10 @@ from skstretch.core.survival import (
     concordance,
     concordance_losses,
     event_and_time,
+    kaplan_meier,
+    kaplan_meier_at,
+    log_rank,
+    rank_groups,
     signed_times,
     uncensored,
     uno_concordance,
@@ -109,3 +113,76 @@ def test_curves():
     np.testing.assert_allclose(found.restricted_mean(eta, 3.5), area, rtol=1e-9)
     with pytest.raises(ValueError, match=r"times has 6, and the last of the training data is 5"):
         found.survival(eta, np.array([1.0, 6.0]))
+
+
+# Freireich and others (1963): weeks of remission of leukaemia, 6-MP and placebo, as in many
+# textbooks (Collett; Kalbfleisch and Prentice), with chi2 = 16.79 and the curve of 6-MP
+WEEKS = {
+    "6-MP": ([6, 6, 6, 7, 10, 13, 16, 22, 23], [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]),
+    "placebo": ([1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23], []),
+}
+
+
+def leukaemia():
+    event = np.concatenate([np.repeat([True, False], [len(a), len(b)]) for a, b in WEEKS.values()])
+    time = np.concatenate([np.array(a + b, dtype=float) for a, b in WEEKS.values()])
+    return event, time, np.repeat([0, 1], 21)
+
+
+def test_kaplan_meier_of_a_textbook():
+    event, time, groups = leukaemia()
+    own = groups == 0
+    times, left, variance = kaplan_meier(event[own], time[own], np.ones(21))
+    assert times.tolist() == [6, 7, 10, 13, 16, 22, 23]
+    assert np.allclose(left, [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482], atol=6e-5)
+    errors = left * np.sqrt(variance)
+    assert np.allclose(errors, [0.0764, 0.0869, 0.0963, 0.1068, 0.1141, 0.1282, 0.1346], atol=6e-5)
+    share, low, high = kaplan_meier_at(event[own], time[own], np.ones(21), 10.5, 1.96)
+    # R: survfit(conf.type = "log-log")
+    assert np.allclose([share, low, high], [0.753, 0.503, 0.889], atol=6e-4)
+    assert kaplan_meier_at(event[own], time[own], np.ones(21), 5.0, 1.96) == (1.0, 0.0, 1.0)
+
+
+def test_log_rank_of_a_textbook():
+    event, time, groups = leukaemia()
+    chi2, degrees, p = log_rank(event, time, groups, np.ones(42))
+    assert np.isclose(chi2, 16.79, atol=6e-3)
+    assert degrees == 1
+    assert np.isclose(p, 4.17e-5, rtol=6e-3)
+
+
+def literal_log_rank(event, time, groups):
+    """The sums over the times of events, one sample at a time; the last group is left out."""
+    G = groups.max() + 1
+    u, V = np.zeros(G), np.zeros((G, G))
+    for t in sorted(set(time[event])):
+        n = [sum(time[i] >= t and groups[i] == g for i in range(len(time))) for g in range(G)]
+        d = [sum(event & (time == t) & (groups == g)) for g in range(G)]
+        N, D = sum(n), sum(d)
+        for g in range(G):
+            u[g] += d[g] - D * n[g] / N
+            for h in range(G):
+                if N > 1:
+                    V[g, h] += D * (N - D) / (N - 1) * n[g] / N * ((g == h) - n[h] / N)
+    return u[:-1] @ np.linalg.solve(V[:-1, :-1], u[:-1])
+
+
+def test_log_rank_of_three_groups_with_ties_and_weights():
+    groups = np.arange(N) % 3
+    whole = np.repeat(np.arange(N), WEIGHTS.astype(int))
+    literal = literal_log_rank(EVENT[whole], TIME[whole], groups[whole])
+    chi2, degrees, p = log_rank(EVENT, TIME, groups, WEIGHTS)
+    assert np.isclose(chi2, literal, rtol=1e-12)
+    assert degrees == 2
+    assert np.isclose(p, np.exp(-chi2 / 2))
+    order = rng.permutation(N)
+    mixed = log_rank(EVENT[order], TIME[order] ** 3, groups[order], WEIGHTS[order])
+    assert np.allclose(mixed, (chi2, degrees, p))
+
+
+def test_groups_of_ranks_keep_equal_values_together_and_count_weights():
+    assert rank_groups(np.arange(9.0)[::-1], np.ones(9), 3).tolist() == [2] * 3 + [1] * 3 + [0] * 3
+    assert rank_groups(np.zeros(5), np.ones(5), 3).tolist() == [0] * 5
+    found = rank_groups(RISK, WEIGHTS, 3)
+    whole = np.repeat(np.arange(N), WEIGHTS.astype(int))
+    assert np.array_equal(rank_groups(RISK[whole], np.ones(len(whole)), 3), found[whole])

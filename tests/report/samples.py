@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from skstretch import StretchyClassifierCV, StretchyRegressorCV
+from skstretch import StretchyClassifierCV, StretchyRegressorCV, StretchySurvivalCV
 from skstretch.exceptions import GridEdgeWarning
 from skstretch.report import write_report
 
@@ -116,6 +116,25 @@ def mixed_targets():
     """Every target has weights of its own."""
     _, X, Y = three_targets()
     return quietly(StretchyRegressorCV(c_grid=(0.01, 1.0)), X, Y), X, Y
+
+
+@functools.cache
+def survival():
+    """Censored times, and a search that was repeated on other samples."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(90, 30))
+    time, end = rng.exponential(np.exp(X[:, 1] - X[:, 0])), rng.exponential(2.0, 90)
+    y = pd.DataFrame({"died": time <= end, "months": np.minimum(time, end)})
+    model = StretchySurvivalCV(k_grid=(1.1, 2.0), cv=4, nested_cv=3)
+    return model.fit(X, y), X, y
+
+
+@functools.cache
+def counts():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(80, 30))
+    y = rng.poisson(2 * np.exp(0.6 * X[:, 0])).astype(float)
+    return StretchyRegressorCV(loss="poisson", k_grid=(1.1, 2.0), cv=4).fit(X, y), X, y
 
 
 def page(sample, folder, **options):

@@ -12,12 +12,14 @@ from skstretch.report import write_report
 from tests.report.samples import (
     EVIL,
     GRID,
+    counts,
     data_of,
     mixed_classes,
     mixture,
     quietly,
     regression,
     spectra,
+    survival,
     text_of,
     three_classes,
     three_targets,
@@ -122,7 +124,7 @@ def other_candidate(page):
     return values[-1]
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+@pytest.mark.parametrize("sample", [*SAMPLES, survival, counts], ids=lambda sample: sample.__name__)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_goes_wrong(scorer, sample, scheme):
     with scorer(sample, color_scheme=scheme) as opened:

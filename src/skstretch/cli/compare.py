@@ -28,7 +28,12 @@ def compare(
     data: options.Data,
     form: Form,
     target: options.Target = None,
-    task: options.TaskOption = options.TaskName.AUTO,
+    task: Annotated[
+        options.ComparedTask,
+        typer.Option(
+            help="auto: classification if the target holds text or exactly two different values."
+        ),
+    ] = options.ComparedTask.AUTO,
     folds: Annotated[
         int, typer.Option(min=2, metavar="N", help="Outer folds: all methods see the same.")
     ] = 5,
@@ -54,7 +59,16 @@ def compare(
     talk = Talk(quiet)
     left_out, chosen = tuple(drop or ()), tuple(features or ())
     request = Request(
-        data, target, task, None, groups, left_out, drop_missing, form, chosen, keep_index
+        data,
+        target,
+        options.TaskName(task),
+        None,
+        groups,
+        left_out,
+        drop_missing,
+        form,
+        chosen,
+        keep_index,
     )
     problem = read_problem(request, talk)
     places = compare_methods(problem, outer_folds(problem, folds, seed), talk)

@@ -93,7 +93,7 @@ def fit(
 
     talk = Talk(quiet)
     _check_outputs(output, report, json, (data, target))
-    _check_aim(aim, target, task, report, intervals)
+    _check_aim(aim, target, task, intervals)
     left_out = tuple(drop or ())
     chosen = tuple(features or ())
     request = Request(
@@ -117,9 +117,10 @@ def fit(
         raise DataError("--intervals is for regression: classes have probabilities instead.")
     model, seconds = searched(problem, plan, talk)
     about: dict[str, Any] = {"target": problem.target, "seconds": seconds}
+    beside = {} if aim.beside is None else {"beside": aim.beside}
     folds = {} if plan.cv is None or problem.groups is not None else {"cv": plan.cv}
     with talk.warnings():
-        save(model, output, intervals=intervals, about=about | folds)
+        save(model, output, intervals=intervals, about=about | folds | beside)
         if report is not None:
             from skstretch.report import write_report
 
@@ -147,18 +148,12 @@ def _check_outputs(output: Path, report: Path | None, json: bool, sources: tuple
         import skstretch.report  # noqa: F401  says at once where its extra is missing
 
 
-def _check_aim(
-    aim: options.Aim, target: Any, task: Any, report: Path | None, intervals: bool
-) -> None:
+def _check_aim(aim: options.Aim, target: Any, task: Any, intervals: bool) -> None:
     """Refuse what other losses than squared error do not have."""
     aim.check(target, task)
     if aim.time is None and aim.loss == "squared":
         return
     what = "survival" if aim.time is not None else f"--loss {aim.loss}"
-    if report is not None:
-        raise DataError(
-            f"--report is not made for {what} yet: leave it out; skstretch inspect shows the model."
-        )
     if intervals:
         raise DataError(f"--intervals is not for {what}: leave it out.")
 

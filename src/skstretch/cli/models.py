@@ -15,6 +15,7 @@ from skstretch.cli.console import Talk, counted, in_options, nearest, quoted
 from skstretch.cli.data.files import Choice, Form, Table, check_source
 from skstretch.cli.data.matrices import read_vector
 from skstretch.cli.learning import asked_to_select, splitter
+from skstretch.cli.outcomes import exposed, survival
 from skstretch.cli.problem import (
     Note,
     check_distinct,
@@ -119,6 +120,7 @@ class ModelFile:
     model: Any
     header: dict[str, Any]
     target: str | None
+    beside: str | None  # the column of events, or of exposures
     cv: str | None
     seconds: float | None
 
@@ -137,10 +139,11 @@ def read_model(path: Path) -> ModelFile:
     except PermissionError:
         raise DataError(f"{str(path)!r} may not be read: permission denied.") from None
     facts = stored_facts(header)
-    words = (facts.get(name) for name in ("target", "cv"))
-    target, cv = (word if isinstance(word, str) else None for word in words)
+    words = (facts.get(name) for name in ("target", "beside", "cv"))
+    target, beside, cv = (word if isinstance(word, str) else None for word in words)
     seconds = facts.get("seconds")
-    return ModelFile(model, header, target, cv, seconds if isinstance(seconds, float) else None)
+    seconds = seconds if isinstance(seconds, float) else None
+    return ModelFile(model, header, target, beside, cv, seconds)
 
 
 def read_for(
@@ -330,13 +333,27 @@ def _bounds(model: Any, X: Any, coverage: float, talk: Talk) -> dict[str, Any]:
 
 
 def training_data(
-    model: Any, data: str, target: str | None, form: Form, talk: Talk, label: str | None = None
+    model: Any,
+    data: str,
+    target: str | None,
+    form: Form,
+    talk: Talk,
+    label: str | None = None,
+    beside: str | None = None,
 ) -> tuple[Any, Any, list[str] | None]:
-    """Features in the order of the model, its target, and the names of the rows in a column."""
+    """Features in the order of the model, its target, and the names of the rows in a column.
+
+    `beside` is the column of events of survival, or of exposures of counts.
+    """
+    loss, option = last_step(model)._state.loss, "--target"
+    if loss == "cox":
+        option = "--time"
+        if beside is None:
+            raise DataError("say with --event which column of --data tells who had the event.")
     if target is None:
-        raise DataError("say with --target which column of --data the model predicts.")
-    ids = (target,) if label is None else (target, label)
-    table = read_for(model, data, form, talk, {"ids": ids, "option": "--target"})
+        raise DataError(f"say with {option} which column of --data the model predicts.")
+    ids = tuple(name for name in (target, beside, label) if name is not None)
+    table = read_for(model, data, form, talk, {"ids": ids, "option": option})
     expected = getattr(last_step(model), "cv_predictions_", None)
     if expected is not None and len(expected) != table.X.shape[0]:
         raise DataError(
@@ -353,7 +370,15 @@ def training_data(
     if not is_classifier(model):
         if values.numbers is None:
             raise DataError(f"the target {target!r} holds text ({values.odd!r}), not numbers.")
-        return _framed(model, table.X), values.numbers, names
+        y = values.numbers
+        if beside is not None:
+            other = read_values(table.aside[f"id {beside}"])
+            y = (
+                survival(other, values, (beside, target))
+                if loss == "cox"
+                else exposed(y, other, None, beside)[0]
+            )
+        return _framed(model, table.X), y, names
     return _framed(model, table.X), _labels(model, values, target), names
 
 

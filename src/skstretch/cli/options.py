@@ -58,6 +58,14 @@ class TaskName(StrEnum):
     SURVIVAL = "survival"
 
 
+class ComparedTask(StrEnum):
+    """What other methods are compared on."""
+
+    AUTO = "auto"
+    REGRESSION = "regression"
+    CLASSIFICATION = "classification"
+
+
 class LossName(StrEnum):
     """What is minimised."""
 
@@ -262,6 +270,11 @@ class Aim:
             raise DataError("--loss poisson is for counts: leave out --task classification.")
         if self.loss == "log" and task is TaskName.REGRESSION:
             raise DataError("--loss log is for classes: leave out --task regression.")
+
+    @property
+    def beside(self) -> str | None:
+        """The column that the target needs: of events, or of exposures."""
+        return self.event or self.exposure
 
     @property
     def task(self) -> TaskName:

@@ -13,6 +13,7 @@ from skstretch.exceptions import DataError
 EXAMPLES = (
     "skstretch report diabetes.stretchy",
     "skstretch report diabetes.stretchy --data diabetes.csv -t target -o diabetes.html",
+    "skstretch report s.stretchy --data patients.csv --time months --event died --at 60",
 )
 
 
@@ -33,6 +34,25 @@ def report(
         ),
     ] = None,
     target: options.Target = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Of survival, in place of --target: the time."),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Of survival: 1 where the event was seen, else 0."),
+    ] = None,
+    exposure: Annotated[
+        str | None, typer.Option(metavar="COL", help="Of counts: how long was counted.")
+    ] = None,
+    at: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIME",
+            help="Of survival: the time at which predictions are compared with what was seen; by "
+            "default the middle one of the events.",
+        ),
+    ] = None,
     id: Annotated[
         str | None,
         typer.Option("--id", metavar="COL", help="The column of DATA that names its rows."),
@@ -49,21 +69,22 @@ def report(
     path = output or model.with_suffix(".html")
     check_writable(path, "-o", model, data)
     check_json(json, path)
-    for option, given in (("--target", target), ("--id", id)):
+    columns = {"target": target, "time": time, "event": event, "exposure": exposure, "id": id}
+    for option, given in columns.items():
         if given is not None and data is None:
-            raise DataError(f"{option} goes with --data, the file that the model was fitted to.")
+            raise DataError(f"--{option} goes with --data, the file that the model was fitted to.")
     found = read_model(model)
-    if (loss := last_step(found.model)._state.loss) != "squared":
-        raise DataError(
-            f"a report is for squared error, and the loss of this model is {loss!r}: skstretch "
-            "inspect shows it."
-        )
-    target = target or found.target
+    loss = last_step(found.model)._state.loss
+    for option, of in {"time": "cox", "event": "cox", "exposure": "poisson"}.items():
+        if columns[option] is not None and loss != of:
+            raise DataError(f"--{option} is for {of!r} models, and the loss of this is {loss!r}.")
+    target, beside = time or target or found.target, event or exposure or found.beside
     X = y = rows = None
     if data is not None:
-        X, y, rows = training_data(found.model, data, target, form, talk, id)
+        X, y, rows = training_data(found.model, data, target, form, talk, id, beside)
         restore_folds(found.model, found.cv)
     facts: Any = {"source": data or str(model), "seconds": found.seconds, "target": target}
+    facts["at"] = at
     with talk.warnings():
         write_report(found.model, path, X=X, y=y, samples=rows, **facts)
     if json:

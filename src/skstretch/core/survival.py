@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import chdtrc
 
-from skstretch.core.types import Array, Mask
+from skstretch.core.types import Array, Index, Mask
 
 # Numbers of pairs that are compared at a time.
 PAIRS = 2**21
@@ -126,13 +127,9 @@ class Baseline:
 
     @classmethod
     def of(cls, event: Mask, time: Array, eta: Array, weights: Array) -> Baseline:
-        happens = event & (weights > 0)
-        times, group = np.unique(time[happens], return_inverse=True)
-        count = np.bincount(group, weights[happens], times.size)
-        by_time = np.argsort(time, kind="stable")
+        times, count, _ = _at_risk(event, time, weights)
         top = float(eta.max())
-        x = (weights * np.exp(eta - top))[by_time]
-        at_risk = np.cumsum(x[::-1])[::-1][np.searchsorted(time[by_time], times)]
+        at_risk = _weight_from(times, time, weights * np.exp(eta - top))
         steps = np.exp(np.log(count) - np.log(at_risk) - top)
         return cls(times, np.cumsum(steps), float(time[weights > 0].max()))
 
@@ -170,3 +167,73 @@ class Baseline:
         corners = np.concatenate([[0.0], inside, [until]])
         curve = self.survival(eta, corners[:-1])
         return np.asarray(curve @ np.diff(corners))
+
+
+def kaplan_meier(event: Mask, time: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Times of events (T,), the share without event from each on, and its relative variance.
+
+    The share is ``prod (1 - d / n)`` of d events among n at risk, the variance of its logarithm
+    Greenwood's ``sum d / (n (n - d))``.
+    """
+    times, d, n = _at_risk(event, time, weights)
+    left = np.asarray(np.cumprod(1.0 - d / n), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return times, left, np.cumsum(d / (n * (n - d)))
+
+
+def _at_risk(event: Mask, time: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Times of events, and the weights of events and of samples at risk (T,) at each."""
+    happens = event & (weights > 0)
+    times, place = np.unique(time[happens], return_inverse=True)
+    events = np.bincount(place, weights[happens], times.size)
+    return times, events.astype(np.float64), _weight_from(times, time, weights)
+
+
+def _weight_from(times: Array, time: Array, weights: Array) -> Array:
+    """The weight (T,) of samples whose time is at or after each of some times."""
+    order = np.argsort(time, kind="stable")
+    later = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
+    return np.asarray(later[np.searchsorted(time[order], times)])
+
+
+def kaplan_meier_at(
+    event: Mask, time: Array, weights: Array, at: float, z: float
+) -> tuple[float, float, float]:
+    """The share without event at a time, between limits of z standard errors.
+
+    These of ``log(-log S)``, so that they lie between 0 and 1 (Kalbfleisch and Prentice); all of
+    these where no event or all events have happened.
+    """
+    times, left, variance = kaplan_meier(event, time, weights)
+    place = int(np.searchsorted(times, at, "right")) - 1
+    share = 1.0 if place < 0 else float(left[place])
+    if not 0.0 < share < 1.0:
+        return share, 0.0, 1.0
+    half = z * np.sqrt(variance[place]) / -np.log(share)
+    return share, float(share ** np.exp(half)), float(share ** np.exp(-half))
+
+
+def log_rank(event: Mask, time: Array, groups: Index, weights: Array) -> tuple[float, int, float]:
+    """Whether groups, numbered from 0, have the same hazard: chi², degrees of freedom, p-value.
+
+    ``u' V^-1 u`` of observed less expected events, ``u_g = sum d_g - d n_g / n`` over the times of
+    events, and ``V = sum d (n - d) / (n - 1) (diag(q) - q q')`` with ``q = n_g / n``.
+    """
+    times, d, n = _at_risk(event, time, weights)
+    G = int(groups.max()) + 1
+    own = weights * (groups == np.arange(G)[:, None])
+    shares = np.array([_weight_from(times, time, one) for one in own]) / n
+    u = own @ event - shares @ d
+    spread = np.where(n > 1.0, d * (n - d) / np.where(n > 1.0, n - 1.0, 1.0), 0.0)
+    V = np.diag(shares @ spread) - (shares * spread) @ shares.T
+    chi2 = float(u @ np.linalg.pinv(V, hermitian=True) @ u)
+    return chi2, G - 1, float(chdtrc(G - 1, chi2))
+
+
+def rank_groups(values: Array, weights: Array, n_groups: int) -> Index:
+    """Numbers of groups of like weight (n,), by the ranks of values; equal values stay together."""
+    _, place = np.unique(values, return_inverse=True)
+    mass = np.bincount(place, weights)
+    middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
+    number = np.minimum(n_groups * middle, n_groups - 1).astype(np.intp)
+    return np.asarray(np.unique(number[place], return_inverse=True)[1])

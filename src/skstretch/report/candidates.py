@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from skstretch.core.losses import rates
 from skstretch.core.types import Array, Index, Mask
 from skstretch.estimators import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.estimators.quality import Measure, selecting
@@ -236,6 +237,7 @@ MIXTURE = -1
 NO_DATA = "the training data were not at hand"
 NOT_KEPT = "the other models were not kept with it; fit it again to see them"
 TOO_MUCH = "the search was too large to keep what its other models gave"
+ONE_LOSS = "of other losses than squared error the search keeps no other models"
 OTHER = "the data that were passed are not, value by value, those that it was fitted on"
 
 
@@ -265,7 +267,7 @@ def known_of(subject: Subject) -> Known:
     if not hasattr(model, "_outcomes"):
         return Known(why=OTHER if hasattr(model, "_kept") else NOT_KEPT)
     if model._outcomes is None:
-        return Known(why=TOO_MUCH)
+        return Known(why=TOO_MUCH if subject.state.loss == "squared" else ONE_LOSS)
     return Known(model._outcomes, int(model.best_index_))
 
 
@@ -315,7 +317,8 @@ def chosen_outputs(subject: Subject) -> Array | None:
         return None
     if subject.nested and not subject.classifies:
         return np.asarray(subject.model.nested_predictions_).reshape(subject.shape[0], -1)
-    return np.asarray(subject.model.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
+    outputs = np.asarray(subject.model.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
+    return rates(outputs) if subject.kind == "counts" else outputs
 
 
 def scattered(outcomes: Any, row: int, used: Mask) -> Array:

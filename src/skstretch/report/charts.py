@@ -188,17 +188,20 @@ def null_chart(title: str) -> dict[str, Any]:
     return spec(alt.layer(*layers), 260)
 
 
-def calibration_chart(said: str, seen: str) -> dict[str, Any]:
-    """What was said against what was seen, with 90 % intervals of the share."""
-    x = alt.X("said:Q", title=said, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
-    y = alt.Y("seen:Q", title=seen, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+def calibration_chart(said: str, seen: str, ends: float | None = None) -> dict[str, Any]:
+    """What was said against what was seen, with 90 % intervals: shares, or numbers up to `ends`."""
+    scale = alt.Scale(domain=[0, ends or 1])
+    axis, form = (alt.Axis(format="%"), ".1%") if ends is None else (alt.Axis(), ".3~g")
+    x = alt.X("said:Q", title=said, scale=scale, axis=axis)
+    y = alt.Y("seen:Q", title=seen, scale=scale, axis=axis)
     base = named("calibration")
     tip = [
-        alt.Tooltip("said:Q", format=".1%"),
-        alt.Tooltip("seen:Q", format=".1%"),
+        alt.Tooltip("said:Q", format=form),
+        alt.Tooltip("seen:Q", format=form),
         alt.Tooltip("n:Q", title="samples"),
     ]
-    corners = alt.Chart(alt.InlineData(values=[{"said": 0, "seen": 0}, {"said": 1, "seen": 1}]))
+    values = [{"said": end, "seen": end} for end in scale.domain]
+    corners = alt.Chart(alt.InlineData(values=values))
     layers = [
         _dashed(corners).encode(x=x, y=y),
         base.mark_line(color=ACCENT, strokeWidth=1.5).encode(x=x, y=y),
@@ -208,6 +211,33 @@ def calibration_chart(said: str, seen: str) -> dict[str, Any]:
         base.mark_circle(color=ACCENT, size=60, opacity=1).encode(x=x, y=y, tooltip=tip),
     ]
     return spec(alt.layer(*layers), 320)
+
+
+def survival_chart(names: list[str]) -> dict[str, Any]:
+    """Shares without the event over time, a curve of steps for each group."""
+    colour = alt.Color(
+        "label:N",
+        scale=alt.Scale(domain=names, range=CURVES[: len(names)]),
+        legend=alt.Legend(title=None, orient="bottom") if len(names) > 1 else None,
+    )
+    lines = named("survival").mark_line(interpolate="step-after", strokeWidth=2)
+    chart = lines.encode(
+        x=alt.X("time:Q", title="time"),
+        y=alt.Y(
+            "left:Q",
+            title="without the event",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format="%"),
+        ),
+        order=alt.Order("step:Q"),
+        color=colour,
+        tooltip=[
+            alt.Tooltip("label:N", title="samples of"),
+            alt.Tooltip("time:Q", format=".4~g"),
+            alt.Tooltip("left:Q", title="without the event", format=".1%"),
+        ],
+    )
+    return spec(chart, 320)
 
 
 def fit_chart(target: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from skstretch.estimators.quality import regression_quality
+from skstretch.estimators.summary import SCORES
 from skstretch.io.archive import replacing
 from skstretch.report import charts, quality
 from skstretch.report.candidates import (
@@ -25,6 +26,7 @@ from skstretch.report.candidates import (
     starts,
 )
 from skstretch.report.charts import library
+from skstretch.report.outcomes import chosen_time
 from skstretch.report.quality import (
     Contents,
     Explained,
@@ -35,11 +37,13 @@ from skstretch.report.quality import (
 )
 from skstretch.report.subject import Subject, checked_subject, distinct
 from skstretch.report.text import own_text, page_context
-from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, SHADES, css, thousands
+from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, SHADES, css, number, thousands
 
 # The data of the charts, as plain lists and dicts of few digits.
 
 Data = dict[str, Any]
+# kinds of targets whose predictions are drawn beside them
+NUMBERS = ("numbers", "counts")
 # bars that are drawn; the table below them has more
 MOST_BARS = 15
 
@@ -79,6 +83,12 @@ def chart_data(contents: Contents) -> Data:
     curves = calibration(contents)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
+    thirds = [] if contents.curves is None else contents.curves.thirds
+    data["survival"] = [
+        {"time": x, "left": y, "step": step, "label": third.name}
+        for third in thirds
+        for step, (x, y) in enumerate(zip(rounded(third.time), rounded(third.left), strict=True))
+    ]
     data["explained"] = [_shares(one) for one in explained_samples(contents)]
     data["specs"] = _specs(contents, data)
     return data
@@ -170,7 +180,7 @@ def _features(contents: Contents) -> Data:
 
 def _samples(contents: Contents) -> Data:
     subject, bars = contents.subject, contents.bars
-    if subject.y is None or subject.classifies or contents.outputs is None:
+    if subject.y is None or subject.kind not in NUMBERS or contents.outputs is None:
         return {"samples": [], "observed": [], "lower": [], "upper": []}
     shown = contents.shown
     sides = {}
@@ -212,12 +222,15 @@ def _regression_fit(contents: Contents, fitted: Fitted) -> Data:
     subject = contents.subject
     if subject.y is None or fitted.outputs is None:
         return {"predicted": [], "notes": ["" for _ in fitted.pictures]}
+    if subject.kind == "survival":
+        return {"predicted": [], "notes": [contents.note]}
     outputs = fitted.outputs[:, :MOST_OUTPUTS]
     # a candidate of one target says nothing of the others
     notes = [
         regression_quality(*pair).text if np.isfinite(pair[1]).any() else ""
         for pair in zip(subject.Y.T, outputs.T, strict=False)
     ]
+    notes = [contents.note] if subject.kind == "counts" else notes
     return {"predicted": [rounded(values) for values in outputs[contents.shown].T], "notes": notes}
 
 
@@ -261,7 +274,8 @@ def _specs(contents: Contents, data: Data) -> Data:
     if data["null"]:
         specs["null"] = charts.null_chart("score: greater is better")
     for i, one in enumerate(data["explained"]):
-        what = "score" if subject.classifies else "prediction"
+        what = SCORES.get(subject.state.loss, "score" if subject.classifies else "prediction")
+        what = what.removeprefix("the ")
         specs[f"sample{i}"] = charts.share_chart(max(1, len(one["bars"])), what)
     data["bars"] = min(MOST_BARS, max(len(p["top"]) for p in _pictures(data)))
     specs["top"] = charts.top_chart(max(1, data["bars"]))
@@ -278,8 +292,14 @@ def _specs(contents: Contents, data: Data) -> Data:
         data["classes"] = [subject.classes[i] for i in frequent(subject)]
         data["levels"] = SHADES
         specs["confusion"] = charts.confusion_chart(data["classes"])
+    if data["survival"]:
+        names = [third.name for third in contents.curves.thirds]  # type: ignore[union-attr]
+        specs["survival"] = charts.survival_chart(names)
     if data["calibration"]:
-        specs["calibration"] = charts.calibration_chart(*_calibration_titles(contents))
+        ends = None
+        if subject.kind == "counts":
+            ends = max(point[name] for point in data["calibration"][0] for name in ("said", "high"))
+        specs["calibration"] = charts.calibration_chart(*_calibration_titles(contents), ends)
     return specs
 
 
@@ -288,6 +308,11 @@ def _pictures(data: Data) -> list[Data]:
 
 
 def _calibration_titles(contents: Contents) -> tuple[str, str]:
+    if contents.judged is not None and contents.subject.kind == "survival":
+        at = number(chosen_time(contents.subject))
+        return f"predicted to be without the event at {at}", "seen without it (Kaplan–Meier)"
+    if contents.judged is not None:
+        return "predicted rate", "observed rate"
     if not contents.subject.classifies:
         return "coverage asked for", "observations inside"
     if contents.subject.model.classes_.size > 2:
@@ -360,6 +385,7 @@ def write_report(
     seconds: float | None = None,
     target: str | None = None,
     samples: Any = None,
+    at: float | None = None,
 ) -> Path:
     """Write a report on a fitted model as one HTML file that asks for nothing else.
 
@@ -368,8 +394,8 @@ def write_report(
 
     Parameters
     ----------
-    model : StretchyRegressorCV, StretchyClassifierCV, StretchyRegressor, StretchyClassifier \
-            or sklearn.pipeline.Pipeline
+    model : StretchyRegressorCV, StretchyClassifierCV, StretchySurvivalCV, StretchyRegressor, \
+            StretchyClassifier or sklearn.pipeline.Pipeline
         Fitted, or from `skstretch.load`. Of a pipeline that ends in one of ours, the page shows
         the features that its last step sees.
     path : str or path-like
@@ -387,6 +413,9 @@ def write_report(
         What is predicted; by default the name of y where it has one, as a pandas Series may.
     samples : sequence of str, optional
         Names of the rows; by default the index of X or y, where it does not only count.
+    at : float, optional
+        Of survival: the time at which predictions are compared with what was seen; by default the
+        middle one of the events.
 
     Returns
     -------
@@ -427,7 +456,7 @@ def write_report(
             f"there is no folder {str(path.parent)!r} to write {path.name!r} into: create it, or "
             "pass another path."
         )
-    subject = checked_subject(model, X, y, source, seconds, target, samples)
+    subject = checked_subject(model, X, y, source, seconds, target, samples, at)
     contents = contents_of(subject)
     data = chart_data(contents)
     page = render(page_context(contents, data), data)

@@ -31,6 +31,14 @@ from skstretch.report.candidates import (
     quiet,
     surface_of,
 )
+from skstretch.report.outcomes import (
+    Curves,
+    Judged,
+    curves_of,
+    judged,
+    rate_calibration,
+    survival_calibration,
+)
 from skstretch.report.subject import Subject, distinct
 from skstretch.style import CURVES, count, near_one, number, share, thousands
 
@@ -172,7 +180,7 @@ def bars_of(subject: Subject, outputs: Array | None, known: Known) -> Bars | Non
     times a tenth of the samples is bounded by a model that was fitted to the others. Else the
     quantile of the errors of samples left out, without a check.
     """
-    if subject.classifies or subject.y is None or outputs is None:
+    if subject.kind != "numbers" or subject.y is None or outputs is None:
         return None
     if subject.nested:
         bars = _residual(subject, outputs)
@@ -241,6 +249,12 @@ def _held(subject: Subject, outputs: Array) -> Array:
 # One sentence in plain words, and a few figures beside it.
 
 
+KINDS = {
+    "numbers": "A regression model",
+    "classes": "A classifier",
+    "counts": "A model of counts",
+    "survival": "A model of survival",
+}
 Tile = tuple[str, str, str]  # figure, what it is, how to read it
 
 
@@ -258,8 +272,7 @@ def interval_sentence(bars: Bars | None) -> str:
 def modest_verdict(subject: Subject) -> str:
     """What can be said without the observed values."""
     n, D = subject.shape
-    kind = "A classifier" if subject.classifies else "A regression model"
-    return f"{kind} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
+    return f"{KINDS[subject.kind]} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
 
 
 def tiles(subject: Subject, quality: list[Evidence] | None, bars: Bars | None) -> list[Tile]:
@@ -277,20 +290,22 @@ def _evidence_tiles(subject: Subject, quality: list[Evidence] | None) -> list[Ti
     found: list[Tile] = []
     if quality is not None and len(quality) == 1 and quality[0].enough:
         one = quality[0]
-        what = "balanced error" if subject.classifies else "typical error"
         how = "search repeated on other samples" if one.trusted else "has seen the choice of model"
-        found.append((one.write(one.loss), what, f"{how}, standard error {one.spread}"))
+        found.append((one.write(one.loss), one.words.error, f"{how}, standard error {one.spread}"))
         if one.ridge is not None:
             found.append(
-                (one.write(one.ridge.loss), "ridge regression", "error on the same samples")
+                (
+                    one.write(one.ridge.loss),
+                    "ridge regression",
+                    f"{one.words.short} on the same samples",
+                )
             )
-        nothing = "guessing" if subject.classifies else "always answering the mean"
-        found.append((one.write(one.mean.loss), "knowing nothing", nothing))
+        found.append((one.write(one.mean.loss), "knowing nothing", one.words.nothing))
         if one.right is not None and one.largest is not None:
             largest = f"largest class: {share(one.largest)}"
             found.append((share(one.right), "put into their class", largest))
-        elif one.found and one.trusted:
-            found.append((near_one(one.r2), "R²", "0 is the mean, 1 is perfect"))
+        elif one.found and one.trusted and one.words.explained:
+            found.append((near_one(one.r2), one.words.explained, "0 is the mean, 1 is perfect"))
     if (quality is not None and not quality[0].trusted) or not subject.searched:
         return found
     measure, figure = subject.measure, subject.error("best_score_")
@@ -341,7 +356,28 @@ class Contents:
             return stored
         if subject.y is None or self.outputs is None:
             return None
-        return plain_evidence(subject.model, self.outputs, subject.Y, subject.weights)
+        outputs = getattr(subject.model, "cv_predictions_", self.outputs)
+        outputs = np.asarray(outputs, dtype=float).reshape(subject.shape[0], -1)
+        return plain_evidence(subject.model, outputs, subject.Y, subject.weights)
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        """Left-out risks or rates beside what happened; None of numbers and classes."""
+        judges = self.subject.kind in ("counts", "survival")
+        return judged(self.subject, self.outputs) if judges else None
+
+    @cached_property
+    def curves(self) -> Curves | None:
+        """Survival by thirds of the risk; None of anything else."""
+        survives = self.judged is not None and self.subject.kind == "survival"
+        return curves_of(self.judged) if survives else None  # type: ignore[arg-type]
+
+    @property
+    def note(self) -> str:
+        """The figure of the model, for counts and survival."""
+        if not self.quality:
+            return ""
+        return f"{self.quality[0].words.error} {self.quality[0].write(self.quality[0].loss)}"
 
     @property
     def sentence(self) -> str:
@@ -375,6 +411,10 @@ def calibration(contents: Contents) -> list[list[dict[str, float]]]:
     if subject.classifies:
         scores = None if subject.y is None else contents.cut(contents.candidates.chosen)
         return [] if scores is None else _class_calibration(scores, subject)
+    if contents.judged is not None:
+        if subject.kind == "survival":
+            return [survival_calibration(contents.judged)]
+        return [rate_calibration(contents.judged)] if subject.weighted else []
     if bars is None or not bars.levels:
         return []
     n = subject.shape[0]
@@ -444,6 +484,8 @@ def explained_samples(contents: Contents) -> list[Explained]:
 def _telling_numbers(subject: Subject, outputs: Array) -> list[tuple[str, Array]]:
     """What a sample may be the first of: by the first target, out of fold."""
     own = outputs[:, 0]
+    if subject.kind == "survival":
+        return [("highest risk", own), ("lowest risk", -own)]
     errors = np.abs(subject.Y[:, 0] - own)
     return [("highest prediction", own), ("lowest prediction", -own), ("largest error", errors)]
 
@@ -468,6 +510,7 @@ def _explained(subject: Subject, sample: int, why: str) -> Explained:
         own, base = _shares(subject, row)
         outputs = model.decision_function(row) if subject.classifies else model.predict(row)
     output = np.asarray(outputs)[0]
+    output = np.log(output) if subject.kind == "counts" else output
     at, name = 0, subject.outputs[0]
     if own.ndim == 2:
         at = int(np.argmax(output)) if subject.classifies else 0
@@ -513,6 +556,13 @@ def _facts(subject: Subject, sample: int, name: str, output: float, base: float)
     if subject.classifies:
         given = subject.classes[subject.codes[sample]]
         return f"Observed {given}; score of {name} {number(output)}, on average {number(base)}."
+    what = f"predicted {number(output)}; on average {number(base)}."
+    if subject.kind == "survival":
+        event, time = (subject.y[part][sample] for part in ("event", "time"))
+        seen = "The event was seen" if event else "Without the event"
+        return f"{seen} at {number(time)}; log hazard {what.removeprefix('predicted ')}"
+    if subject.kind == "counts":
+        return f"Observed {number(subject.Y[sample, 0])}; logarithm of the rate: {what}"
     of = f" (of {name})" if len(subject.outputs) > 1 else ""
     observed = number(subject.Y[sample, 0])
     return f"Observed {observed}, predicted {number(output)}{of}; on average {number(base)}."
@@ -561,7 +611,7 @@ def _doubtful(contents: Contents) -> Striking | None:
 
 
 def _influential(subject: Subject) -> Striking | None:
-    if _work(subject) > INFLUENCE_WORK:
+    if subject.kind != "numbers" or _work(subject) > INFLUENCE_WORK:
         return None
     try:
         with quiet():

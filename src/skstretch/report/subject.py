@@ -10,14 +10,18 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.classes import signed_targets
+from skstretch.core.stretch import checked_number
+from skstretch.core.survival import signed_times
 from skstretch.core.types import Array, Index
 from skstretch.estimators import (
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
     StretchyRegressorCV,
+    StretchySurvivalCV,
 )
-from skstretch.estimators.quality import Measure, measure_of, score_in_words
+from skstretch.estimators.losses import as_structured, read_survival
+from skstretch.estimators.quality import Measure, kind_of, measure_of, score_in_words
 from skstretch.estimators.state import (
     State,
     as_model,
@@ -30,7 +34,13 @@ from skstretch.estimators.summary import Member, mixture_members, target_names
 from skstretch.io.archive import add_numbers, data_digest
 from skstretch.io.outcomes import reunited
 
-CLASSES = (StretchyRegressor, StretchyClassifier, StretchyRegressorCV, StretchyClassifierCV)
+CLASSES = (
+    StretchyRegressor,
+    StretchyClassifier,
+    StretchyRegressorCV,
+    StretchyClassifierCV,
+    StretchySurvivalCV,
+)
 # what a name may take of a page
 LONGEST = 60
 
@@ -65,6 +75,7 @@ class Subject:
     steps: str = ""
     from_file: bool = False  # outcomes of the search and data of the fit were brought together
     samples: list[str] | None = None  # names of the samples, where they have some
+    at: float | None = None  # the time at which survival is judged
 
     @property
     def state(self) -> State:
@@ -75,6 +86,11 @@ class Subject:
     @property
     def classifies(self) -> bool:
         return bool(is_classifier(self.model))
+
+    @cached_property
+    def kind(self) -> str:
+        """What is predicted: numbers, classes, counts or survival."""
+        return kind_of(self.model)
 
     @property
     def searched(self) -> bool:
@@ -100,10 +116,14 @@ class Subject:
     @property
     def weights(self) -> Array:
         """Weights of the samples (n,), zero of those that were not used."""
-        found, own = np.zeros(self.shape[0]), self.state.model.weights
-        # a model file has none
-        found[self.state.used] = own if np.isfinite(own).all() else 1.0
+        found = np.zeros(self.shape[0])
+        found[self.state.used] = self.state.model.weights if self.weighted else 1.0
         return found
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the weights of the fit are known: a model file has none."""
+        return bool(np.isfinite(self.state.model.weights).all())
 
     @cached_property
     def measure(self) -> Measure:
@@ -171,7 +191,7 @@ class Subject:
     def target(self) -> str:
         """What is predicted."""
         name = self.given_target or getattr(self.y, "name", None)
-        if isinstance(name, str) and name.strip():
+        if self.kind != "survival" and isinstance(name, str) and name.strip():
             return short(name)
         return short(target_names(self.model)[0])
 
@@ -202,7 +222,9 @@ class Subject:
 
     @cached_property
     def Y(self) -> Array:
-        """Float targets of shape (n, t): y, or +-1 for classes."""
+        """Float targets of shape (n, t): y, +-1 for classes, or signed times."""
+        if self.kind == "survival":
+            return signed_times(self.y["event"], self.y["time"])[:, None]
         if self.classifies:
             return signed_targets(self.codes, self.model.classes_.size)
         return np.asarray(self.y, dtype=np.float64).reshape(self.shape[0], -1)
@@ -231,12 +253,11 @@ def checked_subject(
     seconds: Any = None,
     target: Any = None,
     samples: Any = None,
+    at: Any = None,
 ) -> Subject:
     """A subject whose parts fit together, or an error that says which do not."""
     model = as_model(model)
     own = last_step(model)
-    if hasattr(own, "_check_squared") and hasattr(own, "_state"):
-        own._check_squared("a report", "print(model.summary()), or use skstretch inspect")
     if not isinstance(own, CLASSES):
         raise TypeError(
             f"a {type(own).__name__} has no report: pass a fitted "
@@ -251,11 +272,14 @@ def checked_subject(
     if hasattr(X, "columns"):
         _check_columns(list(X.columns), getattr(model, "feature_names_in_", None))
     X = None if X is None else _unframed(X)
+    if y is not None and kind_of(model) == "survival":
+        y = as_structured(signed_times(*read_survival(y)))
     y = y if y is None or hasattr(y, "shape") else np.asarray(y)
     source = None if source is None else short(source, 120)
     seconds = None if seconds is None else float(seconds)
     target = None if target is None else str(target)
-    subject = Subject(model, X, y, source, seconds, target, steps, samples=samples)
+    at = None if at is None else checked_number("at", at, "pass a time.")
+    subject = Subject(model, X, y, source, seconds, target, steps, samples=samples, at=at)
     n, D = subject.shape
     if X is not None and tuple(X.shape) != (n, D):
         raise ValueError(

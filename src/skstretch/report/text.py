@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from skstretch.estimators.quality import chance_in_words, folds_in_words
-from skstretch.estimators.summary import Summary, shares_in_words, trust
-from skstretch.report.candidates import MIXTURE, MOST_OUTPUTS
+from skstretch.estimators.summary import SCORES, UNNAMED, Summary, shares_in_words, trust
+from skstretch.report.candidates import MIXTURE, MOST_OUTPUTS, POINTS
 from skstretch.report.quality import Contents, striking_samples, tiles
 from skstretch.report.subject import Subject, short
 from skstretch.style import count, near_one, number, plain, share, thousands
@@ -123,6 +123,13 @@ def _versions() -> str:
 
 Context = dict[str, Any]
 
+TITLES = {
+    "numbers": "Regression",
+    "classes": "Classification",
+    "counts": "Counts",
+    "survival": "Survival",
+}
+
 
 HOW = (
     "Write the report with the training data: skstretch report MODEL --data FILE, or in Python "
@@ -133,8 +140,8 @@ HOW = (
 def page_context(contents: Contents, data: dict[str, Any]) -> Context:
     """All that the template asks for."""
     subject = contents.subject
-    kind = "Classification" if subject.classifies else "Regression"
-    named = subject.target != "the target"
+    kind = TITLES[subject.kind]
+    named = subject.target not in UNNAMED
     title = f"{kind} of {subject.target}" if named else f"{kind} report"
     return {
         "title": title,
@@ -156,8 +163,22 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "captions": _captions(contents, data),
         "top": _top_rows(data),
         "targets": _target_rows(contents),
-        "density": data["density"],
-        "calibration": data["calibration"],
+        "density": [
+            (
+                point["density"] + _role(subject, point["chosen"]),
+                thousands(point["features"]),
+                point["written"],
+                YES[point["within"]],
+            )
+            for point in data["density"]
+        ],
+        "survival": contents.curves
+        and {
+            "test": contents.curves.test,
+            "head": contents.curves.head,
+            "rows": [third.row for third in contents.curves.thirds],
+        },
+        "calibration": _calibration_rows(contents, data),
         "confusion": _confusion(data),
         "explained": _explained_rows(data),
         "striking": striking_samples(contents),
@@ -184,6 +205,11 @@ def _missing(contents: Contents) -> list[str]:
     if len(subject.outputs) > MOST_OUTPUTS:
         found.append(
             f"Shown are the first {MOST_OUTPUTS} of {count(len(subject.outputs), 'output')}."
+        )
+    if subject.kind == "counts" and subject.y is not None and not subject.weighted:
+        found.append(
+            "A model file does not hold exposures, so predicted and observed rates are not "
+            "compared by groups: skstretch fit --report does so."
         )
     if not subject.searched:
         found.append(
@@ -233,10 +259,9 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
         "unusable": sum(candidate.level < 0 for candidate in surface.candidates),
         "rows": [
             (
-                candidate.name,
+                candidate.name + _role(subject, candidate.index in members),
                 surface.measure.write(candidate.error),
-                candidate.within,
-                candidate.index in members,
+                YES[candidate.within],
             )
             for candidate in best
         ],
@@ -246,6 +271,14 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
             f"{own_text(contents)}. {_alike(within, len(surface.candidates))}."
         ),
     }
+
+
+YES = {True: "yes", False: "no"}
+
+
+def _role(subject: Subject, own: bool) -> str:
+    """What a model of the search is to the one in use."""
+    return f" ({'averaged' if subject.mixture else 'chosen'})" * own
 
 
 def _alike(within: int, total: int) -> str:
@@ -298,7 +331,8 @@ def _options(contents: Contents) -> list[tuple[int, str]]:
 
 
 def _captions(contents: Contents, data: dict[str, Any]) -> dict[str, str]:
-    captions = {"fit": _fit_caption(contents), "calibration": _calibration_caption(contents)}
+    fit = _fit_caption(contents) if data["samples"] else ""
+    captions = {"fit": fit, "calibration": _calibration_caption(contents)}
     D, groups = contents.subject.shape[1], len(data["along"])
     captions["profile"] = (
         "What one unit more of each feature changes, at its mean."
@@ -307,6 +341,8 @@ def _captions(contents: Contents, data: dict[str, Any]) -> dict[str, str]:
         f"{-(-D // max(1, groups))} neighbouring features, the band their range."
     )
     what = "the score of the class" if contents.subject.classifies else "the prediction"
+    what = SCORES.get(contents.subject.state.loss, what)
+    captions["survival"] = _survival_caption(contents)
     captions["top"] = (
         f"How much {what} changes when a feature rises by one standard deviation, so that units do "
         "not matter. To the right it raises, to the left it lowers."
@@ -318,8 +354,6 @@ def _captions(contents: Contents, data: dict[str, Any]) -> dict[str, str]:
 
 def _fit_caption(contents: Contents) -> str:
     bars, n, subject = contents.bars, contents.subject.shape[0], contents.subject
-    if bars is None:
-        return ""
     text = "Each point is a sample, predicted by a model that has not seen it; on the dashed line "
     text += "prediction and observation agree. "
     if subject.searched:
@@ -328,6 +362,9 @@ def _fit_caption(contents: Contents) -> str:
             if subject.nested
             else "The choice among models has seen it. "
         )
+    shown = "" if len(contents.shown) == n else f" Drawn are {POINTS} of {count(n, 'sample')}."
+    if bars is None:
+        return f"{text}Intervals are not promised for counts.{shown}"
     if not bars.finite:
         return text + f"With {count(n, 'sample')} there are too few for 90\u00a0% intervals."
     text += (
@@ -336,11 +373,65 @@ def _fit_caption(contents: Contents) -> str:
         if bars.method == "plus"
         else "Bars reach as far as 90\u00a0% of these errors; marked are observations outside."
     )
-    shown = len(contents.shown)
-    return text if shown == n else f"{text} Drawn are {shown} of {count(n, 'sample')}."
+    return text + shown
+
+
+def _survival_caption(contents: Contents) -> str:
+    """What the curves are, where the risks are from, and the test."""
+    if contents.curves is None or contents.judged is None:
+        return ""
+    return (
+        "The share of samples without the event (Kaplan and Meier), in three groups by "
+        f"their risk. {_risks(contents)} {contents.curves.test} Risks that were left out come from "
+        "several models, so that the p-value is a guide and no exact one."
+    )
+
+
+def _risks(contents: Contents) -> str:
+    """Where risks or rates are from."""
+    what = "risk" if contents.subject.kind == "survival" else "rate"
+    if contents.judged is None or not contents.judged.left_out:
+        return f"No left-out {what}s were kept: these have seen the samples, and look too good."
+    seen = (
+        "the whole search was repeated without it"
+        if contents.subject.nested
+        else ("the choice among models has seen it")
+    )
+    return f"Each {what} is by a model that has not seen the sample; {seen}."
+
+
+def _calibration_rows(contents: Contents, data: dict[str, Any]) -> list[tuple[str, ...]]:
+    """What was said and seen, as text."""
+    write = number if contents.subject.kind == "counts" else share
+    return (
+        [
+            (
+                write(point["said"]),
+                write(point["seen"]),
+                f"{write(point['low'])} to {write(point['high'])}",
+                thousands(point["n"]),
+            )
+            for point in data["calibration"][0]
+        ]
+        if data["calibration"]
+        else []
+    )
 
 
 def _calibration_caption(contents: Contents) -> str:
+    if contents.judged is not None:
+        survives = contents.subject.kind == "survival"
+        what = (
+            "predicted survival, against the share that was seen"
+            if survives
+            else ("predicted rate, against the rate that was seen")
+        )
+        whole = " The hazard at risk 0 is that of the whole model." * survives
+        poisson = " if counts scatter as Poisson's do" * (not survives)
+        return (
+            f"Samples in groups of like size by their {what}. On the dashed line both agree. "
+            f"{_risks(contents)}{whole} Bars: 90\u00a0% interval{poisson}."
+        )
     ends = (
         "On the dashed line both agree; below it intervals are too narrow. Bars: 90\u00a0% "
         "interval of the share. This needs samples that are independent of each other."
@@ -398,5 +489,8 @@ def _confusion(data: dict[str, Any]) -> Context | None:
     table = data["fits"][str(data["chosen"])].get("confusion")
     if not table:
         return None
-    right = np.trace(np.array(table))
-    return {"labels": data["classes"], "rows": table, "right": int(right)}
+    rows = [
+        (label, *map(thousands, counts))
+        for label, counts in zip(data["classes"], table, strict=True)
+    ]
+    return {"labels": data["classes"], "rows": rows}

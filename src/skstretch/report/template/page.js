@@ -90,6 +90,7 @@
     confusion: { confusion },
     top: { top: () => topRows().slice(0, data.bars) },
     profile: { profile: profileRows },
+    survival: { survival: () => data.survival },
     null: { null: () => data.null, own: () => data.statistic },
     calibration: { calibration: () => data.calibration[Math.min(state.output, data.calibration.length - 1)] ?? [] },
   };
