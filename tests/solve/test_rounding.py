@@ -8,8 +8,8 @@ from skstretch.core.factors import drawn_products, largest_move
 from skstretch.core.stretch import Intercept
 from skstretch.datasets import make_spectra
 from skstretch.solve import choose
+from skstretch.solve.choose import Spec
 from skstretch.solve.direct import DualLU, PrimalLU
-from skstretch.solve.spec import Spec
 from tests.references import exact_solution, relative_error
 from tests.solve.samples import raw_design
 

@@ -22,9 +22,8 @@ from skstretch.designs.protocol import Design
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import State
 from skstretch.search.selection import path_supports
-from skstretch.solve.choose import N_JACKKNIFE
+from skstretch.solve.choose import N_JACKKNIFE, Spec
 from skstretch.solve.model import fit_columns, fit_model
-from skstretch.solve.spec import Spec
 
 
 @dataclass(frozen=True)

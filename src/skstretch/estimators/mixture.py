@@ -19,9 +19,9 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
 from skstretch.estimators.state import State
+from skstretch.solve.choose import Spec
 from skstretch.solve.left_out import Jackknife, make_jackknife
 from skstretch.solve.model import FittedModel, fit_stretchy, of_columns, row_chunks
-from skstretch.solve.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from skstretch.io.archive import Rule, data_digest
 from skstretch.io.header import Record
 from skstretch.search import Outcomes
 from skstretch.search.candidates import Candidate, Minimisers, Unknowns
+from skstretch.solve.choose import Spec
 from skstretch.solve.model import FittedModel
-from skstretch.solve.spec import Spec
 
 # what may be stored beside any model; else no more than the model itself, or half of X
 FREE_BYTES = 1 << 18

@@ -24,7 +24,7 @@ from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Rule
 from skstretch.io.header import Record, decode, encode
 from skstretch.solve import FittedModel, Spec
-from skstretch.solve.spec import SOLVERS
+from skstretch.solve.choose import SOLVERS
 
 # how far the weights of a target may be from adding up to one
 ROUNDING = 1e-9

@@ -16,9 +16,9 @@ from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs.protocol import Design
+from skstretch.solve.choose import Spec
 from skstretch.solve.left_out import held_out_bounds
 from skstretch.solve.newton import coefficients, where_of
-from skstretch.solve.spec import Spec
 
 # how closely coefficients of exact minimisers are solved for whoever looks at other candidates
 SHOWN = Tolerance(gap=1e-10, step=1e-8, stale=np.inf)

@@ -42,6 +42,7 @@ from skstretch.solve.choose import (
     ITERATED_TOLERANCE,
     PATH,
     STRENGTHS,
+    Spec,
     choose_space,
     crossfit_space,
     is_costly,
@@ -62,7 +63,6 @@ from skstretch.solve.model import (
     fit_model,
     of_columns,
 )
-from skstretch.solve.spec import Spec
 
 # below this 1 / (lam k) is no float64
 TINY = 1e-306

@@ -47,9 +47,16 @@ from skstretch.search.candidates import (
     Unknowns,
     failed,
 )
-from skstretch.solve.choose import PATH, PATIENCE, SCORING, WORSE, approximates_folds, unusable
+from skstretch.solve.choose import (
+    PATH,
+    PATIENCE,
+    SCORING,
+    WORSE,
+    Spec,
+    approximates_folds,
+    unusable,
+)
 from skstretch.solve.newton import where_of
-from skstretch.solve.spec import Spec
 
 # relative accuracy of out-of-fold residuals that are solved for
 ACCURACY = 100.0 * PRECISION

@@ -1,5 +1,9 @@
 """From a design and targets to a fit: dual, primal, accurate or matrix-free, as recorded."""
 
+from skstretch.solve.choose import SOLVERS as SOLVERS
+from skstretch.solve.choose import Solver as Solver
+from skstretch.solve.choose import Spec as Spec
+from skstretch.solve.choose import checked_spec as checked_spec
 from skstretch.solve.choose import choose_space as choose_space
 from skstretch.solve.choose import crossfit_space as crossfit_space
 from skstretch.solve.choose import is_matrix_free as is_matrix_free
@@ -15,7 +19,3 @@ from skstretch.solve.model import fit_stretchy as fit_stretchy
 from skstretch.solve.model import interval_bounds as interval_bounds
 from skstretch.solve.model import light_model as light_model
 from skstretch.solve.model import warn_of_cancellation as warn_of_cancellation
-from skstretch.solve.spec import SOLVERS as SOLVERS
-from skstretch.solve.spec import Solver as Solver
-from skstretch.solve.spec import Spec as Spec
-from skstretch.solve.spec import checked_spec as checked_spec

@@ -34,12 +34,45 @@ from skstretch.solve.choose import (
     AUTOMATIC_STRENGTH,
     FIXED_C,
     N_DRAWN,
+    Space,
+    Spec,
     choose_space,
     has_inverse,
     is_matrix_free,
 )
 from skstretch.solve.krylov import check_powers
-from skstretch.solve.spec import Space, Spec, System
+
+
+class System(Protocol):
+    """A factorised model: fit any targets, and say how well and how freely it fits."""
+
+    @property
+    def space(self) -> Space: ...
+
+    @property
+    def solver(self) -> str: ...
+
+    @property
+    def rcond(self) -> float: ...
+
+    @property
+    def dof(self) -> float: ...
+
+    def fit(self, Y: Array) -> Fit:
+        """Fit targets of shape (M, t)."""
+        ...
+
+    def variance(self) -> Array:
+        """The diagonal of ``A W^-1 A'`` for ``alpha = A y``, shape (D,)."""
+        ...
+
+    def covariance(self) -> Array:
+        """``A W^-1 A'``, shape (D, D)."""
+        ...
+
+    def residual_norm(self) -> float:
+        """``tr((I - H)'(I - H))`` over repeated rows: a weight w counts as w rows."""
+        ...
 
 
 def row_scales(design: Design, r: float, intercept: Intercept) -> Array | None:

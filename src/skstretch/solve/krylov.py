@@ -25,8 +25,7 @@ from skstretch.core.types import Array, Fit
 from skstretch.designs.protocol import Design, Products
 from skstretch.designs.threads import single_blas_thread, working_bytes
 from skstretch.exceptions import NeedsInverseError
-from skstretch.solve.choose import FAIR_STEPS, MAX_ITER, has_inverse
-from skstretch.solve.spec import Space, Spec
+from skstretch.solve.choose import FAIR_STEPS, MAX_ITER, Space, Spec, has_inverse
 
 # directions of the randomised preconditioner at most
 SKETCH_SIZE = 200

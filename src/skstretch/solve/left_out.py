@@ -16,10 +16,9 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
-from skstretch.solve.choose import crossfit_space, unusable
+from skstretch.solve.choose import Spec, crossfit_space, unusable
 from skstretch.solve.direct import DualLU, PrimalLU, check_invertible, row_scales
 from skstretch.solve.newton import NewtonJackknife, newton_jackknife
-from skstretch.solve.spec import Spec
 
 # features of all rows that are kept, at most, in bytes
 KEPT_BYTES = 2**25

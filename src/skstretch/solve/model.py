@@ -26,6 +26,7 @@ from skstretch.solve.choose import (
     FIXED_C,
     POOR_RCOND,
     QR_SPARE,
+    Spec,
     choose_space,
     is_matrix_free,
     keeps_digits,
@@ -36,6 +37,7 @@ from skstretch.solve.choose import (
 from skstretch.solve.direct import (
     DualLU,
     PrimalLU,
+    System,
     accurate_system,
     check_invertible,
     gram_scale,
@@ -45,7 +47,6 @@ from skstretch.solve.direct import (
 from skstretch.solve.krylov import Krylov, krylov_system
 from skstretch.solve.left_out import Jackknife, make_jackknife
 from skstretch.solve.newton import INTERPOLATED, Minimised, minimise, warn_unless_certified
-from skstretch.solve.spec import Spec, System
 
 
 def build_system(

@@ -30,7 +30,7 @@ from skstretch.core.crossfit import Fold
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design, dual_space
-from skstretch.solve.spec import Space, Spec
+from skstretch.solve.choose import Space, Spec
 
 OTHER_SETTINGS = "use a larger k, or weights and penalty factors that differ by less."
 # what rounding leaves of the residuals of a fit that interpolates, relative to the weights
