@@ -31,15 +31,15 @@ def test_every_command_has_help_with_examples(call, command):
     done = call(command, "--help")
     assert done.code == 0
     assert "Examples:" in done.out
-    for line in COMMANDS[command].EXAMPLES:
+    for line in COMMANDS[command][1]:
         assert line.split()[1] == command or "|" in line
         assert line[:50] in done.out
 
 
 def test_examples_use_options_that_exist(call):
-    for command, module in COMMANDS.items():
+    for command, (_, examples) in COMMANDS.items():
         page = call(command, "--help").out
-        for line in module.EXAMPLES:
+        for line in examples:
             for word in line.split("skstretch ", 1)[1].split():
                 if word.startswith("--"):
                     assert word in page, f"{line}: {word}"

@@ -16,7 +16,7 @@ from sklearn.preprocessing import (
 
 import skstretch
 from skstretch import SpectralFilter
-from skstretch.export.steps import NODES
+from skstretch.export.onnx import NODES
 from skstretch.io.steps import JOINING, KINDS
 from tests.export.test_onnx import run
 from tests.io.test_pipelines import FRAME, GAPS, NEW_GAPS, STEPS, X, Y, pipe

@@ -16,8 +16,8 @@ from typing import Annotated, Any, NoReturn, TypeVar, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from skstretch.cli import compare, datasets, effects, fit, inspect, predict, report, version
-from skstretch.cli.console import close_stdout, fail
+from skstretch.cli import compare, datasets, effects, fit, inspect, options, predict, report
+from skstretch.cli.console import close_stdout, fail, page, print_json, show
 from skstretch.exceptions import DataError, Failure
 
 MISTAKE, FAILURE, INTERRUPTED = 2, 1, 130
@@ -36,15 +36,42 @@ START = (
     "skstretch report model.stretchy -o report.html",
 )
 
-COMMANDS: dict[str, Any] = {
-    "fit": fit,
-    "predict": predict,
-    "inspect": inspect,
-    "effects": effects,
-    "report": report,
-    "compare": compare,
-    "datasets": datasets,
-    "version": version,
+PACKAGES = ("numpy", "scipy", "scikit-learn", "typer", "rich", "pyarrow", "altair")
+
+
+def version(json: options.Json = False, quiet: options.Quiet = False) -> None:
+    """Print the versions of skstretch, Python and the packages that it uses."""
+    import platform
+    from importlib import metadata
+
+    from skstretch import __version__
+
+    found = {
+        "skstretch": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    if json:
+        print_json(found)
+        return
+    show(page(found.items()))
+
+
+# what a command does, and its examples
+COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "fit": (fit.fit, fit.EXAMPLES),
+    "predict": (predict.predict, predict.EXAMPLES),
+    "inspect": (inspect.inspect, inspect.EXAMPLES),
+    "effects": (effects.effects, effects.EXAMPLES),
+    "report": (report.report, report.EXAMPLES),
+    "compare": (compare.compare, compare.EXAMPLES),
+    "datasets": (datasets.datasets, datasets.EXAMPLES),
+    "version": (version, ("skstretch version", "skstretch version --json")),
 }
 
 
@@ -161,9 +188,8 @@ def program() -> typer.Typer:
         ] = False,
     ) -> None: ...
 
-    for name, module in COMMANDS.items():
-        add = app.command(name, cls=BareCommand, epilog=shown(module.EXAMPLES))
-        add(guarded(getattr(module, name)))
+    for name, (command, examples) in COMMANDS.items():
+        app.command(name, cls=BareCommand, epilog=shown(examples))(guarded(command))
     return app
 
 

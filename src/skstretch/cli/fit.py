@@ -25,7 +25,7 @@ from skstretch.cli.console import (
     size_words,
 )
 from skstretch.cli.data.files import Form
-from skstretch.cli.recipe import Recipe, read_recipe
+from skstretch.cli.options import Recipe, read_recipe
 from skstretch.exceptions import DataError
 from skstretch.style import share
 

@@ -12,10 +12,12 @@ import numpy as np
 
 from skstretch.cli.columns import (
     beside_numbers,
+    exposed,
     is_index,
     is_spectrum,
     left_out_words,
     matched,
+    survival,
     unnamed,
 )
 from skstretch.cli.console import NAMES, SHOWN, Talk, counted, listed, nearest, quoted
@@ -35,9 +37,7 @@ from skstretch.cli.data.files import (
 )
 from skstretch.cli.data.matrices import read_mtx, read_npz, read_svmlight, read_vector
 from skstretch.cli.data.workbooks import read_workbook
-from skstretch.cli.options import Aim, TaskName
-from skstretch.cli.outcomes import exposed, survival
-from skstretch.cli.recipe import Recipe
+from skstretch.cli.options import Aim, Recipe, TaskName
 from skstretch.exceptions import DataError
 
 Note = Callable[[str], None]

@@ -15,8 +15,8 @@ from skstretch.designs.dask.array import check_known as check_known
 from skstretch.designs.dask.array import computed_rows as computed_rows
 from skstretch.designs.dask.array import dask_plan as dask_plan
 from skstretch.designs.dask.design import WideDesign as WideDesign
-from skstretch.designs.dask.lazy import lazily as lazily
-from skstretch.designs.dask.lazy import lazy_outputs as lazy_outputs
+from skstretch.designs.dask.passes import lazily as lazily
+from skstretch.designs.dask.passes import lazy_outputs as lazy_outputs
 from skstretch.designs.dual_space import dual_space as dual_space
 from skstretch.designs.factored import FactoredDesign as FactoredDesign
 from skstretch.designs.factored import check_factored as check_factored

@@ -19,8 +19,7 @@ from skstretch.core.quadrant import Quadrant, feature_shares
 from skstretch.core.types import Array, Index
 from skstretch.designs.dask.array import Block, DaskArray, check_known, cut, opened
 from skstretch.designs.dask.design import dask_design, dask_moments, dask_moments_and_grams
-from skstretch.designs.dask.lazy import Check, spans
-from skstretch.designs.dask.passes import gathered_rows
+from skstretch.designs.dask.passes import Check, gathered_rows, spans
 from skstretch.designs.local import (
     Transform,
     by_columns,

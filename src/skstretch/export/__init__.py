@@ -1,3 +1,3 @@
 """ONNX graphs of fitted models and of the steps before them."""
 
-from skstretch.export.model import to_onnx as to_onnx
+from skstretch.export.onnx import to_onnx as to_onnx
