@@ -19,7 +19,13 @@ HOUSE = re.compile(
 # rooms whose texts no user meets, and files that mean the word in its usual sense: the cells of a
 # table, the name of a parameter that is gone, a file that was tampered with
 ROOMS = {"core", "designs", "solve", "search"}
-FILES = {"cli/problem.py", "cli/data/delimited.py", "estimators/state.py", "io/state.py"}
+FILES = {
+    "cli/columns.py",
+    "cli/training.py",
+    "cli/data/delimited.py",
+    "estimators/state.py",
+    "io/state.py",
+}
 # pages for experts: measurements, the mathematics, and the words themselves
 EXPERTS = {
     "docs/glossary.md", "docs/exact.md", "docs/mixing.md", "docs/rules.md", "docs/arena.md",

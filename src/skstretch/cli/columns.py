@@ -1,17 +1,44 @@
-"""Columns of a file: which are features, and targets that are made of two of them."""
+"""Columns of a file: which are features and which are not, and whether a fit can take them."""
 
 import fnmatch
 import itertools
 import re
-from collections.abc import Sequence
+import shlex
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from skstretch.cli.console import counted, quoted
-from skstretch.cli.data.delimited import number_in
-from skstretch.cli.data.files import Numbers
+from skstretch.cli.console import NAMES, SHOWN, Talk, counted, listed, nearest, quoted
+from skstretch.cli.data.columnar import read_columnar
+from skstretch.cli.data.delimited import comment_hint, number_in, read_delimited
+from skstretch.cli.data.files import (
+    Budget,
+    Choice,
+    Choose,
+    Form,
+    Kind,
+    Numbers,
+    Stray,
+    Table,
+    kind_of,
+    opened,
+)
+from skstretch.cli.data.matrices import read_mtx, read_npz, read_svmlight
+from skstretch.cli.data.workbooks import read_workbook
 from skstretch.exceptions import DataError
+
+Note = Callable[[str], None]
+
+# vectors that are the target where none is named: those of NPZ and SVMlight files
+USUAL_TARGETS = ("y", "target", "label")
+IDENTIFIERS = ("id", "index", "key", "row", "no", "nr", "uuid", "sample", "sample_id")
+# columns that a message describes one by one
+CLAUSES = 4
+
 
 # how unnamed columns of row numbers are called by us, pandas and pyarrow
 NUMBERINGS = ("column 1", "Unnamed: 0", "__index_level_0__")
@@ -96,41 +123,304 @@ def left_out_words(names: Sequence[str], total: int) -> str:
     )
 
 
-# words for an event and for none
-EVENTS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+def read_table(source: str, form: Form, choose: Choose, talk: Talk) -> Table:
+    """Read a data file once, and say what was found out about it.
+
+    Parameters
+    ----------
+    source : str
+        A path, or ``-`` for standard input.
+    form : Form
+    choose : callable
+        Shown the names of the columns and of further vectors, says which to read.
+    talk : Talk
+    """
+    budget = Budget.of(source, form.max_memory)
+    with talk.reading("reading") as watch, opened(source, watch, budget) as stream:
+        kind = form.kind
+        if kind is Kind.AUTO:
+            kind = kind_of(source, stream.peek(1 << 14))
+        if form.sheet is not None and kind is not Kind.XLSX:
+            raise DataError(f"--sheet is for Excel workbooks, and {source!r} is read as {kind}.")
+        if kind in (Kind.PARQUET, Kind.FEATHER):
+            table = read_columnar(stream, source, kind, choose, budget)
+        elif kind is Kind.NPZ:
+            table = read_npz(stream, source, choose, budget)
+        elif kind is Kind.MTX:
+            table = read_mtx(stream, source, choose, budget)
+        elif kind is Kind.SVMLIGHT:
+            table = read_svmlight(stream, source, form, choose, budget)
+        elif kind is Kind.XLSX:
+            table = read_workbook(stream, source, form, choose, budget)
+        else:
+            table = read_delimited(stream, source, form, choose, budget)
+    for note in table.notes:
+        talk.note(note)
+    return table
 
 
-def survival(event: Any, time: Any, names: tuple[str, str]) -> Any:
-    """Events and times as one structured array; both have `numbers`, `words` and `odd`."""
-    words = [word.strip().lower() for word in event.words]
-    odd = next((word for word in words if word not in EVENTS), None)
-    if odd is not None:
+@dataclass(frozen=True)
+class TrainingColumns:
+    """Chooses columns to learn from: all that have no role and are not dropped.
+
+    `roles` maps target, weights, groups to the names that were asked for. A target that is no
+    column but a file is left to the caller. `named` maps the roles that are columns to their names
+    as soon as the file was seen.
+    """
+
+    roles: Mapping[str, str | None]
+    drop: Sequence[str]
+    note: Note
+    features: Sequence[str] = ()
+    keep_index: bool = False
+    named: dict[str, str] = field(default_factory=dict)
+    survival: bool = False
+
+    def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
+        aside = {role: name for role, name in self.roles.items() if name is not None}
+        if self.roles["target"] is None:
+            aside["target"] = self._usual_target(names, extras)
+        for role, name in list(aside.items()):
+            if name not in names and name not in extras:
+                if role == "target" and Path(name).is_file():
+                    del aside[role]
+                    continue
+                option = "--time" if self.survival and role == "target" else f"--{role}"
+                raise DataError(unknown(option, name, names, extras))
+        dropped = meant("--drop", self.drop, names)
+        if aside.get("target") in dropped and aside["target"] not in extras:
+            raise DataError(f"--drop names the target {aside['target']!r}.")
+        features = others(names, {*aside.values(), *dropped, *self._unasked(names, aside, dropped)})
+        check_roles({*aside.values()}, names, extras)
+        if not isinstance(names, Numbers):
+            check_distinct([names[i] for i in features], names)
+        if not features:
+            raise DataError("no column is left to learn from beside the target.")
+        self.named.update(aside)
+        return Choice(features, aside)
+
+    def _unasked(
+        self, names: Sequence[str], aside: Mapping[str, str], dropped: Collection[str]
+    ) -> set[str]:
+        """What is left out beside the target: all that --features does not name, else labels."""
+        if self.features:
+            wanted = {*meant("--features", self.features, names)}
+            return {name for name in names if name not in wanted}
+        taken, label = {*aside.values(), *dropped}, None if self.keep_index else unnamed(names)
+        left_out = set()
+        if label is not None and label not in taken:
+            place = names.index(label) + 1
+            self.note(
+                f"left out the unnamed column {place}, which labels the rows; --keep-index takes "
+                "it."
+            )
+            left_out.add(label)
+        rest = names if isinstance(names, Numbers) else [n for n in names if n not in taken]
+        words = [name for name in beside_numbers(rest) if name not in left_out]
+        if words:
+            self.note(left_out_words(words, len(rest) - len(words) - len(left_out)))
+        return {*left_out, *words}
+
+    def _usual_target(self, names: Sequence[str], extras: Sequence[str]) -> str:
+        for name in USUAL_TARGETS:
+            if name in extras:
+                self.note(f"target: {name!r}, which the file names so.")
+                return name
         raise DataError(
-            f"--event {names[0]!r} holds {odd!r}: an event is 1 or 0, true or false, yes or no."
+            "say which column to predict with --target; the columns are "
+            f"{quoted([*extras, *names[:NAMES]], total=len(extras) + len(names))}."
         )
-    if time.numbers is None:
-        raise DataError(f"--time {names[1]!r} holds text ({time.odd!r}): times are numbers.")
-    if time.numbers.min() < 0:
-        raise DataError(f"--time {names[1]!r} has {time.numbers.min():g}: times start at 0.")
-    found = np.empty(len(words), dtype=[("event", bool), ("time", float)])
-    found["event"], found["time"] = [EVENTS[word] for word in words], time.numbers
-    if not found["event"].any():
-        raise DataError(
-            f"--event {names[0]!r} is 0 in all rows: nothing tells who is at risk. Is it coded the "
-            "other way round?"
-        )
+
+
+def others(names: Sequence[str], taken: set[str]) -> Sequence[int]:
+    """Places of the names that are not taken."""
+    if isinstance(names, Numbers) and not any(name in names for name in taken):
+        return range(len(names))
+    return [i for i, name in enumerate(names) if name not in taken]
+
+
+def unknown(option: str, name: str, names: Sequence[str], extras: Sequence[str] = ()) -> str:
+    """That there is no such column, and which it may be."""
+    known = [*extras, *names[:NAMES]]
+    near = nearest(name, known)
+    message = f"{option}: there is no column {name!r}"
+    if near is not None:
+        return f"{message}; did you mean {near!r}?{comment_hint(names)}"
+    message = f"{message}; the columns are {quoted(known, total=len(extras) + len(names))}."
+    if known and all(number_in(entry) is not None for entry in known):
+        message += " If the first line is data and not names, pass --no-header."
+    return message + comment_hint(names)
+
+
+def meant(option: str, words: Sequence[str], names: Sequence[str]) -> set[str]:
+    """The names that the words of an option mean, each of which must mean some."""
+    found: set[str] = set()
+    for word in words:
+        some = matched(word, names)
+        if not some:
+            raise DataError(unknown(option, word, names))
+        found.update(some)
     return found
 
 
-def exposed(counts: Any, exposure: Any, weights: Any, name: str | None) -> tuple[Any, Any]:
-    """Rates and their weights, from counts and exposures."""
-    if exposure is None:
-        return counts, weights
-    if exposure.numbers is None:
-        raise DataError(f"--exposure {name!r} holds text ({exposure.odd!r}): pass numbers.")
-    if not np.isfinite(exposure.numbers).all() or not exposure.numbers.min() > 0:
+def dropping(*names: str) -> str:
+    """The options that leave columns out."""
+    return " ".join(f"--drop {shlex.quote(name)}" for name in names)
+
+
+def check_distinct(used: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a name that several of the columns in use have."""
+    twice = next((name for name, count in Counter(used).items() if count > 1), None)
+    if twice is not None:
         raise DataError(
-            f"--exposure {name!r} has {exposure.numbers.min():g}: pass numbers above 0."
+            f"{_occurrences(twice, names)}: rename one in the header, or leave them all out with "
+            f"{dropping(twice)}."
         )
-    rates = counts / exposure.numbers
-    return rates, exposure.numbers if weights is None else weights * exposure.numbers
+
+
+def check_roles(wanted: Collection[str], names: Sequence[str], extras: Sequence[str]) -> None:
+    """Refuse a target, weights, groups or identifier that several columns could be."""
+    if isinstance(names, Numbers):
+        counts = Counter(name for name in wanted if name in names)
+    else:
+        counts = Counter(name for name in names if name in wanted)
+    counts.update(name for name in extras if name in wanted)
+    for name, count in counts.items():
+        if count > 1:
+            raise DataError(
+                f"{_occurrences(name, [*names, *extras])}, and one of them is asked for: rename "
+                "the others in the file."
+            )
+
+
+def _occurrences(name: str, names: Sequence[str]) -> str:
+    places = [str(i) for i, other in enumerate(names, 1) if other == name]
+    shown = listed(places[:SHOWN], len(places), more="more")
+    return f"the name {name!r} occurs {len(places):,} times (columns {shown})"
+
+
+def check_features(table: Table) -> None:
+    """Refuse columns that hold text."""
+    if not table.stray:
+        return
+    rows = table.X.shape[0]
+    found = []
+    for name, stray in table.stray.items():
+        share = "" if stray.count == rows else f" in {stray.count:,} of {rows:,} rows"
+        found.append(f"column {name!r} holds text{share} ({stray.place})")
+    text = "; ".join(found[:CLAUSES])
+    text += f"; and {len(found) - CLAUSES:,} more columns" if len(found) > CLAUSES else ""
+    raise DataError(f"{text}. {_about_marks(list(table.stray.values())) or _way_out(table, rows)}")
+
+
+def _about_marks(strays: Sequence[Stray]) -> str:
+    """What to do where all text consists of numbers with commas or points in them."""
+    decimals = all(stray.decimals for stray in strays)
+    thousands = all(stray.thousands for stray in strays)
+    value = strays[0].value
+    bare = f"write the numbers without it, {value.replace(',', '')} in place of {value!r}"
+    if decimals and thousands:
+        return (
+            f"If the comma is a decimal mark, pass --decimal , and if it parts thousands, {bare}."
+        )
+    if decimals:
+        return "If the comma is a decimal mark, pass --decimal ,"
+    if thousands:
+        return f"If the comma parts thousands, {bare}."
+    if all(stray.pointed for stray in strays):
+        return (
+            "The comma is the decimal mark here, and a point no part of a number: write "
+            f"{value.replace('.', '')} in place of {value!r}, or pass --decimal ."
+        )
+    return ""
+
+
+def _way_out(table: Table, rows: int) -> str:
+    """What to do about columns of text: correct a few cells, drop or encode whole columns."""
+    names = list(table.stray)
+    whole = any(stray.count == rows for stray in table.stray.values())
+    it = "it" if len(names) == 1 else "them"
+    drop = dropping(*names) if len(names) <= CLAUSES else "--drop COL"
+    if whole:
+        return f"Leave {it} out with {drop}, or encode {it} as numbers."
+    return f"Correct these cells, or leave {it} out with {drop}."
+
+
+def missing_counts(table: Table) -> tuple[dict[str, int], Any]:
+    """Missing values by column, and which rows have one."""
+    X = table.X
+    rows = np.zeros(X.shape[0], dtype=bool)
+    if table.is_sparse:
+        bad = np.isnan(X.data)
+        rows[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[bad]] = True
+        columns, counts = np.unique(X.indices[bad], return_counts=True)
+        return {table.name_of(c): int(n) for c, n in zip(columns, counts, strict=True)}, rows
+    suspects = np.flatnonzero(np.isnan(_sums(X)))
+    found = {}
+    for column in suspects.tolist():
+        missing = np.isnan(X[:, column])
+        if missing.any():
+            found[table.name_of(column)] = int(missing.sum())
+            rows |= missing
+    return found, rows
+
+
+def _sums(X: Any) -> Any:
+    """Column sums: NaN where a column has a NaN, or infinities of both signs."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return X.sum(axis=0)
+
+
+def check_infinite(table: Table) -> None:
+    """Refuse infinite values."""
+    X = table.X
+    if table.is_sparse:
+        columns = np.unique(X.indices[np.isinf(X.data)]).tolist()
+    else:
+        suspects = np.flatnonzero(~np.isfinite(_sums(X)))
+        columns = [j for j in suspects.tolist() if np.isinf(X[:, j]).any()]
+    if columns:
+        name = table.name_of(columns[0])
+        raise DataError(
+            f"column {name!r} has infinite values: correct them, or leave it out with "
+            f"{dropping(name)}."
+        )
+
+
+def leave_out_index(table: Table, note: Note) -> None:
+    """Leave out a first column that numbers the rows, perhaps with gaps."""
+    if table.names is None or table.is_sparse or not is_index(table.X):
+        return
+    name = table.names[0]
+    note(
+        f"left out the first column {name!r}, whole numbers that rise from row to row beside "
+        "features that are not whole; --keep-index takes it."
+    )
+    table.X, table.names = table.X[:, 1:], table.names[1:]
+
+
+def _counts_rows(values: Any) -> bool:
+    return bool(values.size and values[0] in (0, 1) and (np.diff(values) == 1).all())
+
+
+def note_identifiers(table: Table, note: Note) -> None:
+    """Point out columns that look like identifiers: they carry no meaning, but can be fitted."""
+    if table.names is None or table.is_sparse or table.X.shape[0] < 3:
+        return
+    for column, name in enumerate(table.names):
+        first = table.X[:3, column]
+        if (first != np.round(first)).any():
+            continue
+        word = name.strip().lower()
+        named = word in IDENTIFIERS or word.endswith(("_id", " id"))
+        values = table.X[:, column]
+        # beyond 2**53 different identifiers can round to one number, beyond 2**64 there are none
+        huge = abs(first).min() > 2**53 and abs(first).max() < 2**64
+        if not (named or huge or _counts_rows(values)):
+            continue
+        different = np.unique(values).size
+        if different == values.size or (huge and different > 1):
+            note(
+                f"column {name!r} looks like an identifier and is used as a feature: "
+                f"{dropping(name)} leaves it out."
+            )

@@ -54,7 +54,7 @@ def compare(
     """
     from skstretch.cli.learning import BALANCED, SQUARED
     from skstretch.cli.methods import compare_methods, outer_folds
-    from skstretch.cli.problem import Request, read_problem
+    from skstretch.cli.training import Request, read_training
 
     talk = Talk(quiet)
     left_out, chosen = tuple(drop or ()), tuple(features or ())
@@ -70,31 +70,31 @@ def compare(
         chosen,
         keep_index,
     )
-    problem = read_problem(request, talk)
-    places = compare_methods(problem, outer_folds(problem, folds, seed), talk)
-    measure = BALANCED if problem.classifies else SQUARED
+    training = read_training(request, talk)
+    places = compare_methods(training, outer_folds(training, folds, seed), talk)
+    measure = BALANCED if training.classifies else SQUARED
     if not any(place.method.startswith("glmnet") for place in places):
         talk.note("glmnet is not installed: pip install python-glmnet")
     for place in places:
         if place.error is None:
             talk.note(f"{place.method} is left out: {place.trouble}")
     if json:
-        print_json(_as_json(problem, places, measure, folds, seed))
+        print_json(_as_json(training, places, measure, folds, seed))
         return
     print(
-        f"{problem.task} of {problem.target!r} ({printable(problem.reason)})\n"
-        f"{size_words(*problem.X.shape)}, {folds} outer folds",
+        f"{training.task} of {training.target!r} ({printable(training.reason)})\n"
+        f"{size_words(*training.X.shape)}, {folds} outer folds",
         file=stdout(),
     )
     show(_table(places, measure))
 
 
-def _as_json(problem: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
+def _as_json(training: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
     return {
-        "task": str(problem.task),
-        "task_reason": problem.reason,
-        "rows": problem.X.shape[0],
-        "features": problem.X.shape[1],
+        "task": str(training.task),
+        "task_reason": training.reason,
+        "rows": training.X.shape[0],
+        "features": training.X.shape[1],
         "folds": folds,
         "seed": seed,
         "measure": measure,

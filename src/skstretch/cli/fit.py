@@ -88,7 +88,7 @@ def fit(
 ) -> None:
     """Learn from DATA by cross-validation of many models, say how well it does, and save it."""
     from skstretch.cli.learning import facts, searched
-    from skstretch.cli.problem import Request, filled_words, read_problem
+    from skstretch.cli.training import Request, filled_words, read_training
     from skstretch.io import save
 
     talk = Talk(quiet)
@@ -110,22 +110,22 @@ def fit(
         recipe,
         aim,
     )
-    problem = read_problem(request, talk)
-    if recipe.impute is not None and problem.filled:
-        talk.note(filled_words(problem.filled, recipe.impute))
-    if intervals and problem.classifies:
+    training = read_training(request, talk)
+    if recipe.impute is not None and training.filled:
+        talk.note(filled_words(training.filled, recipe.impute))
+    if intervals and training.classifies:
         raise DataError("--intervals is for regression: classes have probabilities instead.")
-    model, seconds = searched(problem, plan, talk)
-    about: dict[str, Any] = {"target": problem.target, "seconds": seconds}
+    model, seconds = searched(training, plan, talk)
+    about: dict[str, Any] = {"target": training.target, "seconds": seconds}
     beside = {} if aim.beside is None else {"beside": aim.beside}
-    folds = {} if plan.cv is None or problem.groups is not None else {"cv": plan.cv}
+    folds = {} if plan.cv is None or training.groups is not None else {"cv": plan.cv}
     with talk.warnings():
         save(model, output, intervals=intervals, about=about | folds | beside)
         if report is not None:
             from skstretch.report import write_report
 
-            write_report(model, report, X=problem.X, y=problem.y, source=data, **about)
-    found = facts(model, problem, seconds)
+            write_report(model, report, X=training.X, y=training.y, source=data, **about)
+    found = facts(model, training, seconds)
     found |= {"model": str(output)} | ({} if report is None else {"report": str(report)})
     try:
         if json:

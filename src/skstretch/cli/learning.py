@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from skstretch.cli.columns import Note, unknown
 from skstretch.cli.console import Talk, counted, in_options, on_terminal
 from skstretch.cli.options import Plan, fold_number
-from skstretch.cli.problem import Note, Problem, unknown
+from skstretch.cli.training import Training
 from skstretch.core.classes import balanced_weights, decided
 from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import selects
@@ -24,22 +25,22 @@ MEAN, LARGEST = "predicting the mean", "the largest class"
 LEAST_GROUPS = 3
 
 
-def penalty_factors(named: Mapping[str, float], problem: Problem) -> Any:
+def penalty_factors(named: Mapping[str, float], training: Training) -> Any:
     """One factor for every feature, None where none was named."""
     if not named:
         return None
-    if problem.recipe.filters:
+    if training.recipe.filters:
         raise DataError(
             "--penalty-factor with --snv, --detrend, --derivative or --recipes: these take all "
             "columns for one spectrum, in which no column stands for itself."
         )
-    n_features = problem.X.shape[1]
+    n_features = training.X.shape[1]
     # columns without names go by their numbers from 1
-    names = problem.names or [str(number) for number in range(1, n_features + 1)]
+    names = training.names or [str(number) for number in range(1, n_features + 1)]
     place = {name: column for column, name in enumerate(names)}
     factors = np.ones(n_features)
     for name, value in named.items():
-        if name == problem.target:
+        if name == training.target:
             raise DataError(f"--penalty-factor names the target {name!r}.")
         if name not in place:
             raise DataError(unknown("--penalty-factor", name, names))
@@ -78,10 +79,10 @@ def shuffled(number: int, groups: bool, classifies: bool, seed: int = 0) -> Any:
     return kind(number, shuffle=True, random_state=seed)
 
 
-def check_number(option: str, number: int, problem: Problem) -> None:
+def check_number(option: str, number: int, training: Training) -> None:
     """Refuse more folds than there are groups or rows."""
-    groups = problem.groups is not None
-    units = len(np.unique(problem.groups)) if groups else problem.X.shape[0]
+    groups = training.groups is not None
+    units = len(np.unique(training.groups)) if groups else training.X.shape[0]
     if number > units:
         loo = ", or loo" if option == "--cv" else ""
         raise DataError(
@@ -90,11 +91,11 @@ def check_number(option: str, number: int, problem: Problem) -> None:
         )
 
 
-def check_classes(option: str, number: int, problem: Problem, note: Note | None = None) -> None:
+def check_classes(option: str, number: int, training: Training, note: Note | None = None) -> None:
     """Refuse more folds than a class has rows; with `note`, only where all classes are so small."""
-    if not problem.classifies or problem.groups is not None:
+    if not training.classifies or training.groups is not None:
         return
-    names, sizes = np.unique(problem.y, return_counts=True)
+    names, sizes = np.unique(training.y, return_counts=True)
     least = int(sizes.min())
     if number <= least:
         return
@@ -105,23 +106,23 @@ def check_classes(option: str, number: int, problem: Problem, note: Note | None 
     note(f"{message}, so some folds have none of it.")
 
 
-def check_plan(plan: Plan, problem: Problem, talk: Talk) -> None:
+def check_plan(plan: Plan, training: Training, talk: Talk) -> None:
     """Refuse what does not go with the data."""
-    n_features, number = problem.X.shape[1], plan.n_folds
+    n_features, number = training.X.shape[1], plan.n_folds
     for count in plan.grid["n_features_to_select"] or ():
         if isinstance(count, int) and count > n_features:
             raise DataError(
                 f"--select {count}: the file has {counted(n_features, 'feature')}; to keep all of "
                 "them as one of the choices use --select 1.0."
             )
-    if problem.groups is not None and len(np.unique(problem.groups)) < 2:
+    if training.groups is not None and len(np.unique(training.groups)) < 2:
         raise DataError("--groups: all rows are of one group; at least two groups are needed.")
     if number is not None:
-        check_number("--cv", number, problem)
-        check_classes("--cv", number, problem, talk.note)
+        check_number("--cv", number, training)
+        check_classes("--cv", number, training, talk.note)
 
 
-def search_of(problem: Problem, plan: Plan, talk: Talk) -> Any:
+def search_of(training: Training, plan: Plan, talk: Talk) -> Any:
     """The search, or that of all recipes, not fitted yet."""
     from skstretch import (
         RecipeClassifierCV,
@@ -131,30 +132,30 @@ def search_of(problem: Problem, plan: Plan, talk: Talk) -> Any:
         StretchySurvivalCV,
     )
 
-    classes, several = problem.classifies, problem.recipe.recipes
+    classes, several = training.classifies, training.recipe.recipes
     given = {
         **plan.grid,
-        "penalty_factor": penalty_factors(plan.factors, problem),
-        "cv": folds_of(plan, problem),
+        "penalty_factor": penalty_factors(plan.factors, training),
+        "cv": folds_of(plan, training),
         "combine": plan.combine,
         "verbose": int(talk.shows_progress),
     }
-    if problem.loss == "cox":
+    if training.loss == "cox":
         return StretchySurvivalCV(**_of_survival(given, several))
-    own = (StretchyClassifierCV if classes else StretchyRegressorCV)(loss=problem.loss, **given)
+    own = (StretchyClassifierCV if classes else StretchyRegressorCV)(loss=training.loss, **given)
     if not several:
         return own
     return (RecipeClassifierCV if classes else RecipeRegressorCV)(own)
 
 
-def folds_of(plan: Plan, problem: Problem) -> Any:
+def folds_of(plan: Plan, training: Training) -> Any:
     """What --cv asks for; other losses than squared error have ten folds by default."""
-    compressed = asked_to_select(plan.grid["n_features_to_select"], problem.X.shape[1])
-    if problem.loss != "squared":
+    compressed = asked_to_select(plan.grid["n_features_to_select"], training.X.shape[1])
+    if training.loss != "squared":
         if plan.cv is None:
             return None
         compressed = True  # so that loo is asked for
-    grouped, strata = problem.groups is not None, problem.strata is not None
+    grouped, strata = training.groups is not None, training.strata is not None
     return splitter(plan.cv, grouped, strata, compressed)
 
 
@@ -167,58 +168,58 @@ def _of_survival(given: dict[str, Any], several: bool) -> dict[str, Any]:
     return given
 
 
-def searched(problem: Problem, plan: Plan, talk: Talk) -> tuple[Any, float]:
+def searched(training: Training, plan: Plan, talk: Talk) -> tuple[Any, float]:
     """The fitted estimator, and the seconds that it took."""
     from sklearn.pipeline import Pipeline, make_pipeline
 
-    check_plan(plan, problem, talk)
-    own, steps = search_of(problem, plan, talk), problem.recipe.steps()
+    check_plan(plan, training, talk)
+    own, steps = search_of(training, plan, talk), training.recipe.steps()
     model = make_pipeline(*steps, own) if steps else own
-    given = {"sample_weight": problem.weights, "groups": problem.groups}
+    given = {"sample_weight": training.weights, "groups": training.groups}
     given = {name: value for name, value in given.items() if value is not None}
     last = f"{type(own).__name__.lower()}__" if steps else ""
     start = perf_counter()
     try:
-        with talk.warnings(problem.names):
+        with talk.warnings(training.names):
             # the note of `check_plan` says it in other words
             warnings.filterwarnings("ignore", "The least populated class")
             model.fit(
-                problem.X, problem.y, **{f"{last}{name}": each for name, each in given.items()}
+                training.X, training.y, **{f"{last}{name}": each for name, each in given.items()}
             )
     except ValueError as error:
-        raise DataError(in_options(str(error), problem.names)) from error
-    repeated = repeated_search(model, problem, given, talk) if plan.nested else None
-    if problem.recipe.recipes:
+        raise DataError(in_options(str(error), training.names)) from error
+    repeated = repeated_search(model, training, given, talk) if plan.nested else None
+    if training.recipe.recipes:
         model = Pipeline([*(model.steps[:-1] if steps else []), *own.pipeline_.steps])
     found = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    found._target_names = [problem.target]
+    found._target_names = [training.target]
     if repeated is not None:
         repeated.store(found)
-    if problem.names is not None:
-        first = model.steps[0][1] if steps or problem.recipe.recipes else model
-        first.feature_names_in_ = np.array(problem.names, dtype=object)
+    if training.names is not None:
+        first = model.steps[0][1] if steps or training.recipe.recipes else model
+        first.feature_names_in_ = np.array(training.names, dtype=object)
     return model, perf_counter() - start
 
 
-def repeated_search(model: Any, problem: Problem, given: Mapping[str, Any], talk: Talk) -> Any:
+def repeated_search(model: Any, training: Training, given: Mapping[str, Any], talk: Talk) -> Any:
     """The whole search repeated without each tenth of the rows; None where that cannot be."""
     from skstretch.estimators.nested import nested_score
     from skstretch.estimators.quality import LEAST_UNITS
 
-    groups = problem.groups is not None
-    units = len(np.unique(problem.groups)) if groups else problem.X.shape[0]
+    groups = training.groups is not None
+    units = len(np.unique(training.groups)) if groups else training.X.shape[0]
     if units < (LEAST_GROUPS if groups else LEAST_UNITS):
         what = counted(units, "group" if groups else "row")
         talk.note(f"{what}: too few to repeat the search without some of them.")
         return None
     number = min(N_FOLDS, units)
-    if problem.strata is not None and not groups:
-        number = min(number, int(np.unique(problem.strata, return_counts=True)[1].max()))
+    if training.strata is not None and not groups:
+        number = min(number, int(np.unique(training.strata, return_counts=True)[1].max()))
     try:
-        folds = shuffled(max(2, number), groups, problem.strata is not None)
-        return nested_score(model, problem.X, problem.y, folds, **given)
+        folds = shuffled(max(2, number), groups, training.strata is not None)
+        return nested_score(model, training.X, training.y, folds, **given)
     except ValueError as error:
-        said = in_options(str(error).replace(", or nested_cv=None", ""), problem.names)
+        said = in_options(str(error).replace(", or nested_cv=None", ""), training.names)
         talk.note(f"the search could not be repeated for an error to trust: {said}")
         return None
 
@@ -272,19 +273,19 @@ def error_rates(
     return found
 
 
-def cross_validated(model: Any, problem: Problem) -> list[Judged]:
+def cross_validated(model: Any, training: Training) -> list[Judged]:
     """Errors of a fitted search, that of its score first, beside knowing nothing."""
     from skstretch.estimators.quality import measure_of
 
-    scores, units = model.cv_predictions_, (problem.weights, problem.groups)
-    if problem.loss in ("cox", "poisson"):
+    scores, units = model.cv_predictions_, (training.weights, training.groups)
+    if training.loss in ("cox", "poisson"):
         return [_judged_by_loss(model)]
-    if problem.classifies:
-        codes = np.searchsorted(model.classes_, problem.y).clip(max=model.classes_.size - 1)
+    if training.classifies:
+        codes = np.searchsorted(model.classes_, training.y).clip(max=model.classes_.size - 1)
         predicted = decided(scores.reshape(len(scores), -1))
         judged = error_rates(codes, predicted, model.classes_.size, *units)
     else:
-        judged = [squared_error(problem.y, scores, *units)]
+        judged = [squared_error(training.y, scores, *units)]
     own = Estimate(float(measure_of(model).of_scores(model.best_score_)), model.best_score_se_)
     return [replace(judged[0], model=own), *judged[1:]]
 
@@ -305,21 +306,21 @@ def _judged_by_loss(model: Any) -> Judged:
 # What was found, as facts for a page or JSON.
 
 
-def facts(model: Any, problem: Any, seconds: float) -> dict[str, Any]:
+def facts(model: Any, training: Any, seconds: float) -> dict[str, Any]:
     """All that a fit has to say, what to trust first."""
     from skstretch.estimators.quality import folds_in_words
     from skstretch.estimators.state import named_model, steps_in_words
 
     steps, own = steps_in_words(model), named_model(model)
-    judged = cross_validated(own, problem)
+    judged = cross_validated(own, training)
     usable = own.cv_results_["usable"]
     found = {
         **verdict_facts(own, own.summary().evidence),
-        "task": str(problem.task),
-        "task_reason": problem.reason,
-        "target": problem.target,
-        "rows": problem.X.shape[0],
-        "features": problem.X.shape[1],
+        "task": str(training.task),
+        "task_reason": training.reason,
+        "target": training.target,
+        "rows": training.X.shape[0],
+        "features": training.X.shape[1],
         **facts_of_model(own),
         "candidates": len(usable),
         "candidates_unusable": int((~usable).sum()),
@@ -335,18 +336,18 @@ def facts(model: Any, problem: Any, seconds: float) -> dict[str, Any]:
             }
             for one in judged
         ],
-        "seconds_reading": problem.seconds,
+        "seconds_reading": training.seconds,
         "seconds_fitting": seconds,
     }
-    if problem.classifies:
+    if training.classifies:
         found["classes"] = own.classes_.tolist()
-        found["class_sizes"] = [int((problem.y == c).sum()) for c in own.classes_]
+        found["class_sizes"] = [int((training.y == c).sum()) for c in own.classes_]
         found["cut"] = own.threshold_
-    elif problem.loss != "cox":  # of counts the share of the deviance, D²
-        found["r2" if problem.loss == "squared" else "d2"] = (
+    elif training.loss != "cox":  # of counts the share of the deviance, D²
+        found["r2" if training.loss == "squared" else "d2"] = (
             1.0 - judged[0].model.mean / judged[0].baseline.mean
         )
-    return found | ({"steps": steps, "filled": problem.filled} if steps else {})
+    return found | ({"steps": steps, "filled": training.filled} if steps else {})
 
 
 def verdict_facts(model: Any, evidence: Any) -> dict[str, Any]:

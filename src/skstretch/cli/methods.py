@@ -22,7 +22,7 @@ from skstretch.cli.learning import (
     shuffled,
     squared_error,
 )
-from skstretch.cli.problem import Problem
+from skstretch.cli.training import Training
 
 SEED = 0
 INNER_FOLDS = 5
@@ -180,28 +180,28 @@ class MethodResult:
     trouble: str = ""
 
 
-def outer_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Any, Any]]:
+def outer_folds(training: Training, n_folds: int, seed: int) -> list[tuple[Any, Any]]:
     """Splits of the rows: shuffled, by class for classes, of whole groups where there are any."""
-    check_number("--folds", n_folds, problem)
-    check_classes("--folds", n_folds, problem)
-    splitter = shuffled(n_folds, problem.groups is not None, problem.classifies, seed)
-    return list(splitter.split(problem.X, problem.y, problem.groups))
+    check_number("--folds", n_folds, training)
+    check_classes("--folds", n_folds, training)
+    splitter = shuffled(n_folds, training.groups is not None, training.classifies, seed)
+    return list(splitter.split(training.X, training.y, training.groups))
 
 
-def compare_methods(problem: Problem, splits: list[Any], talk: Talk) -> list[MethodResult]:
+def compare_methods(training: Training, splits: list[Any], talk: Talk) -> list[MethodResult]:
     """Every method on every fold, the best first."""
-    named = list(methods(problem.classifies))
+    named = list(methods(training.classifies))
     places = []
     with talk.steps(len(named) * len(splits)) as step:
         for name, fit in named:
-            places.append(_crossvalidated(name, fit, problem, splits, step))
+            places.append(_crossvalidated(name, fit, training, splits, step))
     return sorted(places, key=lambda place: np.inf if place.error is None else place.error.mean)
 
 
 def _crossvalidated(
-    name: str, fit: Any, problem: Problem, splits: list[Any], step: Any
+    name: str, fit: Any, training: Training, splits: list[Any], step: Any
 ) -> MethodResult:
-    predictions = np.empty_like(problem.y)
+    predictions = np.empty_like(training.y)
     seconds: list[float] = []
     features: list[int] = []
     for train, test in splits:
@@ -210,25 +210,25 @@ def _crossvalidated(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = fit(problem.X[train], problem.y[train])
+                model = fit(training.X[train], training.y[train])
                 seconds.append(perf_counter() - start)
-                predictions[test] = np.ravel(model.predict(problem.X[test]))
+                predictions[test] = np.ravel(model.predict(training.X[test]))
         except (ValueError, ArithmeticError, TypeError) as error:
             step(name, len(splits) - len(features))
             return MethodResult(name, None, trouble=str(error).splitlines()[0])
         features.append(_features_used(model))
         step(name)
     return MethodResult(
-        name, _judge(problem, predictions), float(np.mean(seconds)), float(np.mean(features))
+        name, _judge(training, predictions), float(np.mean(seconds)), float(np.mean(features))
     )
 
 
-def _judge(problem: Problem, predictions: Any) -> Estimate:
-    if not problem.classifies:
-        return squared_error(problem.y, predictions, None, problem.groups).model
-    classes, codes = np.unique(problem.y, return_inverse=True)
+def _judge(training: Training, predictions: Any) -> Estimate:
+    if not training.classifies:
+        return squared_error(training.y, predictions, None, training.groups).model
+    classes, codes = np.unique(training.y, return_inverse=True)
     guessed = np.searchsorted(classes, predictions)
-    return error_rates(codes, guessed, classes.size, None, problem.groups)[0].model
+    return error_rates(codes, guessed, classes.size, None, training.groups)[0].model
 
 
 def _features_used(model: Any) -> int:

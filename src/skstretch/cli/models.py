@@ -11,26 +11,23 @@ from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 
-from skstretch.cli.console import Talk, counted, in_options, nearest, quoted
-from skstretch.cli.data.files import Choice, Form, Table, check_source
-from skstretch.cli.data.matrices import read_vector
-from skstretch.cli.learning import asked_to_select, splitter
-from skstretch.cli.outcomes import exposed, survival
-from skstretch.cli.problem import (
+from skstretch.cli.columns import (
     Note,
     check_distinct,
     check_features,
     check_infinite,
     check_roles,
-    filled_words,
     meant,
     missing_counts,
-    missing_message,
     others,
     read_table,
-    read_values,
     unknown,
 )
+from skstretch.cli.console import Talk, counted, in_options, nearest, quoted
+from skstretch.cli.data.files import Choice, Form, Table, check_source
+from skstretch.cli.data.matrices import read_vector
+from skstretch.cli.learning import asked_to_select, splitter
+from skstretch.cli.training import exposed, filled_words, missing_message, read_values, survival
 from skstretch.estimators.state import first_step, last_step, steps_before, transformed
 from skstretch.exceptions import DataError
 from skstretch.io.steps import takes_texts

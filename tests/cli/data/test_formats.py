@@ -15,10 +15,10 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import skstretch
+from skstretch.cli.columns import TrainingColumns, check_features, read_table
 from skstretch.cli.console import Talk
 from skstretch.cli.data import columnar
 from skstretch.cli.data.files import Form, Kind, Numbers
-from skstretch.cli.problem import TrainingColumns, check_features, read_table
 from skstretch.exceptions import DataError
 from tests.cli.samples import NAMES, diabetes, write_csv
 

@@ -9,8 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from skstretch.cli.columns import check_features, missing_counts
 from skstretch.cli.data.files import Form, kind_of
-from skstretch.cli.problem import check_features, missing_counts
 from skstretch.exceptions import DataError
 from tests.cli.data.test_formats import read, same
 from tests.cli.samples import NAMES, diabetes, floats, read_csv, write_csv
