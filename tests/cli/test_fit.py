@@ -57,16 +57,17 @@ def test_real_program_regression(folder):
     assert sorted(os.listdir(folder)) == ["diabetes.csv", "m.stretchy", "tumours.csv"]
 
 
-def test_the_search_is_repeated_by_default(folder):
+def test_the_search_is_repeated_by_default(folder, call):
     """The figure to trust leads, in words, in JSON, in the file and in inspect."""
     grid = ("--k", "2", "--a", "0", "--c", "0.01,1")
-    program = [sys.executable, "-m", "skstretch.cli", "fit", "diabetes.csv", "-t", "progression"]
+    X, y = diabetes(120)
+    write_csv(folder / "d.csv", X, {"progression": y.tolist()}, names=NAMES)
+    program = [sys.executable, "-m", "skstretch.cli", "fit", "d.csv", "-t", "progression"]
     done = subprocess.run(
         [*program, *SAVED, *grid], cwd=folder, capture_output=True, text=True, env=environment()
     )
     assert done.returncode == 0, done.stderr
     loaded = skstretch.load(folder / "m.stretchy")
-    X, y = diabetes()
     own = skstretch.StretchyRegressorCV(k_grid=(2.0,), a_grid=(0.0,), c_grid=(0.01, 1.0))
     literal = cross_val_predict(own, X, y, cv=KFold(10, shuffle=True, random_state=0))
     np.testing.assert_allclose(loaded.nested_predictions_, literal, rtol=1e-10)
@@ -76,11 +77,11 @@ def test_the_search_is_repeated_by_default(folder):
     seen = np.sqrt(-loaded.best_score_)
     assert f"The plain cross-validation has seen the choice: typical error {seen:.1f} ± " in words
     assert "use --groups where some belong together" in words
-    again = run("inspect", "m.stretchy", cwd=folder)
+    again = call("inspect", "m.stretchy")
     assert " ".join(again.out.split()).startswith(
         f"found Predicts progression: typical error {root:.1f}"
     )
-    found = json.loads(run("inspect", "m.stretchy", "--json", cwd=folder).out)
+    found = json.loads(call("inspect", "m.stretchy", "--json").out)
     assert next(iter(found)) == "verdict"
     assert found["nested"]["error"] == pytest.approx(root**2)
 
@@ -270,10 +271,11 @@ def test_nested(call):
 
 def test_standard_input_and_compressed_files_give_the_same_model(folder):
     plain = (folder / "diabetes.csv").read_bytes()
-    done = run("fit", "-", "-t", "progression", "-o", "a.stretchy", cwd=folder, stdin=plain)
+    how = ("-t", "progression", "--k", "2", "--a", "0", "--c", "0.1,1")
+    done = run("fit", "-", *how, "-o", "a.stretchy", cwd=folder, stdin=plain)
     assert done.code == 0, done.err
     (folder / "d.csv.gz").write_bytes(gzip.compress(plain))
-    done = run("fit", "d.csv.gz", "-t", "progression", "-o", "b.stretchy", cwd=folder)
+    done = run("fit", "d.csv.gz", *how, "-o", "b.stretchy", cwd=folder)
     assert done.code == 0, done.err
     first, second = (read_model(folder / name).header for name in ("a.stretchy", "b.stretchy"))
     for header in (first, second):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skstretch import StretchyRegressorCV, load, save
-from tests.cli.program import environment, run
+from tests.cli.program import environment
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 WORDS = "would replace a file that this command also uses: choose another name."
@@ -39,9 +39,10 @@ def place(tmp_path):
     ],
     ids=["data", "report over data", "report over model", "predictions", "model"],
 )
-def test_inputs_are_not_replaced(place, words, named):
+def test_inputs_are_not_replaced(place, call, monkeypatch, words, named):
+    monkeypatch.chdir(place)
     before = {path.name: path.read_bytes() for path in place.iterdir()}
-    done = run(*words, cwd=place)
+    done = call(*words)
     assert done.code == 2
     assert done.err == f"error: {named} {WORDS}\n"
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before

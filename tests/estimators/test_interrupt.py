@@ -32,9 +32,10 @@ class Slow:
     def __getitem__(self, key):
         Slow.reads += 1
         # the moments of the minimiser's data take eight reads
-        if Slow.reads == (20 if work.startswith("minimiser") else 6):
+        begin = 20 if work.startswith("minimiser") else 6
+        if Slow.reads == begin:
             print("reading", flush=True)
-        time.sleep(0.1)
+        time.sleep(0.1 * (Slow.reads >= begin))
         return self.rng.random([part.stop - part.start for part in key])
 
 

@@ -46,7 +46,7 @@ def instance(cls):
     if cls is skstretch.StabilitySelector:
         return cls(n_pairs=5)
     if cls is skstretch.StretchyClassifierCV:
-        return cls(k_grid=(1.25, 2.0))
+        return cls(k_grid=(1.25, 2.0), n_features_to_select=1.0)
     if cls is skstretch.StretchySurvivalCV:
         return Times(**FEW)
     if cls not in (skstretch.RecipeRegressorCV, skstretch.RecipeClassifierCV):
@@ -58,7 +58,7 @@ def instance(cls):
     return cls(ridge, filters, combine="best")
 
 
-FEW = {"k_grid": (1.5, 2.0), "c_grid": (0.02, 0.2), "cv": 3}
+FEW = {"k_grid": (1.5,), "c_grid": (0.02, 0.2), "cv": 3}
 
 
 class Times(skstretch.StretchySurvivalCV):

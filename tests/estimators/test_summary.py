@@ -101,10 +101,11 @@ def test_the_search_repeated_comes_first():
     figures = f"(error {number(root)} against {number(np.sqrt(np.mean((y - ridge) ** 2)))})"
     assert f"Clearly better than ridge regression {figures}." in words
     assert "if samples are independent of each other; pass groups" in words
-    grouped = fitted(StretchyRegressorCV(nested_cv=5), X, y, groups=np.arange(40) // 2)
+    grouped = fitted(StretchyRegressorCV(**GRID, nested_cv=5), X, y, groups=np.arange(40) // 2)
     assert "it holds for new groups like these" in plain(grouped.summary().error)
 
 
+@pytest.mark.slow
 def test_noise_reads_as_noise():
     """On thirty sets of pure noise nothing is said to be found, and ridge is never beaten."""
     quick = {"a_grid": (0.0,), "k_grid": (1.5, 2.0), "c_grid": (0.001, 0.01), "cv": 5}

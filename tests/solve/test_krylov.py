@@ -1,12 +1,13 @@
 """The matrix-free solver: against the direct ones, and its residual against the literal system."""
 
 import tracemalloc
+from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn import config_context
+from sklearn import clone, config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
@@ -461,18 +462,31 @@ def test_sketch_is_exact_on_its_span_and_grows_as_needed():
     np.testing.assert_allclose(rough.solve(V), rough.U, atol=1e-7)
 
 
+@cache
+def large_block():
+    """Data that fit into no cache, targets and weights."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 1500)).astype(np.float32).astype(np.float64)
+    assert not is_cached(*X.shape)
+    return X, X[:, 0] + rng.standard_normal(400) + 3.0, rng.uniform(0.5, 2.0, 400)
+
+
+@cache
+def directly(k, intercept):
+    X, y, weights = large_block()
+    direct = StretchyRegressor(k=k, c=0.01, fit_intercept=intercept)
+    direct.fit(X, y, sample_weight=weights)
+    assert direct.solver_ != "krylov"
+    return direct
+
+
 @pytest.mark.parametrize("storage", ["dense", "float32", "column order", "file", "sparse", "dask"])
 @pytest.mark.parametrize("k", [1.25, 2.0])
 @intercepts
 def test_large_blocks(storage, k, intercept, tmp_path):
     """Blocks that are passed over in tiles give what the direct solver gives, whatever holds X."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((400, 1500)).astype(np.float32).astype(np.float64)
-    y, weights = X[:, 0] + rng.standard_normal(400) + 3.0, rng.uniform(0.5, 2.0, 400)
-    assert not is_cached(*X.shape)
-    settings = {"k": k, "c": 0.01, "fit_intercept": intercept}
-    direct = StretchyRegressor(**settings).fit(X, y, sample_weight=weights)
-    assert direct.solver_ != "krylov"
+    X, y, weights = large_block()
+    direct = directly(k, intercept)
     np.save(tmp_path / "X.npy", X)
     held = {
         "dense": lambda: X,
@@ -482,7 +496,7 @@ def test_large_blocks(storage, k, intercept, tmp_path):
         "sparse": lambda: sparse.csr_array(X),
         "dask": lambda: as_dask(X, (400, 700)),
     }[storage]()
-    iterated = StretchyRegressor(**settings, solver="krylov").fit(held, y, sample_weight=weights)
+    iterated = clone(direct).set_params(solver="krylov").fit(held, y, sample_weight=weights)
     assert iterated.solver_ == "krylov"
     # what is fitted to float32 answers in float32
     own = max(1e-8, 4.0 * np.finfo(iterated.coef_.dtype).eps)
