@@ -131,12 +131,13 @@ def _without_free(values: Array, design: Design, rows: Index, weights: Array) ->
 def _path(Z: Array, y: Array, count: int) -> Knots:
     """Penalties and active columns of all knots, until they are more than so many or the path ends.
 
-    Columns that are much alike take turns: there can be many knots for one feature more.
+    Columns that are much alike take turns: there can be many knots for one feature more. A path
+    through fewer samples or columns than that ends by itself.
     """
     size = np.abs(y).max(initial=0.0)
     if size == 0.0 or not Z.size:
         return []
-    most = 4 * count + 8
+    most = (3 * count // 2 if count < min(Z.shape) else 4 * count) + 8
     while True:
         with warnings.catch_warnings():
             # columns that are nearly alike: the path goes on without one of them
