@@ -90,6 +90,7 @@ def test_counts_with_exposure(data, call):
     np.testing.assert_allclose(model.predict(X), want.predict(X), rtol=1e-12)
     done = call("predict", "m.stretchy", "d.csv")
     np.testing.assert_allclose([float(v) for v in done.out.split()[1:]], want.predict(X))
+    assert "--effects goes with --data" in call("report", "m.stretchy", "--effects").err
     assert call("report", "m.stretchy", "--data", "d.csv", "-o", "r.html").code == 0
     assert "does not hold exposures" in (data / "r.html").read_text("utf-8")
 

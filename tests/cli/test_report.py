@@ -54,7 +54,11 @@ def test_the_target_and_the_time_come_from_the_file(call, folder, fitted):
 def test_folds_of_the_fit_are_used_again(call, folder):
     words = ("fit", "diabetes.csv", "-t", "progression", "--cv", "5", "--k", "1.5,2", "-q")
     assert call(*words, "-o", "m.stretchy", "--report", "fit.html").code == 0
-    assert call("report", "m.stretchy", "--data", "diabetes.csv", "-o", "later.html").code == 0
+    words = ("report", "m.stretchy", "--data", "diabetes.csv", "-o", "later.html")
+    assert call(*words).code == 0
+    assert "How sure are the effects?" not in page_of(folder, "later.html")
+    assert call(*words, "--effects").code == 0
+    assert "How sure are the effects?" in page_of(folder, "later.html")
     for name in ("fit.html", "later.html"):
         page = page_of(folder, name)
         assert "exact 5 folds" in page

@@ -82,6 +82,7 @@ def test_names_are_never_fields_or_expressions():
         "observed", "predicted", "lower", "upper", "state",
         "sample", "interval", "name", "place", "effect", "sign", "slope", "at", "zero", "said",
         "seen", "low", "high", "n", "features", "error", "density", "written", "key", "range",
+        "leverage", "distance", "p", "strange",
     }  # fmt: skip
     expressions = set(re.findall(r'"(?:filter|test|expr)": "([^"]*)"', json.dumps(specs)))
     assert expressions <= {"datum.within", "isValid(datum.lower)", "datum.chosen"}

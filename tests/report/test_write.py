@@ -46,7 +46,7 @@ def test_regression_has_everything(tmp_path):
     data = data_of(text)
     assert set(data["specs"]) == {
         "surface", "density", "fit", "profile", "top",
-        "sample0", "sample1", "sample2",
+        "sample0", "sample1", "sample2", "novelty",
     }  # fmt: skip
     model, X, y = spectra()
     assert data["chosen"] == model.best_index_
@@ -73,7 +73,7 @@ def test_classes_have_everything():
     for sample, n_curves in ((two_classes, 1), (three_classes, 3)):
         model, _, y = sample()
         data = data_of(text_of(sample))
-        expected = {"surface", "roc", "confusion", "top", "calibration"}
+        expected = {"surface", "roc", "confusion", "top", "calibration", "novelty"}
         expected |= {f"sample{i}" for i in range(len(data["explained"]))}
         assert set(data["specs"]) - {"profile"} == expected
         own = data["fits"][str(data["chosen"])]

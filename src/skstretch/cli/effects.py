@@ -77,7 +77,7 @@ def effects(
         raise DataError(f"-o {str(output)!r}: effects are written as .csv or .tsv.")
     found = read_model(model)
     given = target or found.target
-    X, y, labels = training_data(found.model, data, given, form, talk, groups)
+    X, y, labels = training_data(found.model, data, given, form, talk, groups, found.beside)
     own = named_model(found.model)
     try:
         with talk.warnings():

@@ -57,12 +57,19 @@ def report(
         str | None,
         typer.Option("--id", metavar="COL", help="The column of DATA that names its rows."),
     ] = None,
+    effects: Annotated[
+        bool,
+        typer.Option(
+            "--effects",
+            help="With --data: also tell how sure the effects are. Takes several times the fit.",
+        ),
+    ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write a report on a model as one HTML page that needs no network."""
     from skstretch.cli.models import read_model, restore_folds, training_data
-    from skstretch.estimators.state import last_step
+    from skstretch.estimators.state import last_step, transformed
     from skstretch.report import write_report
 
     talk = Talk(quiet)
@@ -85,7 +92,14 @@ def report(
         restore_folds(found.model, found.cv)
     facts: Any = {"source": data or str(model), "seconds": found.seconds, "target": target}
     facts["at"] = at
+    if effects and data is None:
+        raise DataError("--effects goes with --data, the file that the model was fitted to.")
     with talk.warnings():
+        if effects:
+            try:
+                last_step(found.model).effects(transformed(found.model, X), y)
+            except ValueError as error:
+                raise DataError(f"--effects: {error}") from error
         write_report(found.model, path, X=X, y=y, samples=rows, **facts)
     if json:
         print_json({"report": str(path), "bytes": path.stat().st_size})

@@ -79,6 +79,12 @@ class Reference:
             either[i] = 1.0 + masses[np.minimum(*ranks) <= lesser * whole * (1.0 + 1e-12)].sum()
         return first, second, either / whole
 
+    def own_p_values(self) -> Array:
+        """Shares (M,) of the training samples that are as strange as each of them, by either."""
+        sides = (self.leverage, self.distance)
+        lesser = np.minimum(*(_mass_above(side, self.masses, side) for side in sides))
+        return np.asarray(_mass_above(-lesser, self.masses, -lesser) / self.masses.sum())
+
 
 def _mass_above(values: Array, masses: Array, new: Array) -> Array:
     """The mass of the values that are no less than each new one."""

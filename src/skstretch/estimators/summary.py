@@ -79,12 +79,19 @@ def kind_name(a: float, k: float, identity: bool = False) -> str:
 
 
 def family_name(
-    a: float, k: float, density: Any = 1.0, n_features: int = 1, identity: bool = False
+    a: float,
+    k: float,
+    density: Any = 1.0,
+    n_features: int = 1,
+    identity: bool = False,
+    kept: float = np.inf,
 ) -> str:
     """What models of one (a, k, density) have in common, in a few words.
 
-    >>> family_name(0.0, 1.25), family_name(0.0, 2.0, 30, 700)
-    ('sparse linear, k = 1.25', 'ridge, 30 features')
+    `kept` are the features that are left where fewer than asked for could be selected.
+
+    >>> family_name(0.0, 1.25), family_name(0.0, 2.0, 30, 700, kept=22)
+    ('sparse linear, k = 1.25', 'ridge, 22 features (30 asked for)')
     """
     name = kind_name(a, k, identity)
     if name == "curved":
@@ -94,6 +101,8 @@ def family_name(
     if not selects([density], n_features):
         return name
     if isinstance(density, Integral):
+        if kept <= int(density) - 0.5:
+            return f"{name}, {count(round(kept), 'feature')} ({thousands(density)} asked for)"
         return f"{name}, {count(int(density), 'feature')}"
     return f"{name}, {share(float(density), 0)} of the features"
 
@@ -124,7 +133,8 @@ def mixture_members(model: Any) -> list[Member]:
     found = []
     for i, row in enumerate(table["row"].tolist()):
         candidate = float(table["a"][i]), float(table["k"][i]), table["density"][i]
-        name = family_name(*candidate, D, identity)
+        kept = float(model.cv_results_["n_features"][row])
+        name = family_name(*candidate, D, identity, kept)
         if "recipe" in table:
             name = f"{name} ({table['recipe'][i]})"
         weight = float(np.mean(table["weight"][i]))

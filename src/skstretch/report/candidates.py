@@ -166,7 +166,8 @@ def _row_names(subject: Subject, row: int) -> tuple[str, str]:
     if not subject.mixture:
         form = family_name(a, k)
         return (f"k = {plain(k)}",) * 2 if identity else (form, form)
-    name = family_name(a, k, results["param_density"][row], subject.shape[1], identity)
+    density, kept = results["param_density"][row], float(results["n_features"][row])
+    name = family_name(a, k, density, subject.shape[1], identity, kept)
     if "param_recipe" in results:
         name = f"{name} ({results['param_recipe'][row]})"
     return name.replace("sparse linear", "sparse").replace(" of the features", ""), name

@@ -305,6 +305,78 @@ def profile_chart(names: bool, sparse: bool, grouped: bool) -> dict[str, Any]:
     return spec(alt.layer(*layers, points), 260)
 
 
+def effects_chart(n_bars: int, along: bool) -> dict[str, Any]:
+    """Effects between two standard errors: points beside the names, or a curve in its band."""
+    title = "effect of one standard deviation"
+    tip = [
+        alt.Tooltip("name:N", title="feature"),
+        alt.Tooltip("effect:Q", title=title, format=".4~g"),
+        alt.Tooltip("low:Q", format=".4~g"),
+        alt.Tooltip("high:Q", format=".4~g"),
+    ]
+    base = named("effects")
+    colour = alt.Color(
+        "sure:N", scale=alt.Scale(domain=[True, False], range=[WARM, ACCENT]), legend=None
+    )
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=SOFT, strokeWidth=1)
+    if along:
+        x = alt.X(
+            "at:Q",
+            title="names of the features, read as numbers",
+            scale=alt.Scale(zero=False, nice=False),
+            axis=alt.Axis(grid=False, format=".6~g", labelOverlap="greedy", labelSeparation=8),
+        )
+        y = alt.Y("effect:Q", title=title)
+        layers = [
+            zero.encode(y=alt.Y("zero:Q")),
+            base.mark_area(color=ACCENT, opacity=0.25).encode(x=x, y="low:Q", y2="high:Q"),
+            base.mark_line(color=ACCENT, strokeWidth=1.4).encode(x=x, y=y),
+            base.mark_circle(size=26, opacity=1).encode(x=x, y=y, color=colour, tooltip=tip),
+        ]
+        return spec(alt.layer(*layers), 260)
+    rows = _rows()
+    layers = [
+        zero.encode(x=alt.X("zero:Q")),
+        base.mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", title=title), x2="high:Q", y=rows, color=colour
+        ),
+        base.mark_circle(size=60, opacity=1).encode(
+            x="effect:Q", y=rows, color=colour, tooltip=tip
+        ),
+    ]
+    return spec(alt.layer(*layers), 24 * n_bars)
+
+
+def novelty_chart() -> dict[str, Any]:
+    """Leverage against distance of samples, the strangest marked."""
+    colour = alt.Color(
+        "strange:N", scale=alt.Scale(domain=[True, False], range=[WARM, ACCENT]), legend=None
+    )
+    points = named("novelty").mark_circle(size=40, opacity=0.85)
+    chart = points.encode(
+        x=alt.X("leverage:Q", title="leverage: far out among the others"),
+        y=alt.Y("distance:Q", title="distance: not explained by the others"),
+        color=colour,
+        tooltip=[
+            alt.Tooltip("sample:N"),
+            alt.Tooltip("leverage:Q", format=".3~g"),
+            alt.Tooltip("distance:Q", format=".3~g"),
+            alt.Tooltip("p:Q", title="p-value", format=".3~f"),
+        ],
+    )
+    return spec(chart, 320)
+
+
+def _rows() -> Any:
+    """A line for each feature, in the order of their places."""
+    return alt.Y(
+        "key:N",
+        sort={"field": "place", "op": "min"},
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=140),
+    )
+
+
 def top_chart(n_bars: int) -> dict[str, Any]:
     """Effects of one standard deviation of the strongest features."""
     # few enough that no label is left out: zero is always among them
@@ -322,12 +394,7 @@ def share_chart(n_bars: int, what: str) -> dict[str, Any]:
 
 def _bars(data: str, n_bars: int, title: str, axis: Any, fact: Any, effect: str) -> dict[str, Any]:
     """A bar for each feature, to the right where it raises; `fact` and `effect` when pointed at."""
-    y = alt.Y(
-        "key:N",
-        sort={"field": "place", "op": "min"},
-        title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=140),
-    )
+    y = _rows()
     colour = alt.Color(
         "sign:N",
         scale=alt.Scale(domain=["raises", "lowers"], range=[ACCENT, WARM]),

@@ -26,6 +26,7 @@ from skstretch.report.candidates import (
     starts,
 )
 from skstretch.report.charts import library
+from skstretch.report.checks import STRANGE
 from skstretch.report.outcomes import chosen_time
 from skstretch.report.quality import (
     Contents,
@@ -83,6 +84,7 @@ def chart_data(contents: Contents) -> Data:
     curves = calibration(contents)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
+    data |= {"effects": _effects(contents), "novelty": _novelty(contents)}
     thirds = [] if contents.curves is None else contents.curves.thirds
     data["survival"] = [
         {"time": x, "left": y, "step": step, "label": third.name}
@@ -96,6 +98,35 @@ def chart_data(contents: Contents) -> Data:
 
 def _rounded(point: Data) -> Data:
     return {k: rounded([v])[0] if isinstance(v, float) else v for k, v in point.items()}
+
+
+def _effects(contents: Contents) -> list[Data]:
+    """Effects between their errors."""
+    found = contents.sureness
+    if found is None:
+        return []
+    ends = [found.effect + side * 2.0 * found.error for side in (-1, 0, 1)]
+    at = found.effect if found.at is None else found.at
+    columns = zip(
+        found.names, *map(rounded, ends), rounded(at, 7), found.sure.tolist(), strict=True
+    )
+    names = ("name", "low", "effect", "high", "at", "sure")
+    return [
+        {**dict(zip(names, row, strict=True)), "key": charts.key(row[0]), "place": place}
+        for place, row in enumerate(columns)
+    ]
+
+
+def _novelty(contents: Contents) -> list[Data]:
+    """Leverage and distance of samples."""
+    found = contents.strange
+    if found is None:
+        return []
+    values = map(rounded, (found.leverage, found.distance, found.p_value))
+    names = ("sample", "leverage", "distance", "p", "strange")
+    marked = (found.p_value <= STRANGE).tolist()
+    rows = zip(found.samples, *values, marked, strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _surface(contents: Contents) -> Data:
@@ -292,6 +323,11 @@ def _specs(contents: Contents, data: Data) -> Data:
         data["classes"] = [subject.classes[i] for i in frequent(subject)]
         data["levels"] = SHADES
         specs["confusion"] = charts.confusion_chart(data["classes"])
+    if data["effects"]:
+        along = contents.sureness.at is not None  # type: ignore[union-attr]
+        specs["effects"] = charts.effects_chart(len(data["effects"]), along)
+    if data["novelty"]:
+        specs["novelty"] = charts.novelty_chart()
     if data["survival"]:
         names = [third.name for third in contents.curves.thirds]  # type: ignore[union-attr]
         specs["survival"] = charts.survival_chart(names)

@@ -31,6 +31,7 @@ from skstretch.report.candidates import (
     quiet,
     surface_of,
 )
+from skstretch.report.checks import Strange, Sureness, strange_of, sureness_of
 from skstretch.report.outcomes import (
     Curves,
     Judged,
@@ -365,6 +366,16 @@ class Contents:
         """Left-out risks or rates beside what happened; None of numbers and classes."""
         judges = self.subject.kind in ("counts", "survival")
         return judged(self.subject, self.outputs) if judges else None
+
+    @cached_property
+    def sureness(self) -> Sureness | None:
+        """Effects with their errors, where they were asked for."""
+        return sureness_of(self.subject)
+
+    @cached_property
+    def strange(self) -> Strange | None:
+        """How unlike the others samples are."""
+        return strange_of(self.subject)
 
     @cached_property
     def curves(self) -> Curves | None:

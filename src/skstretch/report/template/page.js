@@ -84,13 +84,11 @@
   const place = (index) => (candidates.has(index) ? [candidates.get(index)] : []);
   const sources = {
     surface: { candidates: () => data.candidates, chosen: () => data.framed.flatMap(place), picked: () => place(state.candidate) },
-    density: { density: () => data.density },
     fit: { points, diagonal },
     roc: { curves },
     confusion: { confusion },
     top: { top: () => topRows().slice(0, data.bars) },
     profile: { profile: profileRows },
-    survival: { survival: () => data.survival },
     null: { null: () => data.null, own: () => data.statistic },
     calibration: { calibration: () => data.calibration[Math.min(state.output, data.calibration.length - 1)] ?? [] },
   };
@@ -99,6 +97,7 @@
 
   const embed = async (name) => {
     const spec = data.specs[name];
+    sources[name] ??= { [name]: () => data[name] };
     const filled = Object.entries(sources[name]).map(([key, rows]) => [key, rows()]);
     spec.datasets = { ...spec.datasets, ...Object.fromEntries(filled) };
     const result = await window.vegaEmbed(byId(`chart-${name}`), spec, {
