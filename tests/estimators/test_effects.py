@@ -8,8 +8,12 @@ import pytest
 
 import skstretch
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from skstretch.core.bridge_path import solve, space
 from skstretch.core.stability import complementary_halves, parts_of_units
+from skstretch.estimators import effects
 from skstretch.solve.choose import N_JACKKNIFE
+from tests import literal
+from tests.references import minimiser_in_60_digits
 
 LOADINGS = np.random.default_rng(9).standard_normal((4, 400))
 RIDGE = {"a": 0.0, "k": 2.0, "c": 0.01}
@@ -63,6 +67,37 @@ def test_errors_and_signs_are_those_of_literal_refits():
     np.testing.assert_allclose(table["effect_per_unit"], whole / X.std(axis=0), rtol=1e-8)
     np.testing.assert_allclose(table["standard_error"], error, rtol=1e-6)
     np.testing.assert_allclose(table["sign_stability"], np.all(both, axis=1).mean(axis=0))
+
+
+def literal_member(member, Z, y, w):
+    """Coefficients of one candidate of an average by some rows, by the book."""
+    k, c, density = member.spec.k, member.spec.c, member.density
+    columns = np.arange(Z.shape[1])
+    if density != 1.0 or isinstance(density, int):
+        columns = literal.lasso_support(Z, y[:, None], density, w)
+    out, Z = np.zeros(Z.shape[1]), Z[:, columns]
+    if k == 2.0:
+        out[columns] = literal.fit(Z, y[:, None], k, c, weights=w)[0][:, 0]
+    else:
+        e = solve(space(Z, np.sqrt(w)), k, c, y)[1].e  # where the reference starts
+        out[columns] = minimiser_in_60_digits(Z, y, w, k, c, "free", e)[0]
+    return out
+
+
+@pytest.mark.parametrize("n_left", [15, 28])
+def test_a_refitted_average_is_that_of_its_literal_candidates(n_left):
+    X, y = sample(8, 30, 40)
+    w = np.random.default_rng(1).uniform(0.5, 2.0, 30)
+    state = StretchyRegressorCV(a_grid=(0.0,)).fit(X, y, sample_weight=w)._state
+    parts = effects.parts_of(state, searched=True)
+    assert {1.02, 1.5, 2.0} <= {part.spec.k for part in parts if part.count is None}
+    assert any(part.count is not None for part in parts)
+    rows = np.sort(np.random.default_rng(2).permutation(30)[:n_left])
+    Z = np.asarray(literal.features(X, 0.0, w), dtype=float)
+    raised = w[rows] * w.sum() / w[rows].sum()
+    expected = sum(m.weight[0] * literal_member(m, Z[rows], y[rows], raised) for m in state.members)
+    found = effects.refitted(parts, state.model.Y, state.model.weights, rows)[0][0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_an_average_tells_its_own_effects_and_what_it_selects():

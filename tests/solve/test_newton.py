@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from skstretch.core.bridge_products import DenseProducts
 from skstretch.core.crossfit import Fold
 from skstretch.core.features import Moments
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 from skstretch.designs import as_design
 from skstretch.solve import Spec, fit_model
-from skstretch.solve.newton import minimise
+from skstretch.solve.newton import minimise, minimised_coefs
 
 KINDS = [*Intercept]
 
@@ -106,3 +107,21 @@ def test_an_interpolating_fit_has_the_noise_of_left_out_samples():
     left_out = found.out_of_fold(None)[:, 0]
     assert found.noise_variance(0) == pytest.approx(np.mean(left_out**2), rel=1e-12)
     assert found.noise_variance(0) > 0
+
+
+@pytest.mark.parametrize("shape", [(20, 60), (60, 20)], ids=["wide", "tall"])
+@pytest.mark.parametrize("intercept", KINDS)
+def test_a_power_begins_where_the_one_before_has_ended(shape, intercept, monkeypatch):
+    _, design, Y, w = sample(*shape)
+    specs = [spec(k, intercept=intercept) for k in (2.0, 1.5, 1.25, 1.1, 1.05, 1.02)]
+    asked, step = [], DenseProducts.step
+    monkeypatch.setattr(DenseProducts, "step", lambda s, x: asked.append(len(x)) or step(s, x))
+    cold = [minimise(design, Y, w, one) for one in specs]
+    n_cold = sum(asked)
+    asked.clear()
+    found = [*minimised_coefs(design, Y, w, specs, np.array([1]))]
+    assert 2 * sum(asked) < 0.75 * n_cold
+    for coef, one in zip(found, cold, strict=True):
+        assert not coef[0].any()
+        expected = one.fit(1).coef[:, 0]
+        np.testing.assert_allclose(coef[1], expected, rtol=0, atol=1e-9 * np.abs(expected).max())

@@ -347,6 +347,8 @@ class Tolerance:
 
 
 REPORTED = Tolerance(gap=PRECISION, step=PRECISION / 10.0, stale=100.0 * PRECISION)
+# for coefficients alone: no Newton matrix is formed at the end
+COEFFICIENTS = replace(REPORTED, stale=np.inf)
 
 
 # a step below this converges quadratically, if the Newton matrix is good enough

@@ -22,8 +22,9 @@ from skstretch.designs.protocol import Design
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import State
 from skstretch.search.selection import path_supports
-from skstretch.solve.choose import N_JACKKNIFE, Spec
+from skstretch.solve.choose import N_JACKKNIFE, Spec, is_matrix_free
 from skstretch.solve.model import fit_columns, fit_model
+from skstretch.solve.newton import minimised_coefs
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,17 @@ class Part:
     def targets(self) -> Index:
         return np.flatnonzero(self.weight)
 
+    @property
+    def minimised(self) -> bool:
+        """Whether it is the minimiser of a power on all columns, ridge regression included."""
+        smooth = self.spec.linear and self.spec.c < np.inf and self.count is None
+        return smooth and (self.spec.exact or not is_matrix_free(self.design, self.spec))
+
+    def effect(self, coef: Array) -> Array:
+        """What coefficients (t, D') mean for one standard deviation, by its weight."""
+        slope = self.quadrant.slope(self.weight[:, None] * coef)
+        return np.asarray(slope * self.quadrant.moments.scale)
+
 
 def parts_of(state: State, *, searched: bool) -> list[Part]:
     """The candidates of a fitted model, targets that keep other columns apart."""
@@ -54,10 +66,11 @@ def parts_of(state: State, *, searched: bool) -> list[Part]:
         for member in state.members:
             term, density = state.terms[member.term], member.density
             own = term.design, term.quadrant.take(state.columns), member.spec
-            chosen = isinstance(density, numbers.Integral) or density < 1.0
+            few = isinstance(density, numbers.Integral)
             for number, kept in enumerate(member.kept):
                 weight = _of_targets(member.weight, member.targets(number))
-                found.append(Part(*own, weight, kept, kept.size if chosen else None))
+                count = density if few else kept.size if density < 1.0 else None
+                found.append(Part(*own, weight, kept, count))
         return [part for part in found if part.targets.size]
     design, quadrant = state.model.design, state.quadrant.take(state.columns)
     passes, spec = state.model.passes, state.model.spec
@@ -87,22 +100,35 @@ def refitted(
     the share of the selecting candidates, by their weights; None where none selects.
     """
     raised = weights[rows] * (weights.sum() / weights[rows].sum())
+    taken = {id(p.design): p.design.take_rows(rows) for p in parts}
     linear = next((p.design for p in parts if p.quadrant.kind == "linear"), parts[0].design)
-    supports = _supports(parts, linear.take_rows(rows), Y[rows], raised)
+    supports = _supports(parts, taken[id(linear)], Y[rows], raised)
     total, chosen = np.zeros((Y.shape[1], linear.shape[1])), np.zeros(linear.shape[1])
-    for part in parts:
-        given = part.design.take_rows(rows), Y[rows], raised, part.spec
+    for some in _together(parts):
+        part, design = some[0], taken[id(some[0].design)]
+        if part.minimised:
+            found = minimised_coefs(design, Y[rows], raised, [p.spec for p in some], part.targets)
+            total += sum(p.effect(coef) for p, coef in zip(some, found, strict=True))
+            continue
         if part.by_size and part.count is not None:
-            model = fit_model(*given, part.count)
+            model = fit_model(design, Y[rows], raised, part.spec, part.count)
         else:
             columns = supports.get((*part.targets.tolist(), part.count), part.kept)
-            model = fit_columns(*given, columns, part.targets)
-        coef = part.weight[:, None] * model.coef
-        total += part.quadrant.slope(coef) * part.quadrant.moments.scale
+            model = fit_columns(design, Y[rows], raised, part.spec, columns, part.targets)
+        total += part.effect(model.coef)
         if part.count is not None:
             chosen += (part.weight[:, None] * model.support).sum(axis=0)
     share = sum(float(part.weight.sum()) for part in parts if part.count is not None)
     return total, chosen / share if share else None
+
+
+def _together(parts: Sequence[Part]) -> list[list[Part]]:
+    """Minimisers of the same targets from the largest power on; each of the others alone."""
+    found: dict[tuple[int, ...], list[Part]] = {}
+    for part in sorted(parts, key=lambda part: -part.spec.k):
+        if part.minimised:
+            found.setdefault(tuple(part.targets.tolist()), []).append(part)
+    return [*found.values(), *([part] for part in parts if not part.minimised)]
 
 
 def _supports(
@@ -151,11 +177,15 @@ class Tallies:
 
 
 def tallied(
-    parts: Sequence[Part], data: tuple[Array, Array], halves: Mask, folds: list[Index], bands: Bands
+    parts: Sequence[Part],
+    data: tuple[Array, Array],
+    effect: Array,
+    halves: Mask,
+    folds: list[Index],
+    bands: Bands,
 ) -> Tallies:
-    """Effects, jackknife errors, and the share of pairs whose halves both have the model's sign."""
+    """Jackknife errors, and the share of pairs whose halves both have the sign of the effect."""
     everything = np.arange(len(data[0]))
-    effect = bands.of(refitted(parts, *data, everything)[0])
     sums, squares = np.zeros_like(effect), np.zeros_like(effect)
     for fold in folds:
         rows = np.setdiff1d(everything, fold, assume_unique=True)
@@ -206,8 +236,8 @@ def effects_of(
     told = bands_of(model, state.columns, bands)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has told them
-        found = tallied(parts, (Y, weights), halves, folds, told)
         whole = refitted(parts, Y, weights, np.arange(len(Y)))[0]
+        found = tallied(parts, (Y, weights), told.of(whole), halves, folds, told)
     per_unit = told.of(whole / state.quadrant.moments.scale[state.columns])
     return as_table(dict(_told(model, told.names, found, per_unit)))
 

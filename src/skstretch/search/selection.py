@@ -147,8 +147,10 @@ def _path(Z: Array, y: Array, count: int) -> Knots:
                 Z, y / size, method="lasso", max_iter=most, return_n_iter=True
             )
         # a feature leaves at a knot: its coefficient there is zero but for rounding
-        least = PRECISION * np.abs(coefs).max(axis=0)
-        active = [np.flatnonzero(each).tolist() for each in (np.abs(coefs) > least).T[1:]]
+        ever = np.flatnonzero(coefs.any(axis=1))
+        sizes = np.abs(coefs[ever])
+        least = PRECISION * sizes.max(axis=0, initial=0.0)
+        active = [ever[each].tolist() for each in (sizes > least).T[1:]]
         if n_steps < most or max(map(len, active)) > count or most > 10_000:
             return [*zip((size * alphas[:-1]).tolist(), active, strict=True)]
         most *= 2

@@ -150,11 +150,8 @@ class Budget:
 
 BUDGET = Budget()
 
-# Precision: `PRECISION` is the target. Where rounding may move more than a tenth of it, the
-# accurate solution by QR takes over from LU; where the smaller side makes QR slow, LU stays if
-# rounding moves its coefficients by less than the target.
-# what QR may take without being weighed against LU
-QUICK_SECONDS = 0.05
+# Precision: `PRECISION` is the target. Where rounding moves more than a tenth of it, by the
+# condition and by drawn perturbations, the accurate solution by QR takes over from LU.
 # perturbations of the size of rounding that are drawn, unless there are more targets
 N_DRAWN = 4
 # how much better than its bound QR is, as a rule
@@ -539,16 +536,6 @@ def is_matrix_free(design: Design, spec: Spec) -> bool:
     return spec.solver == "krylov" or design.row_peaks(spec.r) is None
 
 
-def qr_is_quick(design: Design) -> bool:
-    """Whether QR takes no time to speak of, so that it need not be weighed against LU.
-
-    Its pivots are found column by column, at about a thirtieth of the rate of LU.
-    """
-    n_samples, n_features = design.shape
-    operations = 4.0 * n_samples * n_features * min(n_samples, n_features)
-    return 32.0 * operations < QUICK_SECONDS * RATE
-
-
 def loses_digits(rcond: float) -> bool:
     """Whether LU may lose more than the accurate solution by QR would."""
     return float(np.finfo(np.float64).eps) > PRECISION / 10.0 * rcond
@@ -556,7 +543,7 @@ def loses_digits(rcond: float) -> bool:
 
 def keeps_digits(rounding: float) -> bool:
     """Whether LU loses no more than that, by what drawn perturbations do to its coefficients."""
-    return rounding <= PRECISION
+    return rounding <= PRECISION / 10.0
 
 
 def unusable(

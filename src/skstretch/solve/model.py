@@ -31,7 +31,6 @@ from skstretch.solve.choose import (
     is_matrix_free,
     keeps_digits,
     loses_digits,
-    qr_is_quick,
     unusable,
 )
 from skstretch.solve.direct import (
@@ -79,8 +78,8 @@ def build_system(
 
 
 def _keeps_digits(lu: DualLU | PrimalLU, Y: Array | None) -> bool:
-    """Whether LU keeps the digits that its condition does not promise, where QR takes its time."""
-    if Y is None or lu.rcond == 0.0 or qr_is_quick(lu.design):
+    """Whether LU keeps the digits that its condition does not promise."""
+    if Y is None or lu.rcond == 0.0:
         return False
     return keeps_digits(lu.rounding(Y))
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skstretch.core.bridge import REPORTED, Point
+from skstretch.core.bridge import COEFFICIENTS, REPORTED, Point
 from skstretch.core.bridge_left_out import LeftOut, leave_one_out, left_out_coef, out_of_fold
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
@@ -30,6 +30,7 @@ from skstretch.core.crossfit import Fold
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design, dual_space
+from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.solve.choose import Space, Spec
 
 OTHER_SETTINGS = "use a larger k, or weights and penalty factors that differ by less."
@@ -194,6 +195,29 @@ def minimise(design: Design, Y: Array, weights: Array, spec: Spec) -> Minimised:
     cs = [c_in_unit(spec.c, spec.k, unit) for unit in units]
     found, points = solve_all(where, spec.k, cs, np.asarray(Y / units))
     return Minimised(design, Y, weights, spec, found, points, units)
+
+
+def minimised_coefs(
+    design: Design, Y: Array, weights: Array, specs: Sequence[Spec], targets: Index
+) -> Iterator[Array]:
+    """Coefficients (t, D) of some targets, zero for others, by several powers: nothing else.
+
+    What one power has found is where the next one begins: best in their order.
+    """
+    units, where, E = units_of(Y[:, targets]), None, None
+    scaled = np.asarray(Y[:, targets] / units)
+    for spec in specs:
+        if where is None or design.is_scaled:  # factors scale columns by the power
+            where, E = where_of(design, weights, spec.intercept, spec.k), None
+        cs = [c_in_unit(spec.c, spec.k, unit) for unit in units]
+        with single_blas_thread(min(design.shape), SHARED_ROWS):
+            where, points = solve_all(where, spec.k, cs, scaled, E, COEFFICIENTS)
+        E, coef = np.column_stack([q.e for q in points]), np.zeros((Y.shape[1], design.shape[1]))
+        for target, unit, q, y in zip(targets, units, points, scaled.T, strict=True):
+            found = finish(where, q, y).times(unit)
+            alpha, gamma = found.alpha[:, None], found.gamma[:, None]
+            coef[target] = coefficients(design, spec.k, alpha, gamma)[:, 0]
+        yield coef
 
 
 def warn_unless_certified(found: Minimised) -> None:
