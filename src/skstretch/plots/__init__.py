@@ -4,11 +4,9 @@ As with the displays of scikit-learn, `from_estimator` draws, `plot` draws again
 `ax_` and `figure_` hold what was drawn last.
 """
 
-from skstretch.plots.contributions import ContributionsDisplay
-from skstretch.plots.effects import EffectsDisplay
+from skstretch.plots.features import CoefficientPathDisplay, ContributionsDisplay, EffectsDisplay
 from skstretch.plots.grid import StretchyGridDisplay
 from skstretch.plots.intervals import PredictionIntervalDisplay
-from skstretch.plots.paths import CoefficientPathDisplay
 
 __all__ = [
     "CoefficientPathDisplay",

@@ -1,0 +1,531 @@
+"""Displays of features: shares in a prediction, effects with their errors, paths of coefficients."""
+
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skstretch import style
+from skstretch.estimators.summary import SURE
+from skstretch.style import axes
+
+
+@dataclass
+class ContributionsDisplay:
+    """The strongest contributions to one prediction, as horizontal bars.
+
+    From the mean prediction of the training data the bars lead to the prediction of the sample: to
+    the right they raise it, to the left they lower it. What is not drawn is added up in the last
+    bar.
+
+    Parameters
+    ----------
+    contributions : ndarray of shape (n_features,)
+        The share of every feature in the prediction.
+    base : float
+        What contributions are added to: the mean prediction.
+    names : list of str
+        Names of the features.
+    values : ndarray of shape (n_features,) or None, default=None
+        What was measured of the sample; written beside the names.
+    output : str, default="prediction"
+        What is explained.
+    top : int, default=10
+        How many features have a bar of their own.
+
+    See Also
+    --------
+    skstretch.StretchyRegressorCV.contributions : The numbers alone, of many samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressor
+    >>> from skstretch.plots import ContributionsDisplay
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = StretchyRegressor().fit(X, y)
+    >>> display = ContributionsDisplay.from_estimator(model, X[:1])
+    >>> bool(abs(display.prediction - model.predict(X[:1])[0]) < 1e-9)
+    True
+    """
+
+    contributions: Any
+    base: float
+    names: list[str]
+    values: Any = None
+    output: str = "prediction"
+    top: int = 10
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        sample: int = 0,
+        target: int = 0,
+        top: int = 10,
+        ax: Any = None,
+    ) -> "ContributionsDisplay":
+        """Explain the prediction of a fitted estimator for one sample.
+
+        Parameters
+        ----------
+        estimator : estimator
+            One of the four, fitted.
+        X : array-like of shape (n_samples, n_features)
+            Samples, in any container that `predict` takes.
+        sample : int, default=0
+            Which row of X.
+        target : int, default=0
+            Which of several targets or classes.
+        top : int, default=10
+            How many features have a bar of their own.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : ContributionsDisplay
+            The numbers, with ``ax_`` and ``figure_``.
+        """
+        check_is_fitted(estimator)
+        row = _one_row(X, sample)
+        shares = np.asarray(estimator.contributions(row))[0]
+        base, output = estimator.contributions_base_, "prediction"
+        classes = getattr(estimator, "classes_", None)
+        if classes is not None:
+            output = f"score of {classes[target if shares.ndim == 2 else 1]}"
+        if shares.ndim == 2:
+            shares, base = shares[:, target], base[target]
+            output = f"target {target}" if classes is None else output
+        names = getattr(estimator, "feature_names_in_", None)
+        names = [f"x{j}" for j in range(shares.size)] if names is None else list(names)
+        return cls(shares, float(base), names, _checked_numbers(row), output, top).plot(ax)
+
+    @property
+    def prediction(self) -> float:
+        """The prediction of the sample: base plus all contributions."""
+        return float(self.base + np.sum(self.contributions))
+
+    @property
+    def strongest(self) -> Any:
+        """Places of the features with a bar of their own, the strongest first."""
+        order = np.argsort(-np.abs(self.contributions), kind="stable")[: self.top]
+        return order[self.contributions[order] != 0.0]
+
+    def plot(self, ax: Any = None) -> "ContributionsDisplay":
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : ContributionsDisplay
+            Itself.
+        """
+        own = self.strongest
+        sizes, labels = [float(self.contributions[j]) for j in own], [self._label(j) for j in own]
+        others = np.count_nonzero(self.contributions) - own.size
+        if others:
+            sizes.append(float(np.sum(self.contributions) - np.sum(sizes)))
+            labels.append(f"{others:,} other{'s' if others > 1 else ''}")
+        ax = axes(ax, (6.4, 1.5 + 0.3 * max(1, len(sizes))))
+        places = np.arange(len(sizes))
+        colors = [style.BLUE if size > 0 else style.RUST for size in sizes]
+        if others:
+            colors[-1] = style.GREY
+        ax.barh(places, sizes, color=colors, height=0.66)
+        ax.axvline(0, color=style.GUIDE, lw=0.8)
+        ax.set_yticks(places, labels)
+        ax.invert_yaxis()
+        title = f"{self.output}: {style.number(self.prediction)}, mean {style.number(self.base)}"
+        ax.set(xlabel=f"contribution to the {self.output.partition(' ')[0]}", title=title)
+        ax.title.set_fontsize("medium")
+        for place, size in enumerate(sizes):
+            self._write(ax, place, size)
+        ax.margins(x=0.22)  # for the numbers beside the bars
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _label(self, j: int) -> str:
+        if self.values is None:
+            return str(self.names[j])
+        return f"{self.names[j]} = {style.number(self.values[j])}"
+
+    def _write(self, ax: Any, place: int, size: float) -> None:
+        """The number at the end of a bar."""
+        right = size >= 0
+        text = f"+{style.number(size)}" if right else style.number(size)
+        side = "left" if right else "right"
+        shift = (4 if right else -4, 0)
+        ax.annotate(
+            text,
+            (size, place),
+            shift,
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            fontsize="small",
+            color=style.MARK,
+        )
+
+
+def _one_row(X: Any, sample: Any) -> Any:
+    """One row of samples in any container, still with two axes."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if not isinstance(sample, Integral) or not -n <= int(sample) < n:
+        raise ValueError(f"sample={sample!r} is not a row of X, which has rows 0 to {n - 1}.")
+    at = int(sample) % n
+    if hasattr(X, "iloc"):
+        return X.iloc[at : at + 1]
+    row = X[at : at + 1]
+    return row.compute() if hasattr(row, "compute") else row
+
+
+def _checked_numbers(row: Any) -> Any:
+    """The numbers of one row, (n_features,)."""
+    dense = row.toarray() if hasattr(row, "toarray") else row
+    return np.asarray(dense, dtype=float).reshape(-1)
+
+
+@dataclass
+class EffectsDisplay:
+    """The strongest effects of features, with bars of two standard errors.
+
+    With `positions` (wavelengths) all effects are a curve over them, the errors a band around it.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n,)
+        Names of the features or bands, the strongest first.
+    effects : ndarray of shape (n,)
+        Effects of one standard deviation.
+    errors : ndarray of shape (n,)
+        Their standard errors.
+    stability : ndarray of shape (n,)
+        The share of pairs of halves in which both halves have the sign of the model.
+    positions : ndarray of shape (n,) or None, default=None
+        Places of the features on an axis, such as wavelengths, in rising order.
+
+    See Also
+    --------
+    skstretch.StretchyRegressorCV.effects : The table of all effects.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressor
+    >>> from skstretch.plots import EffectsDisplay
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = StretchyRegressor().fit(X, y)
+    >>> display = EffectsDisplay.from_estimator(model, n_pairs=10, top=3)
+    >>> len(display.features)
+    3
+    """
+
+    features: Any
+    effects: Any
+    errors: Any
+    stability: Any
+    positions: Any = None
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        bands: Any = None,
+        positions: Any = None,
+        n_pairs: int = 50,
+        groups: Any = None,
+        random_state: Any = 0,
+        target: int = 0,
+        top: int = 20,
+        ax: Any = None,
+    ) -> "EffectsDisplay":
+        """Find the effects of a fitted model with their errors, and draw the strongest.
+
+        Parameters
+        ----------
+        estimator : StretchyRegressor, StretchyClassifier or a search
+            Fitted.
+        X, y : array-like or None, default=None
+            The training data, for a model that does not have them.
+        bands : None, int or dict, default=None
+            Features to be told together, as in `effects`.
+        positions : array-like of shape (n_features,), "names" or None, default=None
+            Places of the features on an axis; ``"names"`` where their names are numbers.
+        n_pairs : int, default=50
+            Pairs of complementary halves.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Samples of one group stay together.
+        random_state : int, RandomState or None, default=0
+            What halves and parts are drawn with.
+        target : int, default=0
+            Which of several targets or classes.
+        top : int, default=20
+            How many effects are drawn; with `positions` all are.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : EffectsDisplay
+            The numbers, with ``ax_`` and ``figure_``.
+        """
+        check_is_fitted(estimator)
+        options: Any = {"bands": bands, "groups": groups, "random_state": random_state}
+        table = estimator.effects(X, y, n_pairs=n_pairs, **options)
+        names = ("feature", "effect_per_sd", "standard_error", "sign_stability")
+        columns = [np.asarray(table[name]) for name in names]
+        size = columns[0].size
+        if "target" in table:
+            size //= np.unique(np.asarray(table["target"]).astype(str)).size
+        columns = [column[target * size : (target + 1) * size] for column in columns]
+        if positions is None:
+            order = np.argsort(-np.abs(columns[1]), kind="stable")[:top]
+            return cls(*(column[order] for column in columns)).plot(ax)
+        along = columns[0] if isinstance(positions, str) else positions
+        places = np.array([float(place) for place in along])
+        order = np.argsort(places, kind="stable")
+        drawn = *(column[order] for column in columns), places[order]
+        return cls(*drawn).plot(ax)
+
+    def plot(self, ax: Any = None) -> "EffectsDisplay":
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : EffectsDisplay
+            Itself.
+        """
+        if self.positions is not None:
+            return self._plot_curve(axes(ax, (7.0, 3.4)))
+        places = np.arange(len(self.features))[::-1]
+        ax = axes(ax, (5.4, 1.2 + 0.26 * len(places)))
+        stable = self.stability >= SURE
+        for mask, color, label in (
+            (stable, style.MARK, f"sign the same in {SURE:.0%} of pairs of halves"),
+            (~stable, style.RUST, "sign less sure"),
+        ):
+            if mask.any():
+                ax.errorbar(
+                    self.effects[mask],
+                    places[mask],
+                    xerr=2 * self.errors[mask],
+                    fmt="o",
+                    color=color,
+                    ms=4,
+                    lw=1.2,
+                    label=f"{label}: {mask.sum()}",
+                )
+        ax.axvline(0.0, color="black", lw=1)
+        ax.set_yticks(places, [str(name) for name in self.features])
+        ax.set(xlabel="effect of one standard deviation, ± 2 standard errors")
+        ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _plot_curve(self, ax: Any) -> "EffectsDisplay":
+        """Effects along the positions of the features, and dots where the sign is stable."""
+        low, high = (self.effects + side * 2 * self.errors for side in (-1, 1))
+        ax.axhline(0.0, color="black", lw=1)
+        ax.fill_between(self.positions, low, high, color=style.BLUE, alpha=0.25, lw=0)
+        ax.plot(self.positions, self.effects, color=style.BLUE, lw=1.2, label="± 2 standard errors")
+        stable = self.stability >= SURE
+        label = f"sign the same in {SURE:.0%} of pairs of halves: {stable.sum()}"
+        ax.plot(self.positions[stable], self.effects[stable], ".", color=style.MARK, label=label)
+        ax.set(xlabel="position of the feature", ylabel="effect of one standard deviation")
+        ax.legend(frameon=False, fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@dataclass
+class CoefficientPathDisplay:
+    """How effects change along k or c.
+
+    With `positions` (wavelengths), every value of k or c is a profile over them; without, the
+    features with the largest effects are lines over k or c.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,)
+        Values of k or c.
+    effects : ndarray of shape (n_values, n_features)
+        Effect of one standard deviation of each feature.
+    names : list of str
+        Names of the features.
+    along : {"k", "c"}
+        What changes.
+    positions : ndarray of shape (n_features,) or None, default=None
+        Places of the features on an axis, such as wavelengths.
+    top : int, default=8
+        How many features are named.
+    title : str, default=""
+        Of an average, whose path it is.
+
+    See Also
+    --------
+    skstretch.StretchyRegressor.effect_path : The numbers alone.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstretch import StretchyRegressor
+    >>> from skstretch.plots import CoefficientPathDisplay
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = StretchyRegressor().fit(X, y)
+    >>> display = CoefficientPathDisplay.from_estimator(model, along="k", values=[1.2, 1.5, 2])
+    >>> display.effects.shape
+    (3, 10)
+    """
+
+    values: Any
+    effects: Any
+    names: list[str]
+    along: str
+    positions: Any = None
+    top: int = 8
+    title: str = ""
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        along: str = "c",
+        values: Any = None,
+        positions: Any = None,
+        target: int = 0,
+        top: int = 8,
+        ax: Any = None,
+    ) -> "CoefficientPathDisplay":
+        """Draw a fitted estimator, on the data that it was fitted on.
+
+        Parameters
+        ----------
+        estimator : estimator
+            One of the four, fitted in this process.
+        along : {"c", "k"}, default="c"
+            What changes.
+        values : sequence of float or None, default=None
+            Values of it; None takes some around the fitted one.
+        positions : array-like of shape (n_features,), "names" or None, default=None
+            Places of the features on an axis; ``"names"`` where their names are numbers, such as
+            wavelengths.
+        target : int, default=0
+            Which of several targets or classes.
+        top : int, default=8
+            How many features are named.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : CoefficientPathDisplay
+            The numbers, with ``ax_`` and ``figure_``.
+        """
+        check_is_fitted(estimator)
+        values, effects = estimator.effect_path(along=along, values=values)
+        if effects.ndim == 3:
+            effects = effects[:, target]
+        names = getattr(estimator, "feature_names_in_", None)
+        names = [f"x{j}" for j in range(effects.shape[1])] if names is None else list(names)
+        if isinstance(positions, str):
+            positions = np.array([float(name) for name in names])
+        return cls(values, effects, names, along, positions, top, _whose(estimator)).plot(ax)
+
+    def plot(self, ax: Any = None) -> "CoefficientPathDisplay":
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : CoefficientPathDisplay
+            Itself.
+        """
+        ax = axes(ax, (7.0, 4.2))
+        ax.axhline(0, color=style.GUIDE, lw=0.8)
+        if self.positions is None:
+            self._plot_lines(ax)
+        else:
+            self._plot_profiles(ax)
+        ax.set_ylabel("effect of one standard deviation")
+        ax.set_title(self.title, fontsize="medium")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _plot_lines(self, ax: Any) -> None:
+        size = np.abs(self.effects).max(axis=0)
+        largest = np.argsort(-size)[: self.top]
+        others = np.setdiff1d(np.arange(size.size), largest)
+        # a few hundred grey lines say as much as a hundred thousand
+        shown = others[np.argsort(-size[others])[:300]]
+        if shown.size:
+            ax.plot(self.values, self.effects[:, shown], color=style.FAINT, lw=0.6, zorder=1)
+        for i, j in enumerate(largest):
+            shade = 0.85 * i / max(1, self.top)
+            ax.plot(
+                self.values,
+                self.effects[:, j],
+                style.DASHES[i % len(style.DASHES)],
+                color=_color(shade),
+                lw=1.8,
+                label=self.names[j],
+            )
+        if self.along == "c":
+            ax.set_xscale("log")
+        ax.set_xlabel(self.along)
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+    def _plot_profiles(self, ax: Any) -> None:
+        for i, value in enumerate(self.values):
+            ax.plot(
+                self.positions,
+                self.effects[i],
+                style.DASHES[i % len(style.DASHES)],
+                color=_color(0.85 * i / max(1, len(self.values) - 1)),
+                lw=1.3,
+                label=f"{self.along} = {value:g}",
+            )
+        ax.set_xlabel("wavelength")
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _whose(estimator: Any) -> str:
+    """Of an average, the candidate that is followed: its heaviest."""
+    table = getattr(estimator, "weights_", None)
+    if table is None or len(table["weight"]) < 2:
+        return ""
+    a, k, share = (float(np.ravel(np.asarray(table[name]))[0]) for name in ("a", "k", "weight"))
+    return f"path of the heaviest model of the average: a = {a:g}, k = {k:g}, weight {share:.0%}"
+
+
+def _color(shade: float) -> Any:
+    from matplotlib import colormaps
+
+    return colormaps[style.COLORMAP](shade)
