@@ -1,4 +1,4 @@
-"""The command ``skstretch``: one command, one file."""
+"""The command ``skstretch``: `app` has its commands, `options` what they are asked."""
 
 import os
 import signal

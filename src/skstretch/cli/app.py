@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TypeVar, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from skstretch.cli import compare, datasets, effects, fit, inspect, options, predict, report
+from skstretch.cli import compare, datasets, fit, fitted, options
 from skstretch.cli.console import close_stdout, fail, page, print_json, show
 from skstretch.exceptions import DataError, Failure
 
@@ -65,10 +65,10 @@ def version(json: options.Json = False, quiet: options.Quiet = False) -> None:
 # what a command does, and its examples
 COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "fit": (fit.fit, fit.EXAMPLES),
-    "predict": (predict.predict, predict.EXAMPLES),
-    "inspect": (inspect.inspect, inspect.EXAMPLES),
-    "effects": (effects.effects, effects.EXAMPLES),
-    "report": (report.report, report.EXAMPLES),
+    "predict": (fitted.predict, fitted.PREDICT_EXAMPLES),
+    "inspect": (fitted.inspect, fitted.INSPECT_EXAMPLES),
+    "effects": (fitted.effects, fitted.EFFECTS_EXAMPLES),
+    "report": (fitted.report, fitted.REPORT_EXAMPLES),
     "compare": (compare.compare, compare.EXAMPLES),
     "datasets": (datasets.datasets, datasets.EXAMPLES),
     "version": (version, ("skstretch version", "skstretch version --json")),

@@ -1,4 +1,4 @@
-"""Displays of features: shares in a prediction, effects with their errors, paths of coefficients."""
+"""Displays of features: shares of a prediction, effects with errors, paths of coefficients."""
 
 from dataclasses import dataclass, field
 from numbers import Integral

@@ -1,0 +1,441 @@
+"""Commands of a fitted model: predict, inspect, effects and report, each from its file."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skstretch.cli import options
+from skstretch.cli.console import (
+    Talk,
+    check_json,
+    check_writable,
+    columns,
+    counted,
+    in_options,
+    page,
+    print_json,
+    printable,
+    short,
+    show,
+    stdout,
+    write_text,
+)
+from skstretch.cli.data.files import Form
+from skstretch.cli.fit import Rows, model_rows, numerics_words, verdict_rows
+from skstretch.exceptions import DataError
+
+PREDICT_EXAMPLES = (
+    "skstretch predict diabetes.stretchy new.csv -o predictions.csv",
+    "skstretch predict diabetes.stretchy new.csv --interval 0.9 --id patient",
+    "skstretch predict wheat.stretchy new.csv --check",
+    "cat new.csv | skstretch predict genes.stretchy - --proba > probabilities.csv",
+)
+MODEL = ".stretchy"
+# what spreadsheets take for the start of a formula
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@options.taking(form=options.read_form)
+def predict(
+    model: options.Model,
+    data: options.Data,
+    form: Form,
+    output: Annotated[
+        Path | None,
+        options.output(
+            "Write CSV (TSV if the name ends in .tsv) here instead of to stdout; an older "
+            "file is replaced."
+        ),
+    ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Add a lower and an upper bound between which this share of new measurements "
+            "should fall, say 0.9: by exact jackknife+ if the model was fitted with --intervals, "
+            "else from the errors of left-out rows.",
+        ),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of every class.")
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Say of every row whether it is like the training data: add its leverage, its "
+            "distance and p_value, the share of such data that is as unusual.",
+        ),
+    ] = False,
+    id: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COL", help="Copy a column of DATA; may be repeated."),
+    ] = None,
+    drop: options.Drop = None,
+    excel_safe: Annotated[
+        bool,
+        typer.Option(
+            "--excel-safe",
+            help="Put ' before text that a spreadsheet would take for a formula: it starts with "
+            "= + - or @.",
+        ),
+    ] = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Predict the rows of DATA, in their order, with a model that skstretch fit wrote."""
+    from skstretch.cli.models import check_asked, predicted, read_for, read_model
+
+    talk = Talk(quiet)
+    check_writable(output, "-o", data, model)
+    check_json(json, output)
+    if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
+        raise DataError(f"-o {str(output)!r}: predictions are written as .csv or .tsv.")
+    if Path(data).suffix == MODEL and model.suffix != MODEL:
+        raise DataError(f"the model comes first: skstretch predict {data} {model}")
+    if interval is not None and not 0 < interval < 1:
+        raise DataError(f"--interval {interval:g} must lie between 0 and 1, say 0.9.")
+    found = read_model(model)
+    check_asked(found.model, interval, proba)
+    apart = {"ids": tuple(id or ()), "drop": tuple(drop or ()), "target": found.target}
+    table = read_for(found.model, data, form, talk, apart)
+    columns = predicted(found.model, table, (interval, proba, check), talk)
+    if json and output is None:
+        print_json(columns)
+        return
+    text = written(columns, "\t" if output and output.suffix == ".tsv" else ",", excel_safe)
+    if output is None:
+        out = stdout()
+        text = printable(text, "\n\t") if out.isatty() else text
+        out.buffer.write(text.encode("utf-8", "surrogateescape"))
+        out.buffer.flush()
+        return
+    write_text(output, text)
+    if json:
+        facts = {"rows": table.X.shape[0], "columns": list(columns), "output": str(output)}
+        print_json({**facts, "target": found.target})
+    talk.done(f"wrote {counted(table.X.shape[0], 'prediction')} to {output}")
+
+
+def written(columns: dict[str, Any], separator: str, excel_safe: bool = False) -> str:
+    """Columns as CSV; floats in the shortest form that reads back exactly."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=separator, lineterminator="\n")
+    lists = [
+        list(values) if isinstance(values, list) else values.tolist() for values in columns.values()
+    ]
+    if excel_safe:
+        lists = [[_safe(value) for value in values] for values in lists]
+    writer.writerow([_safe(name) for name in columns] if excel_safe else columns)
+    writer.writerows(zip(*lists, strict=True))
+    return out.getvalue()
+
+
+def _safe(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula; text that is a number stays one."""
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    from skstretch.cli.data.delimited import number_in
+
+    return value if number_in(value) is not None else f"'{value}"
+
+
+INSPECT_EXAMPLES = (
+    "skstretch inspect diabetes.stretchy",
+    "skstretch inspect genes.stretchy --top 50 --json",
+)
+
+
+def inspect(
+    model: options.Model,
+    top: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many of the strongest features to list.")
+    ] = 10,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show what is in a model file, and the features with the strongest effect."""
+    from skstretch.cli.models import read_model
+
+    found = _facts(read_model(model), model, top)
+    if json:
+        print_json(found)
+        return
+    show(page(_rows(found)))
+    if found["top"]:
+        show(_features(found["top"]))
+
+
+def _facts(file: Any, path: Path, top: int) -> dict[str, Any]:
+    from skstretch.cli.learning import facts_of_model, verdict_facts
+    from skstretch.estimators.quality import measure_of
+    from skstretch.estimators.state import named_model, steps_in_words
+    from skstretch.estimators.summary import stored_evidence, strongest
+
+    steps, header, model = steps_in_words(file.model), file.header, named_model(file.model)
+    names = getattr(model, "feature_names_in_", None)
+    # columns of a file without names count from 1
+    names = range(1, model.n_features_in_ + 1) if names is None else names
+    found = {
+        **verdict_facts(model, stored_evidence(model)),
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "schema": header["schema"],
+        "class": header["class"],
+        "task": header["task"],
+        "target": file.target,
+        "rows": header["n_samples"],
+        "features": header["n_features"],
+        **facts_of_model(model),
+        "cv": file.cv,
+        "seconds_fitting": file.seconds,
+        "plan": header.get("plan"),
+        "intervals": _intervals(header),
+        "versions": header["versions"],
+        "notes": header["notes"],
+        "top": strongest(model, top, [*map(str, names)]),
+    }
+    if steps:
+        found["steps"] = steps
+    if hasattr(model, "best_score_"):
+        measure = measure_of(model)
+        found["measure"], found["error"] = measure.name, float(measure.of_scores(model.best_score_))
+        found["score"], found["standard_error"] = model.best_score_, model.best_score_se_
+    if hasattr(model, "classes_"):
+        found["classes"] = model.classes_.tolist()
+    return found
+
+
+def _intervals(header: dict[str, Any]) -> str:
+    if header["task"] == "classification":
+        return "none: probabilities instead"
+    if header["intervals"]:
+        return "exact jackknife+"
+    stored = "residuals" in header["arrays"]
+    return "from leave-one-out residuals" if stored else "none"
+
+
+def _rows(found: dict[str, Any]) -> Rows:
+    """The facts for people, line by line."""
+    target, cv, spent = found["target"], found["cv"], found["seconds_fitting"]
+    of = "" if target is None else f" of {target!r}"
+    yield from verdict_rows(found)
+    yield "file", f"{found['file']}, {found['bytes']:,} bytes, schema {found['schema']}"
+    yield "class", f"{found['class']} ({found['task']}{of})"
+    yield from model_rows(found)
+    yield "folds", "" if cv is None else f"--cv {cv}"
+    yield "numerics", numerics_words(found)
+    yield "computed", found["plan"] or ""
+    yield "time", "" if spent is None else f"{spent:.2f} s to fit"
+    yield "intervals", found["intervals"]
+    yield "written by", ", ".join(f"{name} {value}" for name, value in found["versions"].items())
+    # folds that are named need no note
+    notes = [note for note in found["notes"] if cv is None or "the parameter cv " not in note]
+    yield "notes", "; ".join(notes)
+
+
+def _features(top: list[dict[str, Any]]) -> Any:
+    several = any(row["of"] is not None for row in top)
+    labels = {"strongest features": "left", **({"for": "left"} if several else {})}
+    labels |= {"effect of one sd": "right", "of one unit": "right"}
+    return columns(
+        labels,
+        (
+            [
+                row["feature"],
+                *([row["of"]] if several else []),
+                *map(short, (row["effect"], row["slope"])),
+            ]
+            for row in top
+        ),
+    )
+
+
+EFFECTS_EXAMPLES = (
+    "skstretch effects diabetes.stretchy diabetes.csv",
+    "skstretch effects wheat.stretchy wheat.csv --bands 20 -o effects.csv",
+    "skstretch effects genes.stretchy genes.csv --groups patient --top 50",
+)
+
+
+@options.taking(form=options.read_form)
+def effects(
+    model: options.Model,
+    data: options.Data,
+    form: Form,
+    output: Annotated[
+        Path | None,
+        options.output("Write all effects as CSV here (TSV if the name ends in .tsv)."),
+    ] = None,
+    target: options.Target = None,
+    bands: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Tell features together, in N contiguous bands of a spectrum."
+        ),
+    ] = None,
+    pairs: Annotated[
+        int,
+        typer.Option(
+            min=2, metavar="N", help="Pairs of halves that the stability of signs is counted in."
+        ),
+    ] = 50,
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", metavar="COL", help="Rows of one group stay together."),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many of the strongest effects to show.")
+    ] = 20,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Fit the model again without parts of DATA, and tell how sure each effect and its sign are.
+
+    DATA are those that the model was fitted to.
+    """
+    import numpy as np
+
+    from skstretch.cli.models import read_model, training_data
+    from skstretch.estimators.state import named_model, transformed
+
+    talk = Talk(quiet)
+    check_writable(output, "-o", data, model)
+    check_json(json, output)
+    if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
+        raise DataError(f"-o {str(output)!r}: effects are written as .csv or .tsv.")
+    found = read_model(model)
+    given = target or found.target
+    X, y, labels = training_data(found.model, data, given, form, talk, groups, found.beside)
+    own = named_model(found.model)
+    try:
+        with talk.warnings():
+            told = own.effects(
+                transformed(found.model, X), y, bands=bands, n_pairs=pairs, groups=labels
+            )
+    except ValueError as error:
+        raise DataError(in_options(str(error))) from error
+    table = {name: np.asarray(told[name]) for name in told}
+    if output is not None:
+        write_text(output, written(table, "\t" if output.suffix == ".tsv" else ","))
+        talk.done(f"wrote {counted(len(table['feature']), 'effect')} to {output}")
+    if json:
+        print_json(table)
+    elif output is None:
+        show(_shown(table, top))
+
+
+def _shown(table: dict[str, Any], top: int) -> Any:
+    """The strongest effects, for people."""
+    import numpy as np
+
+    order = np.argsort(-np.abs(table["effect_per_sd"]), kind="stable")[:top]
+    labels = {name: "right" for name in table if name not in ("feature", "target")}
+    words = {name: name.replace("_", " ") for name in labels}
+    heads = {"feature": "left", **({"target": "left"} if "target" in table else {})}
+    return columns(
+        heads | {words[name]: side for name, side in labels.items()},
+        (
+            [*(table[name][i] for name in heads), *(short(table[name][i]) for name in labels)]
+            for i in order
+        ),
+    )
+
+
+REPORT_EXAMPLES = (
+    "skstretch report diabetes.stretchy",
+    "skstretch report diabetes.stretchy --data diabetes.csv -t target -o diabetes.html",
+    "skstretch report s.stretchy --data patients.csv --time months --event died --at 60",
+)
+
+
+@options.taking(form=options.read_form)
+def report(
+    model: options.Model,
+    form: Form,
+    output: Annotated[
+        Path | None,
+        options.output("The HTML file to write; by default the name of the model with .html."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="The data that the model was fitted to, for the panels that need them.",
+        ),
+    ] = None,
+    target: options.Target = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Of survival, in place of --target: the time."),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Of survival: 1 where the event was seen, else 0."),
+    ] = None,
+    exposure: Annotated[
+        str | None, typer.Option(metavar="COL", help="Of counts: how long was counted.")
+    ] = None,
+    at: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIME",
+            help="Of survival: the time at which predictions are compared with what was seen; by "
+            "default the middle one of the events.",
+        ),
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COL", help="The column of DATA that names its rows."),
+    ] = None,
+    effects: Annotated[
+        bool,
+        typer.Option(
+            "--effects",
+            help="With --data: also tell how sure the effects are. Takes several times the fit.",
+        ),
+    ] = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a report on a model as one HTML page that needs no network."""
+    from skstretch.cli.models import read_model, restore_folds, training_data
+    from skstretch.estimators.state import last_step, transformed
+    from skstretch.report import write_report
+
+    talk = Talk(quiet)
+    path = output or model.with_suffix(".html")
+    check_writable(path, "-o", model, data)
+    check_json(json, path)
+    columns = {"target": target, "time": time, "event": event, "exposure": exposure, "id": id}
+    for option, given in columns.items():
+        if given is not None and data is None:
+            raise DataError(f"--{option} goes with --data, the file that the model was fitted to.")
+    found = read_model(model)
+    loss = last_step(found.model)._state.loss
+    for option, of in {"time": "cox", "event": "cox", "exposure": "poisson"}.items():
+        if columns[option] is not None and loss != of:
+            raise DataError(f"--{option} is for {of!r} models, and the loss of this is {loss!r}.")
+    target, beside = time or target or found.target, event or exposure or found.beside
+    X = y = rows = None
+    if data is not None:
+        X, y, rows = training_data(found.model, data, target, form, talk, id, beside)
+        restore_folds(found.model, found.cv)
+    facts: Any = {"source": data or str(model), "seconds": found.seconds, "target": target}
+    facts["at"] = at
+    if effects and data is None:
+        raise DataError("--effects goes with --data, the file that the model was fitted to.")
+    with talk.warnings():
+        if effects:
+            try:
+                last_step(found.model).effects(transformed(found.model, X), y)
+            except ValueError as error:
+                raise DataError(f"--effects: {error}") from error
+        write_report(found.model, path, X=X, y=y, samples=rows, **facts)
+    if json:
+        print_json({"report": str(path), "bytes": path.stat().st_size})
+    talk.done(f"wrote {path}")
