@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import lapack
 
 from skstretch.core.bridge import Point, Problem, Tolerance, newton, start
+from skstretch.core.bridge import evaluate as evaluated
 from skstretch.core.bridge_path import reached
 from skstretch.core.bridge_products import (
     DenseProducts,
@@ -39,6 +41,9 @@ from skstretch.core.types import PRECISION, Array
 LEAST_CURVATURE = 1e-12
 # A gap that rounding leaves, as a part of the penalty: nothing is tried below it.
 ROUNDED_GAP = 1e-18
+# Of minima nearby: the change of coefficients, relative and to first order, up to which another's
+# Gram matrix serves, the gap from which on the last one serves to the end, and the most steps.
+FAR, CHORD, MOST_NEAR = 1.5, 1e-3, 12
 # Numbers of a tall Z that are multiplied at a time.
 TALL_NUMBERS = 2**23
 
@@ -54,6 +59,8 @@ class Stopping:
 
 
 CERTIFIED = Stopping(gap=PRECISION)
+# A fold is solved for its score alone, from a neighbour: Newton's next step is below this.
+FOLD = Stopping(gap=PRECISION / 100.0, polish=False)
 
 
 @dataclass(frozen=True)
@@ -214,6 +221,7 @@ class Scores:
         parts = np.einsum("mq,cmn->cqn", self.F, X.reshape(self.n_scores, M, -1))
         return np.asarray(parts.reshape(self.n_scores * q, *X.shape[1:]))
 
+    @cached_property
     def free_columns(self) -> Array:
         """F for all scores (N×C·q)."""
         return np.asarray(np.kron(np.eye(self.n_scores), self.F), dtype=float)
@@ -243,7 +251,7 @@ class Scores:
                 cross[:, own] = self.free_back(HX)
                 whole[:, own] = np.vstack([self.Z.T @ part for part in np.split(HX, C)])
         if len(cross):
-            inner = self.free_back(product(H, self.free_columns()))
+            inner = self.free_back(product(H, self.free_columns))
             whole -= cross.T @ np.linalg.lstsq(inner, cross, rcond=None)[0]
         return 0.5 * (whole + whole.T)
 
@@ -323,7 +331,7 @@ def levelled(scores: Scores, loss: Loss, fit: Array, b: Array) -> tuple[Array, A
     eta = fit + scores.free(b)
     if not b.size:
         return b, eta
-    F = scores.free_columns()
+    F = scores.free_columns
     value = loss.value(eta)
     for _ in range(200):
         slope = scores.free_back(loss.gradient(eta))
@@ -373,7 +381,7 @@ def modelled(scores: Scores, at: Minimum) -> Model:
     target = times(L, at.fit, transposed=True) + e
     N = np.empty((e.size, 0))
     if scores.F.shape[1]:
-        N = reached(times(L, scores.free_columns(), transposed=True))
+        N = reached(times(L, scores.free_columns, transposed=True))
     size = L if L.ndim == 1 else np.sqrt(np.maximum(np.sum(L**2, axis=-1), 0.0)).ravel()
     if L.ndim == 1:
         bare = Problem(at.k, at.c, target, size, N, whole=True)
@@ -398,13 +406,115 @@ def tall_model(scores: Scores, at: Minimum, H: Hessian) -> Model:
     return Model(DenseProducts(G), problem, first)
 
 
-def freedom(scores: Scores, at: Minimum) -> float:
+def freedom(scores: Scores, at: Minimum) -> tuple[float, Array | None]:
     """Degrees of freedom at a minimum, free columns included: how much scores follow the working
-    response, to first order."""
+    response, to first order. And Z diag(φ') Zᵀ there, of a wide Z."""
     model = modelled(scores, at)
-    point = start(model.products, [model.problem], [model.e])[0]
-    free = at.b.size if scores.products is None else 0
-    return float(free + len(model.e) - np.trace(point.B))
+    p, x = model.problem, model.problem.spread(model.e)
+    [result] = model.products.step([Trial(p.k, p.lam, x, gram=True)])
+    point = evaluated(p, model.e, result, None)
+    if scores.products is None:
+        return float(at.b.size + len(model.e) - np.trace(point.B)), None
+    return float(len(model.e) - np.trace(point.B)), result.gram
+
+
+def settled(
+    scores: Scores, near: Minimum, gram: Array | None, starts: Sequence[Minimum]
+) -> list[Minimum | None]:
+    """Minima close to where the `dual` x of each problem is, all in one pass a step; None where x
+    comes no closer.
+
+    Newton's method on x = g(η), η = Zφ(Zᵀx) + Fb, Fᵀx = 0: with S = Z diag(φ') Zᵀ and ρ = g − x
+    the step is (I + HS) Δx + HF Δb = ρ. The gap is ½ρᵀSρ to second order. `gram` is S of the
+    minimum `near`, which serves the first steps of those that are not far from it.
+    """
+    products, r, size = scores.products, 1.0 / (near.k - 1.0), np.linalg.norm(near.dual)
+    out: list[Minimum | None] = [None] * len(starts)
+    live: dict[int, Near] = {}
+    for i, at in enumerate(starts):
+        far = r * np.linalg.norm(at.dual - near.dual) > FAR * size
+        live[i] = Near(at.dual, at.b, None if far else gram)
+    for n in range(1, MOST_NEAR):
+        if products is None or not live:
+            break
+        trials = [Trial(near.k, near.lam, one.x, one.asks) for one in live.values()]
+        each = zip([*live.items()], trials, products.step(trials), strict=True)
+        for (i, one), trial, result in each:
+            closer = one.moved(scores, starts[i], result)
+            if closer is not None and closer.gap > ROUNDED_GAP:
+                live[i] = closer
+                continue
+            del live[i]
+            if closer is not None or one.gap <= CERTIFIED.gap:
+                given = products.coef(trial, result.v), one.b, result.fitted, one.x, n
+                found = evaluate(scores, starts[i].loss, near.k, near.c, *given)
+                out[i] = found if found.gap <= FOLD.gap else None
+    return out
+
+
+@dataclass(frozen=True)
+class Near:
+    """Where `settled` is with one problem: x (N), b, the last Gram matrix, the gap before this x,
+    and the step that led here."""
+
+    x: Array
+    b: Array
+    gram: Array | None
+    gap: float = np.inf
+    step: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def asks(self) -> bool:
+        """Whether a Gram matrix of its own is worth its while."""
+        return self.gram is None or CHORD < self.gap < np.inf
+
+    def moved(self, scores: Scores, at: Minimum, result: TrialResult) -> Near | None:
+        """The next x, given the pass at this one; a shorter step where it is no closer than the
+        last; None where that does not help."""
+        S, N = self.gram if result.gram is None else result.gram, self.x.size
+        eta = result.fitted + scores.free(self.b)
+        with np.errstate(over="ignore", invalid="ignore"):
+            objective = at.lam * result.energy + at.loss.value(eta)
+        if S is not None and objective < 2.0 * at.objective:
+            rest = -at.loss.gradient(eta) - self.x
+            gap = 0.5 * float(rest @ spread_by(S, rest)) / objective
+            if gap < 0.5 * self.gap:
+                step = newton_step(at.loss.hessian(eta), S, scores.free_columns, rest, self.x)
+                closer = Near(self.x + step[:N], self.b + step[N:], S, gap, step)
+                return closer if np.isfinite(step).all() else None
+        if CERTIFIED.gap < self.gap < np.inf:
+            half = 0.5 * self.step
+            return replace(self, x=self.x - half[:N], b=self.b - half[N:], step=half)
+        return None
+
+
+def newton_step(H: Hessian, S: Array, F: Array, rest: Array, x: Array) -> Array:
+    """Δx and Δb (N + C·q) of `settled`."""
+    N, q = F.shape
+    whole = np.zeros((N + q, N + q))
+    whole[:N, :N] = np.eye(N) + through(H, S)
+    whole[:N, N:], whole[N:, :N] = product(H, F), F.T
+    # of several classes the level that all share is open
+    whole[N:, N:] = -LEAST_CURVATURE * np.sum(F * whole[:N, N:]) * np.eye(q)
+    try:
+        return np.linalg.solve(whole, np.append(rest, -F.T @ x))
+    except np.linalg.LinAlgError:
+        return np.full(N + q, np.nan)
+
+
+def through(H: Hessian, S: Array) -> Array:
+    """H S (N×N) for a Gram matrix S (M×M), or one of each score (C×M×M)."""
+    if S.ndim == 2:
+        return product(H, S)
+    C, M, _ = S.shape
+    return np.asarray(np.einsum("iab,bij->aibj", cast(Array, H), S)).reshape(C * M, C * M)
+
+
+def spread_by(S: Array, x: Array) -> Array:
+    """S x (N)."""
+    if S.ndim == 2:
+        return S @ x
+    return np.asarray(np.einsum("cij,cj->ci", S, x.reshape(len(S), -1))).ravel()
 
 
 def minimise(
@@ -467,7 +577,7 @@ def moved(scores: Scores, at: Minimum, model: Model, point: Point) -> Minimum | 
         fit, dual = point.fitted, x
     b = at.b
     if b.size:  # the level that the model has: least squares in its metric
-        H, F = at.loss.hessian(at.eta), scores.free_columns()
+        H, F = at.loss.hessian(at.eta), scores.free_columns
         bend = scores.free_back(product(H, F))
         rest = at.g - product(H, (fit - at.fit)[:, None])[:, 0]
         b = b + np.linalg.lstsq(bend, scores.free_back(rest), rcond=None)[0]

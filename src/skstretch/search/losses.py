@@ -17,17 +17,18 @@ from skstretch.core.bridge_path import first_c
 from skstretch.core.crossfit import Fold
 from skstretch.core.loss_newton import (
     CERTIFIED,
+    FOLD,
     Minimum,
     Scores,
-    Stopping,
     at_zero,
     freedom,
     minimise,
     modelled,
+    settled,
 )
 from skstretch.core.losses import Loss
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import PRECISION, Array, Fit, Index
+from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design
 from skstretch.search.selection import path_supports
 from skstretch.solve.choose import (
@@ -40,10 +41,7 @@ from skstretch.solve.choose import (
     TAU_CLASSES,
     WORSE,
 )
-from skstretch.solve.losses import LossFit, elsewhere, read, scores_of
-
-# A fold is solved for its score alone, from a neighbour: Newton's next step is below this.
-FOLD = Stopping(gap=PRECISION / 100.0, polish=False)
+from skstretch.solve.losses import LossFit, beside, elsewhere, onwards, read, scores_of
 
 # A loss of the same targets under other weights.
 MakeLoss = Callable[[Array], Loss]
@@ -131,16 +129,29 @@ class PathView:
     density: Any = 1.0
 
     def folds_at(
-        self, near: Minimum, last: Sequence[Minimum], parts: Sequence[FoldLoss]
+        self,
+        near: Minimum,
+        gram: Array | None,
+        before: Minimum,
+        last: Sequence[Minimum],
+        parts: Sequence[FoldLoss],
     ) -> list[Minimum]:
-        """The solutions of all folds at the k and c of `near`: from there, or from the last ones
-        where their columns are their own."""
+        """The solutions of all folds at the k and c of `near`: as far beside it as the `last` ones
+        were beside that `before` it, else from there; from the last ones where columns are their
+        own."""
         k, c = near.k, near.c
         if not self.folds:
-            starts = [elsewhere(self.scores, near, part.rest, k, c) for part in parts]
-            return minimise(self.scores, starts, FOLD)
-        each = zip(self.folds, last, parts, strict=True)
-        starts = [elsewhere(scores, at, part.rest, k, c) for scores, at, part in each]
+            found: list[Minimum | None] = [None] * len(parts)
+            if gram is not None:
+                each = zip(last, parts, strict=True)
+                close = [beside(near, before, at, part.rest) for at, part in each]
+                found = settled(self.scores, near, gram, close)
+            rest = [part.rest for part, one in zip(parts, found, strict=True) if one is None]
+            starts = [elsewhere(self.scores, near, loss, k, c) for loss in rest]
+            solved = iter(minimise(self.scores, starts, FOLD))
+            return [next(solved) if one is None else one for one in found]
+        own = zip(self.folds, last, parts, strict=True)
+        starts = [elsewhere(scores, at, part.rest, k, c) for scores, at, part in own]
         pairs = zip(self.folds, starts, strict=True)
         return [minimise(scores, [start], FOLD)[0] for scores, start in pairs]
 
@@ -210,14 +221,17 @@ def along(
     """The candidates of one k, upwards in c, from the point without features. An automatic path
     ends where the held-out loss has risen, or little is left."""
     scores, path = seen.scores, list[LossCandidate]()
-    near = zero = at_zero(scores, whole, k, 1.0)
-    pairs = zip(seen.folds, parts, strict=False)
+    near = before = zero = at_zero(scores, whole, k, 1.0)
+    pairs = zip(seen.folds or [scores] * len(parts), parts, strict=True)
     last = [at_zero(own, part.rest, k, 1.0) for own, part in pairs]
     first = beginning(scores, near) if cs is None else 1.0
     for c in cs if cs is not None else first * LOSS_RATIO ** np.arange(PATH.n):
-        near = minimise(scores, [elsewhere(scores, near, whole, k, float(c))])[0]
-        last = seen.folds_at(near, last, parts)
-        path.append(judged(seen, intercept, near, last, parts))
+        guess, before = onwards(near, before, float(c)), near
+        [found] = settled(scores, guess, None, [guess])
+        near = minimise(scores, [found or elsewhere(scores, near, whole, k, float(c))])[0]
+        dof, gram = freedom(scores, near)
+        last = seen.folds_at(near, gram, before, last, parts)
+        path.append(judged(seen, intercept, near, dof, last, parts))
         losses = np.array([one.held_out for one in path])
         least = losses.min()
         risen = len(path) > PATIENCE and bool((losses[-PATIENCE:] > WORSE * least).all())
@@ -232,6 +246,7 @@ def judged(
     seen: PathView,
     intercept: Intercept,
     near: Minimum,
+    dof: float,
     folds: Sequence[Minimum],
     parts: Sequence[FoldLoss],
 ) -> LossCandidate:
@@ -240,7 +255,7 @@ def judged(
     gap = max(one.gap for one in (near, *folds))
     loss = sum(part.held_out(eta) for part, eta in pairs) if gap <= CERTIFIED.gap else np.inf
     outputs = np.concatenate([part.outputs(eta) for part, eta in pairs])
-    fit, dof = read(seen.design, intercept, seen.scores, near), freedom(seen.scores, near)
+    fit = read(seen.design, intercept, seen.scores, near)
     facts = dof, outputs, float(loss), gap, seen.columns, seen.density
     return LossCandidate(near.k, near.c, fit, *facts)
 

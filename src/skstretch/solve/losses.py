@@ -6,11 +6,12 @@ intercepts.
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skstretch.core.bridge_products import TINY
 from skstretch.core.loss_newton import (
     CERTIFIED,
     Linear,
@@ -87,6 +88,23 @@ def read(design: Design, intercept: Intercept, scores: Scores, found: Minimum) -
 def elsewhere(scores: Scores, near: Minimum, loss: Loss, k: float, c: float) -> Minimum:
     """The point of a neighbour as a start for another loss (a fold's) or strength."""
     return evaluate(scores, loss, k, c, near.alpha, near.b, near.fit, near.dual)
+
+
+def beside(near: Minimum, before: Minimum, last: Minimum, loss: Loss) -> Minimum:
+    """A guess for another loss: as far from the point `near` as its `last` one was from that
+    `before`."""
+    dual = near.dual + growth(near, before) * (last.dual - before.dual)
+    return replace(near, loss=loss, b=near.b + last.b - before.b, dual=dual)
+
+
+def onwards(near: Minimum, before: Minimum, c: float) -> Minimum:
+    """A guess for another c, from the points of the last two."""
+    return replace(near, c=c, dual=growth(near, before) * near.dual)
+
+
+def growth(near: Minimum, before: Minimum) -> float:
+    """How much the dual has grown between two points."""
+    return float(np.linalg.norm(near.dual)) / max(float(np.linalg.norm(before.dual)), TINY)
 
 
 def solve_losses(
