@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel line-coverage sbom check format bench arena rules scaling coverage trust calibration accuracy house docs docs-serve picture wheel clean release-check
-.PHONY: calls survival penalty exact approximation compression sparse-truth performance candidates
+.PHONY: texts calls survival penalty exact approximation compression sparse-truth performance candidates
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -132,6 +132,9 @@ approximation: $(VENV)/.dev ## approximate beside exact leave one out, a table o
 recipes: $(VENV)/.dev ## recipes for spectra chosen by the search, beside PLS (docs/guide/preprocessing.md)
 	$(PY) -m benchmarks.recipes
 
+texts: $(VENV)/.dev ## classifiers of words beside a support vector machine, a table of docs/guide/which.md
+	$(PY) -m benchmarks.text
+
 honest: $(VENV)/.dev ## plain and nested scores on noise, and the cost of the default search (docs/mixing.md)
 	$(PY) -m benchmarks.honest
 
@@ -184,8 +187,8 @@ sbom: $(VENV)/.created ## list what an installation brings (CycloneDX), into dis
 
 # RELEASE=--release is what the workflow of a tag asks: nothing may be left to do.
 RELEASE ?=
-release-check: $(VENV)/.created ## whether a release could be made: versions, changelog, archives, bill of materials
-	$(PY) -m pip install --quiet 'build>=1.2' 'twine>=6.1'
+release-check: $(VENV)/.created ## whether a release could be made: versions, changelog, archives, conda recipe, bill of materials
+	$(PY) -m pip install --quiet --group release
 	$(PY) -m tools.release $(RELEASE)
 
 clean: ## remove the environment, caches and builds (out/ is kept: its results can cost hours)

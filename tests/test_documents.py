@@ -5,11 +5,14 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import wraps
 from pathlib import Path
 
+import joblib
 import pandas as pd
 import pytest
 
+from skstretch import StretchyRegressorCV
 from skstretch.datasets import make_spectra
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,6 +49,26 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reader")
     write_files(folder)
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_fits():
+    """Examples of several pages fit the same search to the same data: it is fitted once."""
+    kept, own = {}, StretchyRegressorCV.fit
+
+    @wraps(own)
+    def fit(self, X, y, *args, **keywords):
+        if args or keywords:
+            return own(self, X, y, *args, **keywords)
+        key = repr(self), type(X), joblib.hash((X, y))
+        if key not in kept:
+            kept[key] = vars(own(self, X, y)).copy()
+        vars(self).update(kept[key])
+        return self
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StretchyRegressorCV, "fit", fit)
+        yield
 
 
 @pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")

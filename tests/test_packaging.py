@@ -17,6 +17,7 @@ DISTRIBUTIONS = {
     "PIL": "pillow",
     "vl_convert": "vl-convert-python",
     "glmnet": "python-glmnet",
+    "rattler_build": "py-rattler-build",
 }
 # `skstretch compare` takes it along where it is installed, and says how to install it
 COMPANIONS = {"python-glmnet"}

@@ -46,6 +46,17 @@ def test_another_version_is_a_fault(checkout, name):
     assert "9.9.9" in fault
 
 
+def test_a_recipe_that_cannot_be_built_is_a_fault(checkout):
+    pytest.importorskip("rattler_build", reason="make release-check installs py-rattler-build")
+    folder, _ = checkout
+    assert release.recipe_faults(skstretch.__version__) == []
+    assert "builds" in release.recipe_faults("9.9.9")[0]
+    path = folder / "conda" / "recipe.yaml"
+    for good, bad in (("noarch: python", "noarch: pyton"), ("${{ version }}", "${{ vresion }}")):
+        path.write_text((ROOT / "conda" / "recipe.yaml").read_text("utf-8").replace(good, bad))
+        assert "conda/recipe.yaml: " in release.recipe_faults(skstretch.__version__)[0]
+
+
 def test_a_section_of_the_changelog_is_found_by_its_version(checkout):
     folder, _ = checkout
     (folder / "CHANGELOG.md").write_text("## [1.2.3] - 2030-01-02\n", "utf-8")

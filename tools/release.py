@@ -1,10 +1,11 @@
 """Whether a release could be made from this checkout: ``make release-check``.
 
-The version is the same in the package, CITATION.cff and the conda recipe, and CHANGELOG.md has a
-section for it; both archives are complete, the same in two builds, and their descriptions render;
-the bill of materials can be written. With ``--release``, as the workflow of a tag calls it, also:
-the tag is that of the version, nothing is uncommitted, no placeholder is left in
-tools/project.toml, and the changelog has a date. Archives are left in dist/.
+The version is the same in the package, CITATION.cff and the conda recipe, which the builder of
+conda-forge can read, and CHANGELOG.md has a section for it; both archives are complete, the same
+in two builds, and their descriptions render; the bill of materials can be written. With
+``--release``, as the workflow of a tag calls it, also: the tag is that of the version, nothing is
+uncommitted, no placeholder is left in tools/project.toml, and the changelog has a date. Archives
+are left in dist/.
 """
 
 import argparse
@@ -45,6 +46,19 @@ def version_faults(version: str) -> list[str]:
         for name, found in stated.items()
         if found is None or found[1] != version
     ]
+
+
+def recipe_faults(version: str) -> list[str]:
+    """What rattler-build finds wrong with the conda recipe."""
+    import rattler_build
+
+    try:
+        recipe = rattler_build.Stage0Recipe.from_yaml(read("conda/recipe.yaml"))
+        rendered = recipe.render(rattler_build.VariantConfig())
+    except Exception as error:  # it has no class of its own for all of them
+        return [f"conda/recipe.yaml: {error}"]
+    built = [f"{one.recipe.package.name} {one.recipe.package.version}" for one in rendered]
+    return [] if built == [f"skstretch {version}"] else [f"conda/recipe.yaml builds {built}"]
 
 
 def changelog_section(version: str) -> str | None:
@@ -99,7 +113,7 @@ def main() -> int:
     parser.add_argument("--release", action="store_true", help="refuse what may not be released")
     released = parser.parse_args().release
     version = package_version()
-    wrong = version_faults(version)
+    wrong = version_faults(version) + recipe_faults(version)
     if changelog_section(version) is None:
         wrong.append(f"CHANGELOG.md has no section [{version}]")
     open_points = release_faults(version)

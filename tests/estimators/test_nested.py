@@ -21,7 +21,7 @@ from skstretch import StretchyClassifierCV, StretchyRegressorCV
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
 FOLDS = KFold(4, shuffle=True, random_state=3)
-QUICK = {"a_grid": (-0.2, 0.0), "k_grid": (1.5, 2.0)}
+QUICK = {"a_grid": (-0.2, 0.0), "k_grid": (1.5, 2.0), "c_grid": (0.01, 0.1, 1.0)}
 
 
 def data(n=30, d=45, seed=0):
@@ -56,7 +56,8 @@ def test_numbers_make_shuffled_folds(random_state):
 
 def test_ridge_and_the_mean_are_those_of_scikit_learn():
     X, y = data()
-    model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS).fit(X, y)
+    automatic = QUICK | {"c_grid": "auto"}
+    model = StretchyRegressorCV(**automatic, nested_cv=FOLDS).fit(X, y)
     (found,) = model.nested_results_
     ridge = StretchyRegressorCV(1.0, a_grid=(0.0,), k_grid=(2.0,), combine="best")
     for name, rival in (("mean", DummyRegressor()), ("ridge", ridge)):

@@ -124,8 +124,11 @@ def other_candidate(page):
     return values[-1]
 
 
-@pytest.mark.parametrize("sample", [*SAMPLES, survival, counts], ids=lambda sample: sample.__name__)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("sample", "scheme"),
+    [*((sample, "light") for sample in (*SAMPLES, survival, counts)), (regression, "dark")],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_nothing_goes_wrong(scorer, sample, scheme):
     with scorer(sample, color_scheme=scheme) as opened:
         drawn = opened.page.locator(".chart svg")
