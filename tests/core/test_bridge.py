@@ -76,6 +76,29 @@ def test_sixty_digits(shape, weighted, kind, k):
         assert np.abs(y - fit.residual - predicted).max() <= 1e-10 * np.abs(y).max()
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [1.05, 1.25, 1.5])
+def test_every_coefficient_of_columns_of_any_length(k, seed):
+    """Fewer features than samples, in scales as penalty factors from 1e-6 to 1e6 make them."""
+    Z, y, w = make(14, 6, seed, weighted=True)
+    Z *= 10.0 ** np.random.default_rng(seed).uniform(-6, 6, 6)
+    for c in (0.1, 10.0, 1e3):
+        _, _, fit = fitted(Z, y, w, k, c)
+        alpha, _, predicted = minimiser_in_60_digits(Z, y, w, k, c, "free", fit.e)
+        assert fit.converged
+        np.testing.assert_allclose(fit.alpha, np.array(alpha, dtype=float), rtol=1e-6)
+        assert np.abs(Z @ fit.alpha + fit.m - predicted).max() <= 1e-7 * np.abs(predicted).max()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tall_problems_of_uneven_scales_converge(seed):
+    Z, y, w = make(40, 20, seed)
+    Z *= 10.0 ** np.random.default_rng(seed).uniform(-6, 6, 20)
+    for k in (1.05, 1.1, 1.25, 1.5):
+        for c in (0.1, 10.0, 1e3):
+            assert fitted(Z, y, w, k, c)[2].gap <= 1e-10
+
+
 @pytest.mark.parametrize("k", [1.02, 1.1, 1.5, 2.0])
 def test_unreached(k):
     """Columns that sum to zero exactly, a target that does not, no intercept, duplicated rows."""

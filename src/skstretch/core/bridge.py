@@ -365,8 +365,10 @@ class _State:
     point: Point
     t: float = 1.0
     size: float = np.inf
+    wrong: float = np.inf
     rate: float = np.inf
     slow: bool = False
+    fresh: bool = True
     close: bool = False
     done: bool = False
     aim: Array = field(default_factory=lambda: np.empty(0))
@@ -374,14 +376,14 @@ class _State:
     def trial(self, tol: Tolerance) -> Trial:
         """Ask for e + t d, and for a new Newton matrix unless the old one will do."""
         q, p = self.point, self.point.problem
-        self.aim = q.e + self.t * q.step
+        self.aim, self.fresh = q.e + self.t * q.step, p.k == 2.0 or not q.pairs
         # The matrix of the end, asked for where the step before the last is as good as there.
         soon = tol.stale < 1e-6 and self.size * self.rate <= tol.stale
         if self.close or soon:
-            want = not q.exact(tol)
+            want = self.slow or not q.exact(tol)
         else:
-            near = q.stale + self.size < 0.02 and not self.slow
-            want = not near and p.k < 2.0
+            want = self.slow or self.t < 1.0 or q.stale + self.size >= 0.02
+        want = bool(want) and p.k < 2.0
         slack = q.dual + 1e-9 * q.scale - float(0.5 * self.aim @ self.aim - p.target @ self.aim)
         ceiling = max(slack, 0.0) / (p.lam * (p.k - 1.0))
         if self.size > NEAR or q.v is None:
@@ -446,13 +448,15 @@ def settle(s: _State, tol: Tolerance) -> None:
 
     When the step is small enough one more pass takes it, and brings the A that belongs there.
     """
-    q, last = s.point, s.size
-    s.size = q.size
+    q, last, before = s.point, s.size, s.wrong
+    s.size, s.wrong = q.size, float(q.F @ q.F)
     s.rate = s.size / last if s.t == 1.0 and last < NEAR else np.inf
     # Within reach of quadratic convergence a step that gains less than a digit means that the
     # Newton matrix is too old, or that rounding has been reached.
     s.slow = s.t == 1.0 and last < 0.3 and s.size > 0.1 * last
-    floor = s.slow and last < HARDLY and s.size > 0.5 * last
+    # Features of hardly any penalty have no part in the size of a step, but F sees them.
+    stuck = s.size > 0.5 * last and s.wrong > 0.5 * before
+    floor = s.slow and s.fresh and last < HARDLY and stuck
     s.close = s.size <= tol.step or floor
     # a step (nan: of an overflow) that is nothing beside e ends it too
     s.done = q.n_iter >= tol.products or not s.t * s.size >= 1e-15

@@ -199,8 +199,8 @@ def space(
     """The space for a Z in memory (M×D): the samples if D ≥ M, else the directions of Z.
 
     Q R is the thin QR of diag(u) Z, centred for a free intercept, with the column u appended for
-    a column of ones; an SVD of R removes directions below rounding (duplicated columns). U: columns
-    (M×q) that are never penalised.
+    a column of ones, without directions below rounding (duplicated columns). U: columns (M×q) that
+    are never penalised.
     """
     if Z.shape[1] >= Z.shape[0]:
         return Space(DenseProducts(Z), u, intercept, U=U)
@@ -211,11 +211,25 @@ def space(
         A = bare.centre(bare.centre(A))
     elif intercept == "free":
         A -= np.outer(u, u @ A / (u @ u))
-    Q, R = np.linalg.qr(np.column_stack([A, u]) if intercept == "column" else A)
-    left, s, Vt = np.linalg.svd(R, full_matrices=False)
-    keep = s > s.max(initial=0.0) * max(A.shape) * np.finfo(float).eps
-    products = DenseProducts(s[keep, None] * Vt[keep])
-    return Space(products, u, intercept, None, Q @ left[:, keep], Z, U)
+    A = np.column_stack([A, u]) if intercept == "column" else A
+    Q, R = np.linalg.qr(A)
+    left, R, _ = unit_directions(R, len(A))
+    return Space(DenseProducts(R), u, intercept, None, Q @ left, Z, U)
+
+
+def unit_directions(R: Array, n_rows: int) -> tuple[Array, Array, Array]:
+    """``(L, S, G)`` with R = L S and L = R G, L orthonormal: the directions of the columns of R
+    (T×D), each in its own unit, those below rounding left out.
+
+    So every column of S keeps its own digits, whatever the scales of the others: penalty factors
+    spread them over many orders.
+    """
+    size = np.linalg.norm(R, axis=0)
+    size[size == 0.0] = 1.0
+    left, s, Vt = np.linalg.svd(R / size, full_matrices=False)
+    keep = s > s.max(initial=0.0) * max(n_rows, R.shape[1]) * np.finfo(float).eps
+    left, s, Vt = left[:, keep], s[keep], Vt[keep]
+    return left, s[:, None] * Vt * size, (Vt.T / s) / size[:, None]
 
 
 def split(s: Space) -> Space:

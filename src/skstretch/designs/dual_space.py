@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from skstretch.core.bridge import Point
-from skstretch.core.bridge_path import Space, space
+from skstretch.core.bridge_path import Space, space, unit_directions
 from skstretch.core.bridge_products import DenseProducts
 from skstretch.core.gram import PrimalGram
 from skstretch.core.stretch import Intercept
@@ -185,11 +185,7 @@ def dual_space(
         return StreamedSpace(products, u, intercept, None, cast(Array, Q), cast(Array, Z))
     # what rounding has left of the angles goes into R
     left, right = np.linalg.qr(np.asarray(Q))
-    left_of, s, Vt = np.linalg.svd(right @ R, full_matrices=False)
-    turned = left @ left_of
-    return Space(
-        shared(DenseProducts(s[:, None] * Vt)), u, intercept, None, turned, cast(Array, Z), U
-    )
+    return Space(shared(DenseProducts(right @ R)), u, intercept, None, left, cast(Array, Z), U)
 
 
 def check_no_free(U: Array | None, size: int) -> None:
@@ -214,15 +210,11 @@ def directions(
     """
     first, rest = factor[:, : 1 + n_free], factor[:, 1 + n_free :]
     R = {"free": rest[1 + n_free :], "none": rest, "column": np.hstack([rest, first])}[intercept]
-    n_columns = rest.shape[1]
-    _, s, Vt = np.linalg.svd(R, full_matrices=False)
-    keep = s > s.max(initial=0.0) * max(n_rows, R.shape[1]) * np.finfo(float).eps
-    s, Vt = s[keep], Vt[keep]
-    G = Vt.T / s
+    n_columns, (_, R, G) = rest.shape[1], unit_directions(R, n_rows)
     if intercept == "column":
-        return s[:, None] * Vt, G[:n_columns], G[n_columns]
+        return R, G[:n_columns], G[n_columns]
     if n_free:
         part = solve_triangular(first[: 1 + n_free], rest[: 1 + n_free]) @ G
-        return s[:, None] * Vt, np.vstack([-part[1:], G]), -part[0]
+        return R, np.vstack([-part[1:], G]), -part[0]
     mean = rest[0] / first[0, 0] if intercept == "free" else np.zeros(n_columns)
-    return s[:, None] * Vt, G, -mean @ G
+    return R, G, -mean @ G
