@@ -206,7 +206,6 @@ def model_rows(found: dict[str, Any]) -> Rows:
 def numerics_words(found: dict[str, Any]) -> str:
     """Solver, space, condition and degrees of freedom in one line."""
     rcond = "" if isnan(found["rcond"]) else f"rcond {found['rcond']:.1e}, "
-    return (
-        f"{found['solver']} solver in the {found['space']} space, {rcond}"
-        f"{found['dof']:.1f} degrees of freedom"
-    )
+    by = "" if found["solver"] == "average" else f" by {found['solver']}"
+    where = f"solved{by} in the {found['space']} space"
+    return f"{where}, {rcond}{found['dof']:.1f} degrees of freedom"
