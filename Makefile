@@ -115,7 +115,7 @@ calibration: $(VENV)/.dev ## are probabilities as sure as they are right? write 
 coverage: $(VENV)/.dev ## measure how often intervals cover, write docs/coverage.md
 	$(PY) -m benchmarks.coverage
 
-trust: $(VENV)/.dev ## measure novelty, adaptive intervals, stability and errors of effects, write docs/trust.md
+trust: $(VENV)/.dev ## measure novelty, adaptive intervals, stability, errors of effects and warnings, write docs/trust.md
 	$(PY) -m benchmarks.trust
 
 calls: $(VENV)/.dev ## what the calls of a fitted search take beside its fit

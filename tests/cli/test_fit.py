@@ -797,3 +797,15 @@ def test_a_report_beside_the_model(call, folder):
     assert done.code == 0, done.err
     assert done.err.endswith("wrote m.stretchy and r.html\n")
     assert "<html" in (folder / "r.html").read_text(encoding="utf-8")
+
+
+def test_tight_groups_are_told_whatever_the_folds(call, folder):
+    rng = np.random.default_rng(0)
+    X, y = (np.repeat(each, 4, axis=0) for each in (rng.normal(size=(15, 6)), rng.normal(size=15)))
+    X += 0.05 * rng.normal(size=X.shape)
+    lines = [",".join([*"abcdef", "y"]), *(",".join(map(str, row)) for row in np.c_[X, y])]
+    (folder / "copies.csv").write_text("\n".join(lines), "utf-8")
+    for words in ((), ("--cv", "5")):
+        done = call("fit", "copies.csv", "-t", "y", "--k", "2", "--a", "0", *words, *SAVED)
+        assert done.code == 0, done.err
+        assert "60 samples lie in tight groups" in " ".join(done.err.split())

@@ -38,6 +38,11 @@ def factors(rng):
     return X, signal(X, rng)
 
 
+def heavy_tails(rng):
+    X = rng.normal(size=(N, 5)) @ rng.normal(size=(5, P)) + 0.5 * rng.normal(size=(N, P))
+    return X, signal(X, rng) + rng.standard_t(3, size=N)
+
+
 def in_order_of_y(rng):
     X, y = factors(rng)
     order = np.argsort(y)
@@ -56,10 +61,20 @@ def nearly_replicated(rng):
     return replicated(rng, noise=0.1)
 
 
+def noisily_replicated(rng):
+    return replicated(rng, noise=0.5)
+
+
 def batched(rng):
     batch = np.repeat(np.arange(10), N // 10)
     X = rng.normal(size=(N, P)) + rng.normal(size=(10, P))[batch]
     return X, signal(X, rng) + 2 * rng.normal(size=10)[batch]
+
+
+def shuffled_batches(rng):
+    X, y = batched(rng)
+    order = rng.permutation(N)
+    return X[order], y[order]
 
 
 def autocorrelated(rng):
@@ -80,7 +95,9 @@ def with_outliers(rng):
 ODD = {
     replicated: "copies",
     nearly_replicated: "copies",
+    noisily_replicated: "copies",
     batched: "order",
+    shuffled_batches: "copies",
     autocorrelated: "order",
     with_outliers: "gross",
 }
@@ -102,7 +119,7 @@ def test_odd_samples_are_noticed(case):
     assert str(told[0].message) in model.summary().error.replace("\u00a0", " ")
 
 
-@pytest.mark.parametrize("case", [clean, factors, in_order_of_y])
+@pytest.mark.parametrize("case", [clean, factors, in_order_of_y, heavy_tails])
 def test_sound_samples_are_not(case):
     assert noticed(RIDGE, *case(np.random.default_rng(0)))[1] == []
 
@@ -133,6 +150,9 @@ def test_groups_and_own_splits_say_that_one_knows(case):
     assert noticed(RIDGE, X, y, groups=groups)[1] == []
     for cv in (TimeSeriesSplit(5), KFold(5)):
         assert noticed(clone(RIDGE).set_params(cv=cv), X, y)[1] == []
+    # whoever shuffles takes samples to be independent
+    for cv in (5, KFold(5, shuffle=True, random_state=0)):
+        assert noticed(clone(RIDGE).set_params(cv=cv), X, y)[1] != []
 
 
 def test_rows_are_named_by_their_place_among_all():
@@ -165,7 +185,7 @@ def test_files_keep_it(tmp_path):
     again = skstretch.load(tmp_path / "m.stretchy")
     assert again._noticed == model._noticed
     for one in (model, again):
-        assert "80 samples have near copies among the others (row 0" in one.summary().error
+        assert "80 samples lie in tight groups (row 0" in one.summary().error
 
 
 def test_permutation_test_refuses_copies():
@@ -182,7 +202,7 @@ def test_nearly_all_odd_samples_are_noticed(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [clean, factors, in_order_of_y])
+@pytest.mark.parametrize("case", [clean, factors, in_order_of_y, heavy_tails])
 def test_hardly_any_sound_samples_are(case):
     found = [noticed(RIDGE, *case(np.random.default_rng(seed)))[1] for seed in range(150)]
     assert np.mean([len(each) > 0 for each in found]) <= 0.02

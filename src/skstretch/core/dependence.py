@@ -1,54 +1,84 @@
-"""Signs that samples are not what cross-validation takes them for: copies, an order, gross errors.
+"""Signs that samples are not what cross-validation takes them for: tight groups, an order, gross
+errors.
 
 All from inner products of samples (n, n), and from residuals of samples that were left out. The
 thresholds are strict: what is noticed should be true, and much that is true is not noticed.
 """
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from skstretch.core.types import Array, Index
 
-# copies are this many times nearer to each other than any other two samples, at least so many pairs
-# of them, in at least so many groups and a share of all samples
-NEARER, FEWEST_PAIRS, FEWEST_GROUPS, LEAST_SHARE = 1.8, 5, 5, 0.1
+# tight groups are at least so many, of a share of all samples
+FEWEST_GROUPS, LEAST_SHARE = 5, 0.1
+# pairs of near samples are whole groups where at most this part of two steps from pair to pair does
+# not end in a pair; where nothing is grouped so many such ways are expected, at least
+OPEN, EXPECTED_WAYS = 0.1, 24
+# or where the next pair is so many times as far apart as these, at least so many
+NEARER, FEWEST_PAIRS = 1.8, 5
 # squared distances, relative to their mean, that are rounding
 ROUNDING = 1e-12
 # neighbours in the order of samples, so many steps away, are alike where their likeness is this
 # large, and this many deviations above that of samples in random order
-LAGS, ALIKE, DEVIATIONS, N_ORDERS = (1, 2, 3), 0.1, 4.5, 400
+LAGS, ALIKE, DEVIATIONS, N_ORDERS = (1, 2, 3), 0.1, 4.0, 400
 # part of the mean diagonal that keeps noise from counting as much as what varies
 RIDGE = 0.1
 # an order of samples that is that of their targets, by rank correlation
 SORTED = 0.9
-# residuals beyond so many robust standard deviations are gross
-GROSS = 5.5
+# gross errors are rarer than this where errors have tails like Student's t with so many degrees,
+# and this many times the median of all errors
+RARE, TAIL_DEGREES, LARGE = 0.015, 3.0, 5.0
 
 
-def near_copies(K: Array) -> Index:
-    """Groups (n,) of samples that are copies of each other but for little; -1 for samples alone.
+def tight_groups(K: Array) -> Index:
+    """Groups (n,) of samples that are nearer to each other than to others; -1 for samples alone.
 
-    Of all pairs in the order of their distances, the first m are copies where the next pair is
-    `NEARER` times as far apart. In any smooth distribution such a gap after the fifth pair is
-    rare: in d dimensions the ratio is ``(1 + E / m)**(1/d)`` for an exponential E.
+    Of all pairs in the order of their distances, the first m are whole groups where they lead to
+    each other: pairs (i, j) and (j, k) come with the pair (i, k). Without groups m random pairs
+    make ``2 m**2 / n`` such ways, and of samples in one, two, three dimensions 1/4, 0.4, 0.5 of
+    these are open; in more dimensions, more. Few pairs are groups where the next pair is `NEARER`
+    times as far apart: in d dimensions that ratio is ``(1 + E / m)**(1/d)`` for an exponential E.
     """
     n = len(K)
-    alone = np.full(n, -1, dtype=np.intp)
     square = np.diag(K)[:, None] + np.diag(K) - 2.0 * K
     first, second = np.triu_indices(n, 1)
     square = square[first, second]
     most = min(square.size - 1, n * n // (2 * FEWEST_GROUPS))
+    alone = np.full(n, -1, dtype=np.intp)
     if most < FEWEST_PAIRS:
         return alone
     nearest = np.argpartition(square, most)[: most + 1]
-    nearest = nearest[np.argsort(square[nearest])]
+    nearest = nearest[np.argsort(square[nearest], kind="stable")]
     near = np.maximum(square[nearest], ROUNDING * square.mean())
-    gaps = near[FEWEST_PAIRS:] >= NEARER**2 * near[FEWEST_PAIRS - 1 : -1]
-    if not gaps.any():
+    first, second = first[nearest], second[nearest]
+    counts = np.arange(1, most + 1)
+    gaps = (near[1:] >= NEARER**2 * near[:-1]) & (counts >= FEWEST_PAIRS)
+    expected = 2.0 * counts * (counts - 1) / n
+    parts = _open_ways(first[:most], second[:most], n, expected)
+    whole = (parts <= OPEN) & (expected >= EXPECTED_WAYS)
+    if not (gaps | whole).any():
         return alone
-    count = FEWEST_PAIRS + int(np.flatnonzero(gaps)[-1])
-    groups = _linked(first[nearest[:count]], second[nearest[:count]], n)
+    count = int(np.flatnonzero(gaps)[-1] if gaps.any() else np.argmin(np.where(whole, parts, 1.0)))
+    groups = _linked(first[: count + 1], second[: count + 1], n)
     enough = groups.max() + 1 >= FEWEST_GROUPS and np.mean(groups >= 0) >= LEAST_SHARE
     return groups if enough else alone
+
+
+def _open_ways(first: Index, second: Index, n: int, expected: Array) -> Array:
+    """Ways i, j, k along the first m pairs that have no pair (i, k), as a part of all ways.
+
+    Of those that are `expected` where there are fewer. The neighbours of a sample are bits.
+    """
+    near, degree = [0] * n, [0] * n
+    ways = np.empty((2, first.size))
+    for m, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        common, joined = (near[i] & near[j]).bit_count(), degree[i] + degree[j]
+        ways[:, m] = joined - 3 * common, joined
+        near[i], near[j] = near[i] | 1 << j, near[j] | 1 << i
+        degree[i], degree[j] = degree[i] + 1, degree[j] + 1
+    still_open, every = np.cumsum(ways, axis=1)
+    return np.asarray(still_open / np.maximum(np.maximum(every, expected), 1.0))
 
 
 def _linked(first: Index, second: Index, n: int) -> Index:
@@ -84,10 +114,11 @@ def neighbours_alike(K: Array) -> bool:
 
 
 def products_of(residuals: Array) -> Array:
-    """Inner products (n, n) of residuals (n, t), every target in its own unit."""
-    spread = residuals.std(axis=0)
-    scaled = (residuals - residuals.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    return np.asarray(scaled @ scaled.T)
+    """Inner products (n, n) of residuals (n, t), as normal scores: none is far from the others."""
+    n = len(residuals)
+    ranks = np.argsort(np.argsort(residuals, axis=0, kind="stable"), axis=0, kind="stable")
+    scores = ndtri((ranks + 0.5) / n)
+    return np.asarray(scores @ scores.T)
 
 
 def random_orders(n: int) -> Index:
@@ -118,11 +149,24 @@ def in_blocks(codes: Index) -> bool:
 
 
 def gross_errors(residuals: Array) -> Index:
-    """Samples whose residual (n, t) is gross for some target, the largest first."""
-    middle = np.median(residuals, axis=0)
-    sizes = np.abs(residuals - middle)
-    scale = 1.4826 * np.median(sizes, axis=0)
-    known = scale > 1e-9 * sizes.max(axis=0, initial=0.0)
-    times = (sizes[:, known] / scale[known]).max(axis=1, initial=0.0)
-    order = np.argsort(-times, kind="stable")
-    return np.asarray(order[times[order] > GROSS], dtype=np.intp)
+    """Samples whose residual (n, t) is gross for some target, the largest first.
+
+    The j largest are gross where they are so many times as large as the next one that j errors
+    beyond that one would all be with a probability of at most p, if errors had tails like
+    Student's t: ``q(p**(1/j) (j + 1) / n) / q((j + 1) / n)`` times, q the quantile, and p
+    ``RARE / (2**j t)``, in all `RARE`.
+    """
+    n, t = residuals.shape
+    sizes = np.abs(residuals - np.median(residuals, axis=0))
+    j = np.arange(1, max(2, n // 10))
+    ends = 0.5 * (RARE / t) ** (1.0 / j) * (j + 1) / n, (j + 1) / n
+    far, near = (stdtrit(TAIL_DEGREES, 1.0 - 0.5 * end) for end in ends)
+    found = np.zeros(n)
+    for own in sizes.T:
+        order, middle = np.argsort(-own, kind="stable"), np.median(own)
+        if middle <= 1e-9 * own.max(initial=0.0):
+            continue  # nearly all are rounding
+        times = own[order[j - 1]] > np.maximum(far / near * own[order[j]], LARGE * middle)
+        gross = order[: j[times].max(initial=0)]
+        found[gross] = np.maximum(found[gross], own[gross] / middle)
+    return np.argsort(-found, kind="stable")[: np.count_nonzero(found)]

@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import LeaveOneOut
 
 from skstretch.core.classes import decided
 from skstretch.core.dependence import (
     gross_errors,
     in_blocks,
     is_sorted,
-    near_copies,
     neighbours_alike,
     products_of,
+    tight_groups,
 )
 from skstretch.core.types import Array, Index
 from skstretch.designs import DaskArray
@@ -48,7 +49,8 @@ KINDS = {
 def noticed_in(model: Any, *, grouped: bool) -> Noticed:
     """What is odd about the samples; nothing where they are too few or too many to tell.
 
-    Groups, or splits of the user's own, say that the user knows how samples hang together.
+    Groups, or splits of the user's own that do not shuffle, say that the user knows how samples
+    hang together.
     """
     state: State = model._state
     n, X, found = int(state.used.sum()), training_X(state), Noticed()
@@ -57,7 +59,9 @@ def noticed_in(model: Any, *, grouped: bool) -> Noticed:
     if not least <= n <= most or X is None or read or isinstance(X, DaskArray):
         return found
     rows, residuals = np.flatnonzero(state.used), _left_out(model, state)
-    if not grouped and isinstance(model.cv, numbers.Integral | None):
+    unaware = isinstance(model.cv, numbers.Integral | LeaveOneOut | None)
+    unaware = unaware or getattr(model.cv, "shuffle", False)
+    if not grouped and unaware:
         found |= _dependent(state, X, rows, residuals)
     if residuals is not None:
         gross = gross_errors(residuals)
@@ -83,7 +87,7 @@ def _dependent(state: State, X: Any, rows: Index, residuals: Array | None) -> No
     if not columns.size:
         return found
     (gram,) = design.gram([1.0], ones, None, borders=False)
-    copies = near_copies(gram.K) if columns.size > 1 else np.full(rows.size, -1)
+    copies = tight_groups(gram.K) if columns.size > 1 else np.full(rows.size, -1)
     asked = design.take(np.linspace(0, columns.size - 1, min(columns.size, ASKED)).astype(np.intp))
     values = asked.row_features(np.arange(rows.size)).excess(1.0)
     n_distinct = np.count_nonzero(copies < 0) + copies.max() + 1
@@ -107,15 +111,16 @@ def sentences(noticed: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]:
         rows = noticed["copies"]
         yield (
             "copies",
-            f"{count(len(rows), 'sample')} have near copies among the others ({_listed(rows)}). "
-            "Copies predict each other, so that errors of left-out samples are too small: pass "
-            "groups=..., one group for each thing that was measured several times.",
+            f"{count(len(rows), 'sample')} lie in tight groups ({_listed(rows)}), as copies of "
+            "each other and batches do. These predict each other, so that errors of left-out ones "
+            "may be too small: pass groups=..., one for each thing that was measured several "
+            "times, or for each batch.",
         )
     if "order" in noticed:
         yield (
             "order",
             "Samples are like those next to them in the order of the rows, as in batches or in "
-            "time, so that errors of left-out samples are too small: pass groups=..., one for each "
+            "time, so that errors of left-out ones may be too small: pass groups=..., one for each "
             "batch, or cv=TimeSeriesSplit() for an order in time.",
         )
     if "gross" in noticed:
