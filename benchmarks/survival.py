@@ -117,6 +117,10 @@ def curves(model: Any, X: Any, times: Any) -> Any:
 def judged(model: Any, X: Any, y: Any, train: Any) -> tuple[float, float]:
     """Harrell's concordance, and the integrated Brier score between common times."""
     harrell = concordance_index_censored(y["event"], y["time"], model.predict(X))[0]
+    # beyond the last training time nothing is known of the censoring: there the study ends
+    y, end = y.copy(), 0.999 * train["time"].max()
+    y["event"] &= y["time"] <= end
+    y["time"] = np.minimum(y["time"], end)
     ends = [(part["time"].min(), part["time"].max()) for part in (train, y)]
     low = max(np.quantile(y["time"], 0.1), *(end[0] for end in ends))
     high = min(np.quantile(y["time"], 0.8), *(0.999 * end[1] for end in ends))

@@ -25,8 +25,8 @@ from tests.estimators.samples import problem, survival_of
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 
 SINGLE = {
-    "k": 1.5, "c": "auto", "a": -0.2, "b": 0.0, "quadrant": "exp", "density": 1.0,
-    "fit_intercept": True, "penalty_factor": None, "solver": "auto",
+    "k": 1.5, "c": "auto", "loss": "squared", "a": -0.2, "b": 0.0, "quadrant": "exp",
+    "density": 1.0, "fit_intercept": True, "penalty_factor": None, "solver": "auto",
 }  # fmt: skip
 CLASSES = {"class_weight": None, "threshold": "auto", "calibration": "auto"}
 SEARCH = {

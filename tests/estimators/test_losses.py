@@ -18,7 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from skstretch import (
     RecipeRegressorCV,
     SpectralFilter,
+    StretchyClassifier,
     StretchyClassifierCV,
+    StretchyRegressor,
     StretchyRegressorCV,
 )
 from tests.estimators.samples import problem
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWa
 FEW = {"k_grid": (1.25, 2.0), "c_grid": (0.02, 0.2)}
 SHAPES = {"wide": (26, 45), "tall": (60, 6)}
 KINDS = ("poisson", "log", "softmax")
+OWN = {"poisson": {}, "log": {"threshold": "auto"}, "softmax": {"threshold": "auto"}}
 
 
 def data(kind, shape="wide"):
@@ -49,7 +52,7 @@ def model(kind, **given):
 
 def scores(fitted, X):
     """Linear scores: logarithms of rates, or log-odds."""
-    if isinstance(fitted, StretchyRegressorCV):
+    if isinstance(fitted, StretchyRegressorCV | StretchyRegressor):
         return np.log(fitted.predict(X))
     return fitted.decision_function(X)
 
@@ -75,6 +78,71 @@ def test_scikit_learn_at_two(kind, shape):
     level = other.coef_.mean(axis=0) if kind == "softmax" else 0.0
     np.testing.assert_allclose(ours.effect_, np.squeeze(other.coef_ - level), atol=1e-6)
     assert ours.is_linear_
+
+
+def single(kind, k, c, **given):
+    """A model of one k and c."""
+    if kind == "poisson":
+        return StretchyRegressor(k, c, loss="poisson", a=0, **given)
+    return StretchyClassifier(k, c, loss="log", a=0, cv=3, **given)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_models_at_two(kind, shape):
+    """As scikit-learn's, with weights and with columns that are never penalised."""
+    X, y = data(kind, shape)
+    w, c = np.random.default_rng(0).uniform(0.5, 2.0, len(X)), 0.05
+    ours = single(kind, 2.0, c).fit(X, y, sample_weight=w)
+    Z = StandardScaler().fit_transform(X, sample_weight=w)
+    if kind == "poisson":
+        how = {"solver": "newton-cholesky", "tol": 1e-13, "max_iter": 1000}
+        other = PoissonRegressor(alpha=0.5 / c / w.sum(), **how).fit(Z, y, sample_weight=w)
+        np.testing.assert_allclose(ours.predict(X), other.predict(Z), rtol=1e-6)
+        np.testing.assert_allclose(ours.effect_, other.coef_, atol=1e-6)
+    else:
+        other = LogisticRegression(C=2 * c, tol=1e-12, max_iter=100_000)
+        other.fit(Z, y, sample_weight=w)
+        np.testing.assert_allclose(ours.predict_proba(X), other.predict_proba(Z), atol=1e-6)
+    assert ours.c_ == c
+    assert ours.is_linear_
+    assert ours.dual_gap_ <= 1e-10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_models_are_candidates(kind):
+    """The same model as a search of one k and c, penalty factors and all."""
+    X, y = data(kind)
+    factor = np.where(np.arange(X.shape[1]) == 3, 0.0, 1.0)
+    for k in (1.1, 1.5):
+        one = single(kind, k, 0.1, penalty_factor=factor).fit(X, y)
+        own = model(kind, k_grid=[k], c_grid=[0.1], penalty_factor=factor, **OWN[kind]).fit(X, y)
+        np.testing.assert_allclose(one.coef_, own.coef_, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(one.predict(X), own.predict(X))
+        assert one.dof_ == pytest.approx(own.dof_)
+    # automatic strengths follow the data, in any units of X and of weights
+    plain = {} if kind == "poisson" else {"threshold": "zero"}
+    found = single(kind, 1.25, "auto", **plain).fit(X, y)
+    other = clone(found).fit(7.0 * X - 3.0, y, sample_weight=np.full(len(X), 5.0))
+    np.testing.assert_allclose(scores(other, 7.0 * X - 3.0), scores(found, X), atol=1e-6)
+    assert 1.5 < found.dof_ < 3 * len(X)
+
+
+def test_what_single_models_refuse():
+    X, y = data("log")
+    wrong = {"a": -0.2, "density": 0.5, "solver": "qr", "fit_intercept": "column", "c": np.inf,
+             "quadrant": "identity", "loss": "hinge", "k": 3.0}  # fmt: skip
+    for name, value in wrong.items():
+        for kind in ("log", "poisson"):
+            with pytest.raises(ValueError, match=rf"^{name}="):
+                single(kind, 2.0, 1.0).set_params(**{name: value}).fit(X, y)
+    fitted = single("poisson", 2.0, 1.0).fit(X, y)
+    for name in ("coef_std", "effects", "effect_path"):
+        with pytest.raises(ValueError, match="is for squared error, and not for loss='poisson'"):
+            getattr(fitted, name)()
+    with pytest.raises(ValueError, match="partial_fit is for squared error"):
+        fitted.partial_fit(X, y)
+    assert "not known" in str(fitted.summary())  # nothing was left out
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -22,6 +22,8 @@ MODELS = {
     "one of classes": ("StretchyClassifierCV", {"loss": "log", **BEST}, X, CODES),
     "survival": ("StretchySurvivalCV", {"nested_cv": 2, **FEW}, X, survival_of(X[:, 0])),
     "one of survival": ("StretchySurvivalCV", BEST, X, survival_of(X[:, 0])),
+    "one k": ("StretchyRegressor", {"loss": "poisson", "a": 0, "c": 0.05}, X, COUNTS),
+    "one k of classes": ("StretchyClassifier", {"loss": "log", "a": 0, "c": 0.05}, X, ABC),
     "float32": ("StretchySurvivalCV", FEW, X.astype("f4"), survival_of(X[:, 0])),
 }  # fmt: skip
 
@@ -50,7 +52,8 @@ def test_files(name, tmp_path):
     for method in methods:
         if hasattr(model, method):
             np.testing.assert_array_equal(getattr(again, method)(new), getattr(model, method)(new))
-    for attribute in ("coef_", "intercept_", "cv_predictions_", "best_score_", "dual_gap_"):
+    searched = ["cv_predictions_", "best_score_"] * hasattr(model, "cv_predictions_")
+    for attribute in ("coef_", "intercept_", "dual_gap_", *searched):
         np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute))
     assert again._state.loss == model._state.loss != "squared"
     words = [str(each.summary()) for each in (model, again)]

@@ -498,7 +498,7 @@ class StretchyModel(Learner):
             Effect of one standard deviation of every feature at each of them.
         """
         check_is_fitted(self)
-        self._check_squared("effect_path", "fit with k_grid and c_grid of one value each")
+        self._check_squared("effect_path", "fit at one k and c after the other")
         if along not in ("k", "c"):
             raise ValueError(f'along={along!r} is not known: use "k" or "c".')
         state = self._state

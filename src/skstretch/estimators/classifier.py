@@ -38,7 +38,7 @@ from skstretch.estimators.inputs import (
     prepare,
     warn_of_targets,
 )
-from skstretch.estimators.losses import check_loss
+from skstretch.estimators.losses import SQUARED, check_loss, fit_by_loss
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import fit_plan
 from skstretch.estimators.search import StretchySearch
@@ -321,7 +321,11 @@ class StretchyClassifier(Classification):
     c : float or "auto", default="auto"
         Inverse strength of regularisation, ``np.inf`` for none. ``"auto"`` ties it to the scale of
         the data: ``1 / (c k)``, what is added to the diagonal of K, is 0.1 times the mean diagonal
-        of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100.
+        of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100;
+        with another `loss` ten times the c at which features begin to matter.
+    loss : {"squared", "log"}, default="squared"
+        Squared error of targets +-1; or, at ``a = 0``, log loss (logistic, softmax), whose scores
+        are log-odds: ``sum |alpha|^k / (4c)`` plus the log loss.
     a : float, default=-0.2
         Slope of the transform ``exp(a z + b)``; at ``a = 0`` the coefficients are the exact
         minimiser on z-scores, for ``k <= 2``.
@@ -405,6 +409,7 @@ class StretchyClassifier(Classification):
         k: float = 1.5,
         c: float | str = "auto",
         *,
+        loss: str = "squared",
         a: float = -0.2,
         b: Any = 0.0,
         quadrant: str = "exp",
@@ -420,6 +425,7 @@ class StretchyClassifier(Classification):
     ):
         self.k = k
         self.c = c
+        self.loss = loss
         self.a = a
         self.b = b
         self.quadrant = quadrant
@@ -459,6 +465,9 @@ class StretchyClassifier(Classification):
         """
         X, targets = self._read(X, y, sample_weight)
         warn_of_targets(targets, stacklevel=4)
+        if self._loss != SQUARED:
+            self._store(self._completed(fit_by_loss(self, X, targets)))
+            return self
         count = keep_count(self.density, X.shape[1])
         self.plan_ = fit_plan(self, X, targets.weights)
         prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])

@@ -20,10 +20,20 @@ from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs import DaskArray, equal_rows, in_memory, storage_of
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
-from skstretch.estimators.inputs import Prepared, Targets, View, make_folds, prepare, seed_of
-from skstretch.estimators.progress import Progress, Reporter
+from skstretch.estimators.inputs import (
+    Prepared,
+    Targets,
+    View,
+    held_out_name,
+    make_folds,
+    prepare,
+    seed_of,
+)
+from skstretch.estimators.progress import Progress, Reporter, fit_plan
+from skstretch.estimators.state import State
 from skstretch.search import Candidate, CandidateTable, Folds, Outcome, Problem
-from skstretch.search.losses import LossCandidate, LossEnd, MakeLoss, search_losses
+from skstretch.search.grid import finished_model
+from skstretch.search.losses import LossCandidate, LossEnd, MakeLoss, automatic_c, search_losses
 from skstretch.search.scoring import (
     BalancedAccuracy,
     Concordance,
@@ -39,7 +49,9 @@ from skstretch.search.scoring import (
     scorer_named,
     unscored,
 )
+from skstretch.solve import checked_spec
 from skstretch.solve.choose import LOSS_POWERS, Plan, comes_into_memory, unusable
+from skstretch.solve.losses import warn_unless_certified
 
 SQUARED = "squared"
 HOW = (
@@ -146,6 +158,47 @@ def search_by_loss(
     return prepared, view, table
 
 
+def fit_by_loss(estimator: Any, X: Any, targets: Targets) -> State:
+    """A single model under another loss than squared error; classes are decided by folds."""
+    estimator.plan_ = replace(
+        fit_plan(estimator, X, targets.weights),
+        exact=True,
+        into_memory=comes_into_memory(storage_of(X), one_pass=False),
+    )
+    check_linear(estimator, X)
+    if estimator.plan_.into_memory:
+        X = in_memory(X)
+    prepared = prepare(estimator, X, targets.weights)
+    view, rows, folds = prepared.at(0.0), prepared.rows, None
+    design, how, unit = view.design, prepared.intercept, view.quadrant.unit
+    if design.shape[1] == 0:
+        raise ValueError("no column of X varies: there is nothing to fit.")
+    k, c = estimator.k, estimator.c
+    spec = checked_spec(k, 1.0 if c == "auto" else c, True, estimator.fit_intercept, "auto", unit)
+    if spec.c == np.inf:
+        raise ValueError(
+            f"c=inf: loss={estimator._loss!r} needs a penalty, since without one classes that can "
+            "be told apart have no best model. Use a finite c, say 1e6."
+        )
+    if targets.codes is not None:
+        folds = make_folds(estimator.cv, X, targets.y, rows, classifier=True, compressed=True)
+    with single_blas_thread(min(design.shape), SHARED_ROWS):
+        make = loss_of(estimator._loss, targets, rows, "")
+        if c == "auto":
+            spec = replace(spec, c=automatic_c(design, make(prepared.weights), how, spec.k))
+        given = (folds.folds or ()) if folds else (), how, [spec.k], [spec.c]
+        [one] = search_losses(design, make, prepared.weights, *given)
+    warn_unless_certified(one.fit.minimum)
+    decision = None
+    if folds is not None:
+        decision = estimator._decide(one.outputs, targets, rows[folds.tested])
+        decision = replace(decision, held_out=held_out_name(estimator.cv, folds))
+    outcome = Outcome(one.outputs, np.nan, one.dof, float(design.shape[1]), finish=LossEnd(one))
+    Y = targets.Y[rows]
+    model = finished_model(outcome, design, Y, prepared.weights, spec, np.arange(Y.shape[1]))
+    return prepared.state(view, model, targets.single, decision)
+
+
 def table_of(
     estimator: Any,
     prepared: Prepared,
@@ -216,6 +269,14 @@ def strata_of(name: str, targets: Targets) -> Any:
 def check_linear(estimator: Any, X: Any) -> None:
     """Refuse what only squared error has."""
     what = f"loss={estimator._loss!r}" if hasattr(estimator, "loss") else type(estimator).__name__
+    if getattr(estimator, "a", 0.0) != 0.0:
+        raise ValueError(f"a={estimator.a!r}: with {what} models are linear; pass a=0.")
+    for name, usual in (("density", 1.0), ("solver", "auto")):
+        value = getattr(estimator, name, usual)
+        if value != usual or isinstance(value, int):
+            raise ValueError(
+                f"{name}={value!r} is for squared error: with {what} leave it at {usual!r}."
+            )
     a_grid = getattr(estimator, "a_grid", "auto")
     if not (isinstance(a_grid, str) and a_grid == "auto") and any(a != 0 for a in a_grid):
         raise ValueError(

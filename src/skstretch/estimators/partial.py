@@ -125,6 +125,10 @@ def add_rows(
     estimator: Any, X: Any, targets: Targets, moments: Any, decision: Decision | None = None
 ) -> None:
     """Add checked rows to the sums, and solve; everything is stored at the very end."""
+    if estimator._loss != "squared":
+        raise ValueError(
+            f"partial_fit is for squared error, and not for loss={estimator._loss!r}: use fit."
+        )
     spec = _checked_spec(estimator, X.shape[1])
     factors = given_factors(estimator, X.shape[1], spec.intercept)
     weights = targets.weights

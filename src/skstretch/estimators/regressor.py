@@ -25,7 +25,7 @@ from skstretch.estimators.inputs import (
     warn_of_targets,
 )
 from skstretch.estimators.intervals import adaptive_bounds, nested_bounds, unit_bounds
-from skstretch.estimators.losses import check_counts, check_loss
+from skstretch.estimators.losses import SQUARED, check_counts, check_loss, fit_by_loss
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import fit_plan, show_left_out
@@ -223,7 +223,12 @@ class StretchyRegressor(Regression):
     c : float or "auto", default="auto"
         Inverse strength of regularisation, ``np.inf`` for none. ``"auto"`` ties it to the scale of
         the data: ``1 / (c k)``, what is added to the diagonal of K, is 0.1 times the mean diagonal
-        of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100.
+        of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100;
+        with another `loss` ten times the c at which features begin to matter.
+    loss : {"squared", "poisson"}, default="squared"
+        Squared error; or, at ``a = 0``, the deviance of counts: linear in the logarithm of the
+        rate, ``sum |alpha|^k / (4c)`` plus half the deviance. With exposures fit rates,
+        ``y = counts / exposure``, with ``sample_weight=exposure``.
     a : float, default=-0.2
         Slope of the transform ``exp(a z + b)``. At ``a = 0`` the features are the z-scores
         themselves and the coefficients minimise the paper's objective,
@@ -337,6 +342,7 @@ class StretchyRegressor(Regression):
         k: float = 1.5,
         c: float | str = "auto",
         *,
+        loss: str = "squared",
         a: float = -0.2,
         b: Any = 0.0,
         quadrant: str = "exp",
@@ -348,6 +354,7 @@ class StretchyRegressor(Regression):
     ):
         self.k = k
         self.c = c
+        self.loss = loss
         self.a = a
         self.b = b
         self.quadrant = quadrant
@@ -383,6 +390,9 @@ class StretchyRegressor(Regression):
         """
         X, targets = self._read(X, y, sample_weight)
         warn_of_targets(targets, stacklevel=4)
+        if self._loss != SQUARED:
+            self._store(self._completed(fit_by_loss(self, X, targets)))
+            return self
         count = keep_count(self.density, X.shape[1])
         self.plan_ = fit_plan(self, X, targets.weights)
         prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])

@@ -173,6 +173,8 @@ class State:
     @property
     def loo_residuals(self) -> Array:
         """Residuals of every sample by the model fitted without it, shape (M, t)."""
+        if self.loss != "squared":
+            raise ValueError(f"loss={self.loss!r} has no leave-one-out residuals of its own.")
         return self.model.loo_residuals
 
     @property

@@ -36,6 +36,7 @@ from skstretch.solve.choose import (
     LEAST_WEIGHT,
     LOSS_POWERS,
     LOSS_RATIO,
+    LOSS_STRENGTH,
     PATH,
     PATIENCE,
     TAU_CLASSES,
@@ -254,10 +255,17 @@ def judged(
     pairs = [(part, one.eta) for part, one in zip(parts, folds, strict=True)]
     gap = max(one.gap for one in (near, *folds))
     loss = sum(part.held_out(eta) for part, eta in pairs) if gap <= CERTIFIED.gap else np.inf
-    outputs = np.concatenate([part.outputs(eta) for part, eta in pairs])
+    nothing = np.empty((0, seen.scores.n_scores))
+    outputs = np.concatenate([nothing, *(part.outputs(eta) for part, eta in pairs)])
     fit = read(seen.design, intercept, seen.scores, near)
     facts = dof, outputs, float(loss), gap, seen.columns, seen.density
     return LossCandidate(near.k, near.c, fit, *facts)
+
+
+def automatic_c(design: Design, loss: Loss, intercept: Intercept, k: float) -> float:
+    """An inverse strength that is tied to the data."""
+    scores = scores_of(design, intercept, k, loss.n_scores)
+    return LOSS_STRENGTH * beginning(scores, at_zero(scores, loss, k, 1.0))
 
 
 def beginning(scores: Scores, zero: Minimum) -> float:

@@ -186,6 +186,8 @@ PATIENCE, WORSE = 3, 1.1
 # of other losses than squared error: powers, the step of c, and the part of the loss of no features
 # below which a path has nothing left to explain
 LOSS_POWERS, LOSS_RATIO, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 1.6, 1e-4
+# c of a single model of these, in multiples of that at which features begin to matter
+LOSS_STRENGTH = 10.0
 # folds of at most this part of the samples are left out by one Newton step on a path's way; what
 # they and larger ones, which are solved, say of the best candidates is then made exact
 SMALL_FOLD = 0.1
