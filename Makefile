@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel line-coverage sbom check format bench arena rules scaling coverage trust calibration accuracy house docs docs-serve picture wheel clean release-check
-.PHONY: texts calls survival penalty exact approximation compression sparse-truth performance candidates
+.PHONY: texts calls survival penalty exact approximation compression sparse-truth few performance candidates
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -143,6 +143,9 @@ compression: $(VENV)/.dev ## how few features carry the effect, a table and a fi
 
 sparse-truth: $(VENV)/.dev ## risk where few or many features are true, a table of docs/exact.md
 	$(PY) -m benchmarks.sparse_truth
+
+few: $(VENV)/.dev ## models of 5, 10 and 20 features of real data beside the lasso, a table of docs/guide/few.md
+	$(PY) -m benchmarks.few
 
 penalty: $(VENV)/.dev ## how strong an automatic penalty should be, a table of docs/guide/letters.md
 	$(PY) -m benchmarks.penalty

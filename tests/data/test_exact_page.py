@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Lasso, LinearRegression
 
-from benchmarks import approximation, compression, sparse_truth
+from benchmarks import approximation, compression, few, sparse_truth
 from benchmarks.page import write_part
 from skstretch import StretchyRegressor
 from skstretch.core.bridge_path import finish, solve, space
@@ -66,32 +67,65 @@ def test_effects_are_those_of_a_standard_deviation():
 
 @pytest.mark.parametrize("rho", [0.0, 0.8])
 def test_simulated_truth_is_as_told(rho):
-    cell = sparse_truth.Truth(50, 5.0, rho)
-    rng = np.random.default_rng(1)
-    beta, X = cell.truth(rng), cell.features(rng, 4_000)
-    assert np.count_nonzero(beta) == 50
-    signal = X @ beta
+    cell, rng = sparse_truth.Truth(10, 5.0, rho, 300), np.random.default_rng(1)
+    X, signal, places = cell.signal(rng, 4_000)
+    coef = np.linalg.lstsq(X, signal, rcond=None)[0]
+    assert np.flatnonzero(np.abs(coef) > 1e-9).tolist() == sorted(places)
+    assert places.size == 10
     # the variance of 4,000 samples is right to 2 %, four times that is rare
     assert signal.var() == pytest.approx(1.0, abs=0.1)
-    noise = cell.targets(rng, signal) - signal
-    assert noise.var() == pytest.approx(0.2, abs=0.02)
     assert np.mean(X[:, 1:] * X[:, :-1]) == pytest.approx(rho, abs=0.01)
     assert np.mean(X[:, 2:] * X[:, :-2]) == pytest.approx(rho**2, abs=0.01)
+    X, signal, _ = sparse_truth.Truth(5, 5.0, 0.0, 60, factors=True).signal(rng, 4_000)
+    assert signal.var() == pytest.approx(1.0, abs=0.1)
+    assert np.linalg.svd(X - X.mean(axis=0))[1][4] > 1.5 * np.linalg.svd(X)[1][5]
+
+
+def simulated(ridge, lasso, relaxed, ours):
+    risks = dict(zip(sparse_truth.MAKERS, (ridge, lasso, relaxed, ours), strict=False))
+    return [{"risk": {k: v[i] for k, v in risks.items()}} for i in range(2)]
 
 
 def test_goal_of_the_simulation_by_hand():
-    found = {
-        "cell": {"true": 5, "ratio": 1.0, "rho": 0.0},
-        "risks": {"RidgeCV": [0.9, 1.1], "LassoCV": [0.4, 0.6], "ours": [0.8, 0.8]},
-        "powers": {"ours": [1.1, 1.2]},
-    }
-    ratio, error = sparse_truth.against(found, "ours")
-    assert ratio == pytest.approx(1.6)
+    some, dense = sparse_truth.Truth(5, 1.0, 0.0, 300), sparse_truth.Truth(300, 1.0, 0.0, 300)
+    sets = simulated((0.9, 1.1), (0.4, 0.6), (0.6, 0.6), (0.8, 0.8))
     # 0.8 - 1.6 * (0.4, 0.6) is ±0.16: a standard deviation of 0.226, over 0.5 and the root of two
-    assert error == pytest.approx(0.32)
-    assert "Missed in 1 of 1" in sparse_truth.verdict([found], "ours")
-    found["risks"]["ours"] = [0.6, 0.7]
-    assert "Reached in all 1" in sparse_truth.verdict([found], "ours")
+    assert sparse_truth.against(some, sets) == pytest.approx((1.6, 0.32))
+    assert sparse_truth.against(dense, sets)[0] == pytest.approx(0.8)
+    said = sparse_truth.verdict([(some, sets), (dense, sets)])
+    assert "missed in 1 of 1" in said
+    assert "reached in all of 1" in said
+
+
+def test_the_relaxed_lasso_lies_between_least_squares_and_the_lasso():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 100))
+    y = 3.0 * X[:, 4] + 1.0 + rng.standard_normal(60)
+    coefs, centre, level = sparse_truth.RelaxedLasso()._along(X, y, np.array([0.5]))
+    lasso = Lasso(0.5).fit(X, y)
+    some = np.flatnonzero(lasso.coef_)
+    least = LinearRegression().fit(X[:, some], y)
+    np.testing.assert_allclose(coefs[:, 0, -1], lasso.coef_, atol=1e-3)
+    np.testing.assert_allclose(coefs[some, 0, 0], least.coef_, rtol=1e-9)
+    np.testing.assert_allclose(coefs[:, 0, 2], (coefs[:, 0, 0] + coefs[:, 0, -1]) / 2)
+    model = sparse_truth.RelaxedLasso().fit(X, y)
+    assert np.argmax(np.abs(model.coef_)) == 4
+    np.testing.assert_allclose(model.predict(X), (X - centre) @ model.coef_ + level)
+
+
+def test_rivals_of_few_features_read_no_more():
+    rng = np.random.default_rng(0)
+    X, new = rng.standard_normal((50, 80)), rng.standard_normal((9, 80))
+    y = X[:, :3] @ [2.0, -1.0, 1.0] + 0.3 * rng.standard_normal(50)
+    found = few.rivals(X, y, new, classes=False)
+    assert len(found) == 4 * len(few.COUNTS)
+    moved = [np.where(np.arange(80) == j, new + 1.0, new) for j in range(80)]
+    told = few.rivals(X, y, np.vstack(moved), classes=False)
+    for name, predicted in found.items():
+        read = np.abs(told[name].reshape(80, 9) - predicted).max(axis=1) > 1e-9
+        assert 0 < read.sum() <= int(name.split(", ")[1])
+    errors = {f"{m}, {n}": 2.0 for m in few.METHODS for n in few.COUNTS} | {"ours, 5": 1.0}
+    assert few.ratio({"errors": errors}, 5) == pytest.approx(0.5)
 
 
 def test_parts_of_a_page_are_replaced_alone(tmp_path):
@@ -136,14 +170,6 @@ def test_walks_are_the_steps_and_one_for_moments():
 
 
 def test_an_unfinished_run_says_what_is_missing():
-    some = {
-        "cell": {"true": 5, "ratio": 1.0, "rho": 0.0},
-        "risks": {"RidgeCV": [0.9, 1.1], "LassoCV": [0.4, 0.6], "ours": [0.5, 0.6]},
-        "powers": {"ours": [1.1, 1.2]},
-    }
-    assert len(sparse_truth.not_measured([])) == 0
-    (said,) = sparse_truth.not_measured([c for c in sparse_truth.CELLS if vars(c) != some["cell"]])
-    assert said.count("true features") == len(sparse_truth.CELLS) - 1 == 11
     models = {"2": {"carriers": 3, "error": 0.5}, "LassoCV": {"carriers": 1, "error": 0.4}}
     models["LassoCV"]["nonzero"] = 2
     rows = [{"data": "colon", "shape": [62, 2000], "models": models}]

@@ -1,21 +1,22 @@
-"""Mixtures: the weights are a minimum, and the model is the weighted mean of its candidates."""
+"""Mixtures: weights follow the formula, and the model is the weighted mean of its candidates."""
 
 from functools import cache
 
 import numpy as np
 import pytest
-from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import KFold
 
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
+from skstretch.search.candidates import Candidate
 from skstretch.search.choice import (
-    PULL,
+    HANDICAP,
+    TAU,
     class_weights,
+    fair_shares,
     regression_weights,
-    residual_moments,
-    simplex_minimum,
+    squared_errors,
     tempered,
 )
 from tests import literal
@@ -30,53 +31,48 @@ def wide(n=30, p=80, seed=0, targets=1):
     return X, Y[:, 0] if targets == 1 else Y
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 13])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_minimum_over_the_simplex(size, seed):
-    rng = np.random.default_rng(seed)
-    B = rng.standard_normal((size, size + 1))
-    Q, g = B @ B.T + 0.05 * np.eye(size), 3.0 * rng.standard_normal(size)
-    w = simplex_minimum(Q, g)
-    # the same by non-negative least squares with a heavy row for the sum
-    L = np.linalg.cholesky(Q)
-    heavy = 1e6
-    A = np.vstack([L.T, heavy * np.ones((1, size))])
-    other = nnls(A, np.append(np.linalg.solve(L, g), heavy))[0]
-    assert w.min() >= 0.0
-    assert w.sum() == pytest.approx(1.0, abs=1e-14)
-    np.testing.assert_allclose(w, other, atol=1e-8)
-
-
 def test_weights_of_a_regression():
     rng = np.random.default_rng(3)
-    good, n = rng.standard_normal(200), 200
-    residuals = np.stack([good, good + 0.01 * rng.standard_normal(n), 9.0 * rng.standard_normal(n)])
-    A = residual_moments(residuals[:, :, None], np.ones(n), np.zeros(3))
-    w = regression_weights(A, float(n))
-    # a family of 81 times the variance and errors of its own is worth about 1/82
-    assert 0.0 < w[2] < 0.03
-    np.testing.assert_allclose(w[:2], 0.5, atol=0.02)
+    n, fair = 20, np.array([0.5, 0.25, 0.25])
+    residuals = np.array([[1.0], [1.0], [2.0]]) * np.sign(rng.standard_normal((3, n)))
+    errors = squared_errors(residuals[:, :, None], np.ones(n), np.zeros(3))
+    w = regression_weights(errors, float(n), fair)
+    # a family of four times the mean square, 4^(-tau n / 2) of its fair share
+    shares = np.array([0.5, 0.25, 0.25 * 4 ** (-TAU * n / 2)])
+    np.testing.assert_allclose(w, shares / shares.sum(), rtol=1e-12)
     # units of y change nothing, nor does repetition against weights
-    np.testing.assert_allclose(regression_weights(1e12 * A, float(n)), w, rtol=1e-12)
-    twice = residual_moments(np.tile(residuals, 2)[:, :, None], np.ones(2 * n), np.zeros(3))
+    for unit in (1e-200, 1e200):
+        other = squared_errors(unit * residuals[:, :, None], np.ones(n), np.zeros(3))
+        np.testing.assert_allclose(regression_weights(other, float(n), fair), w, rtol=1e-9)
+    twice = squared_errors(np.tile(residuals, 2)[:, :, None], np.ones(2 * n), np.zeros(3))
     np.testing.assert_allclose(
-        residual_moments(residuals[:, :, None], np.full(n, 2.0), np.zeros(3)), twice, rtol=1e-12
+        squared_errors(residuals[:, :, None], np.full(n, 2.0), np.zeros(3)), twice, rtol=1e-12
     )
-    huge = residual_moments(1e200 * residuals[:, :, None], np.ones(n), np.zeros(3))
-    np.testing.assert_allclose(regression_weights(huge, float(n)), w, rtol=1e-9)
+    handicapped = squared_errors(residuals[:, :, None], np.ones(n), np.array([0.0, 1.0, 0.0]))
+    np.testing.assert_allclose(handicapped, errors * [1.0, 1.0 + HANDICAP / n, 1.0])
 
 
 def test_few_samples_share_alike_and_many_do_not():
     losses = np.array([1.0, 1.1, 1.5])
-    few, many = tempered(5 * 0.1 * losses), tempered(5000 * 0.1 * losses)
+    few, many = (tempered(n * 0.1 * losses, np.ones(3)) for n in (5, 5000))
     assert few.min() > 0.25
     assert many[0] > 1.0 - 1e-9
-    np.testing.assert_allclose(class_weights(np.zeros(4), 10.0), 0.25)
-    assert PULL > 0
+    np.testing.assert_allclose(class_weights(np.zeros(4), 10.0, np.ones(4)), 0.25)
 
 
 def test_a_family_that_predicts_without_error_has_everything():
-    assert regression_weights(np.diag([1.0, 0.0, 2.0]), 10.0).tolist() == [0.0, 1.0, 0.0]
+    assert regression_weights(np.array([1.0, 0.0, 2.0]), 10.0, np.ones(3)).tolist() == [0, 1, 0]
+
+
+def test_fair_shares_are_equal_at_every_fork():
+    """Bent, straight on all features or on few; then ridge or not; then one by one."""
+    straight = [Candidate(0.0, k, 1.0, 1.0, 1.0) for k in (1.1, 1.5, 2.0)]
+    bent = [Candidate(-0.2, k, 1.0, 1.0, 1.0) for k in (1.5, 2.0)]
+    few = [Candidate(0.0, 2.0, 1.0, 1.0, density) for density in (1, 10, 0.5)]
+    shares = [1 / 12, 1 / 12, 1 / 6, 1 / 6, 1 / 6, 1 / 9, 1 / 9, 1 / 9]
+    np.testing.assert_allclose(fair_shares([*straight, *bent, *few]), shares)
+    np.testing.assert_allclose(fair_shares(straight), [1 / 4, 1 / 4, 1 / 2])
+    np.testing.assert_allclose(fair_shares(few), 1 / 3)
 
 
 @pytest.mark.parametrize("targets", [1, 3])

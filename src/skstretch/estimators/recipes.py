@@ -19,7 +19,7 @@ from skstretch.estimators.search import SearchResult, check_combine, joined
 from skstretch.estimators.state import fitted_names, names_of_today, transformed, whole_or_nothing
 from skstretch.features import SpectralFilter
 from skstretch.search import Mix
-from skstretch.search.choice import class_weights, regression_weights, residual_moments
+from skstretch.search.choice import class_weights, regression_weights, squared_errors
 
 RULES = ("average", "best")
 
@@ -172,13 +172,13 @@ class Recipes(Versioned, BaseEstimator):
         table, t = part.table, outputs.shape[2]
         if self.combine == "best":
             return np.outer(np.arange(losses.size) == losses.argmin(), np.ones(t)).astype(float)
-        n = float(table.weights[table.seen].sum())
+        n, fair = float(table.weights[table.seen].sum()), np.ones(len(outputs))
         if table.problem.classes:
-            return np.outer(class_weights(losses, n), np.ones(t))
+            return np.outer(class_weights(losses, n, fair), np.ones(t))
         tested, flat = table.weights[table.problem.folds.tested], np.zeros(len(outputs))
         residuals = table.true - outputs
-        moments = [residual_moments(residuals[:, :, [j]], tested, flat, n) for j in range(t)]
-        return np.array([regression_weights(A, n) for A in moments]).T
+        errors = [squared_errors(residuals[:, :, [j]], tested, flat, n) for j in range(t)]
+        return np.array([regression_weights(each, n, fair) for each in errors]).T
 
     def _checked_recipes(self) -> dict[str, Any]:
         if isinstance(self.recipes, str) and self.recipes == "spectra":
@@ -245,8 +245,8 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
 
     Every recipe is a step before its own search. All searches leave out the same samples, and their
     out-of-fold residuals give the recipes weights as `StretchyRegressorCV` gives them to its
-    candidates: not negative, with sum one, of least squared error plus a pull towards equal weights
-    of the recipes that are not plainly worse. The prediction is the weighted mean.
+    candidates: nearly equal ones, but for recipes that are plainly worse. The prediction is the
+    weighted mean.
 
     Parameters
     ----------

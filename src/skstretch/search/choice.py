@@ -3,17 +3,16 @@
 Mixing: weights of the best candidates of all families, from what they lose out of fold.
 
 A family is one (a, k, density); its best c stands for it. Choosing one candidate of many on few
-samples is a gamble, and their mean is not.
+samples is a gamble, and their mean is not. The weights of families are
 
-Regression: with the residuals ``r_f`` of the families, sample weights ``v_i`` and
-``A_fg = sum_i v_i r_fi r_gi / sum_i v_i`` the weights minimise
+``w_f ~ q_f exp(-tau n L_f)``,
 
-``w'Aw + pull min_f(A_ff) |w - p|^2`` over ``w >= 0``, ``sum w = 1``.
+L the log loss of classes, or half the logarithm of the mean squared error of a regression, which is
+a log loss too but for a constant. On few samples they are near the fair shares q, on many they
+leave out families that are plainly worse.
 
-Few samples hardly tell one mixture from another: the second term pulls the weights to p, which are
-equal but for families that are plainly worse, ``p_f ~ (A_ff / min A)^(-tau n / 2)``.
-
-Classes: p alone, from the log losses, ``p_f ~ exp(-tau n (L_f - min L))``.
+Fair shares are equal at every fork: bent, straight on all features or on few; then ridge or k < 2.
+So ridge counts no less for the many powers and numbers of features that are tried beside it.
 
 Residuals of the closed form at a != 0 flatter it on few samples: the transform to z-scores has seen
 the samples that are left out, and the exponential enlarges what that is worth. Its errors count
@@ -38,7 +37,6 @@ from skstretch.solve.choose import (
     APPROXIMATE_LOSS,
     HANDICAP,
     LEAST_WEIGHT,
-    PULL,
     TAU,
     TAU_CLASSES,
 )
@@ -187,11 +185,7 @@ def helpful_edge(
     """
     chosen = verdict.chosen
     here = candidates[chosen]
-    row = [
-        i
-        for i, candidate in enumerate(candidates)
-        if (candidate.a, candidate.k, candidate.density) == (here.a, here.k, here.density)
-    ]
+    row = [i for i, candidate in enumerate(candidates) if family_of(candidate) == family_of(here)]
     row.sort(key=lambda i: candidates[i].c)
     place = row.index(chosen)
     near = row[1 if place == 0 else place - 1] if len(row) > 1 else chosen
@@ -287,45 +281,48 @@ def best_of_families(
     return [best_of(among, candidates, scores) for among in families.values()]
 
 
-def residual_moments(
+def squared_errors(
     residuals: Array, weights: Array, bent: Array, n_samples: float | None = None
 ) -> Array:
-    """``A`` (F, F) of residuals (F, n, t) of families, those `bent` (F,) at a != 0 with a handicap.
+    """Mean squared residuals (F,) of families (F, n, t), those `bent` (F,) at a != 0 with a
+    handicap, in a unit in which squares are numbers.
 
     Several targets are averaged. Samples that repeated folds test several times count once among
     the `n_samples`, by default the sum of the weights.
     """
     total = float(weights.sum())
     n = total if n_samples is None else n_samples
-    # in units in which squares are numbers: weights do not depend on them
     size = float(np.abs(residuals).max(initial=0.0))
-    flat = residuals.reshape(len(residuals), -1) / (size if 0.0 < size < np.inf else 1.0)
-    each = np.repeat(weights, residuals.shape[2])
-    A = (flat * each) @ flat.T / (total * residuals.shape[2])
-    factor = np.sqrt(1.0 + HANDICAP * bent / n)
-    return np.asarray(A * factor * factor[:, None])
+    squares = np.square(residuals / (size if 0.0 < size < np.inf else 1.0)).mean(axis=2)
+    return np.asarray(squares @ weights / total * (1.0 + HANDICAP * bent / n))
 
 
-def regression_weights(A: Array, n_samples: float) -> Array:
-    """Weights (F,) from the second moments A (F, F) of the residuals of n samples."""
-    errors = A.diagonal()
-    least = float(errors.min())
-    if least <= 0.0:  # families that predict without error share everything
+def fair_shares(candidates: Sequence[Candidate]) -> Array:
+    """What families count before anything is known of them (F,)."""
+    forks = [
+        ((c.a != 0.0, isinstance(c.density, int) or c.density < 1.0), c.k == 2.0)
+        for c in candidates
+    ]
+    kinds = [kind for kind, _ in set(forks)]
+    shares = [1.0 / (len({*kinds}) * kinds.count(fork[0]) * forks.count(fork)) for fork in forks]
+    return np.array(shares)
+
+
+def regression_weights(errors: Array, n_samples: float, fair: Array) -> Array:
+    """Weights (F,) from the mean squared errors of families over n samples."""
+    if errors.min() <= 0.0:  # families that predict without error share everything
         return np.asarray((errors <= 0.0) / np.sum(errors <= 0.0))
-    towards = tempered(0.5 * TAU * n_samples * np.log(errors / least))
-    Q = A / least
-    Q.flat[:: len(Q) + 1] += PULL
-    return trimmed(simplex_minimum(Q, PULL * towards))
+    return trimmed(tempered(0.5 * TAU * n_samples * np.log(errors), fair))
 
 
-def class_weights(losses: Array, n_samples: float) -> Array:
+def class_weights(losses: Array, n_samples: float, fair: Array) -> Array:
     """Weights (F,) from the log losses of families over n samples."""
-    return trimmed(tempered(TAU_CLASSES * n_samples * losses))
+    return trimmed(tempered(TAU_CLASSES * n_samples * losses, fair))
 
 
-def tempered(losses: Array) -> Array:
-    """``p_f ~ exp(-L_f)`` (F,)."""
-    shares = np.exp(losses.min() - losses)
+def tempered(losses: Array, fair: Array) -> Array:
+    """``p_f ~ q_f exp(-L_f)`` (F,)."""
+    shares = fair * np.exp(losses.min() - losses)
     return np.asarray(shares / shares.sum())
 
 
@@ -333,38 +330,6 @@ def trimmed(weights: Array) -> Array:
     """Weights without those that are too small to matter."""
     kept = np.where(weights >= min(LEAST_WEIGHT, float(weights.max())), weights, 0.0)
     return np.asarray(kept / kept.sum())
-
-
-def simplex_minimum(Q: Array, g: Array) -> Array:
-    """The minimum of ``w'Qw / 2 - g'w`` over ``w >= 0``, ``sum w = 1``; Q positive definite.
-
-    An active-set method. On the free set the minimum solves ``Q w = g + m 1`` with m such that the
-    sum is one; where that leaves the simplex, go as far as the border and drop what becomes zero;
-    at a minimum of the free set, free the weight whose gradient ``Qw - g - m`` is most negative.
-    """
-    w: Array = np.full(len(g), 1.0 / len(g))
-    free = np.ones(len(g), dtype=bool)
-    for _ in range(50 * len(g)):
-        own: Index = np.flatnonzero(free)
-        both = np.linalg.solve(Q[np.ix_(own, own)], np.column_stack([g[own], np.ones(own.size)]))
-        m = (1.0 - both[:, 0].sum()) / both[:, 1].sum()
-        aim = both[:, 0] + m * both[:, 1]
-        if aim.min() < 0.0:
-            falling = aim < 0.0
-            steps = w[own][falling] / (w[own][falling] - aim[falling])
-            step = float(steps.min())
-            moved = w[own] + step * (aim - w[own])
-            leaving = own[falling][steps <= step]
-            w[own], w[leaving], free[leaving] = np.maximum(moved, 0.0), 0.0, False
-            continue
-        w[:], w[own] = 0.0, aim
-        gradient = Q @ w - g - m
-        gradient[free] = 0.0
-        worst = int(np.argmin(gradient))
-        if gradient[worst] >= -1e-12 * (1.0 + abs(m)):
-            break
-        free[worst] = True
-    return np.asarray(w / w.sum())
 
 
 @dataclass
@@ -514,8 +479,10 @@ class CandidateTable:
         losses = np.array([-self.losses[row].score for row in rows])
         hidden = APPROXIMATE_LOSS * np.log(self.loss.n_classes)
         n = float(self.weights[self.seen].sum())
-        shares = np.exp(TAU_CLASSES * n * np.minimum(0.0, losses.min() - losses + hidden))
-        return [row for row, share in zip(rows, shares, strict=True) if share >= LEAST_WEIGHT]
+        fair = fair_shares([self.candidates[row] for row in rows])
+        shares = fair * np.exp(TAU_CLASSES * n * np.minimum(0.0, losses.min() - losses + hidden))
+        least = LEAST_WEIGHT * fair[losses.argmin()]
+        return [row for row, share in zip(rows, shares, strict=True) if share >= least]
 
     def _leaders(self, number: int) -> list[int]:
         """The best candidates of all families for one target, or for classes."""
@@ -527,11 +494,12 @@ class CandidateTable:
         """Weights of candidates for some targets."""
         # folds that are repeated do not make more samples
         n = float(self.weights[self.seen].sum())
+        fair = fair_shares([self.candidates[i] for i in rows])
         if self.problem.classes:
-            return class_weights(np.array([-self.losses[i].score for i in rows]), n)
+            return class_weights(np.array([-self.losses[i].score for i in rows]), n, fair)
         bent = np.array([float(self.candidates[i].a != 0.0) for i in rows])
         own = np.stack([self.results[i].residuals[:, part] for i in rows])
-        return regression_weights(residual_moments(own, self._tested, bent, n), n)
+        return regression_weights(squared_errors(own, self._tested, bent, n), n, fair)
 
     def outputs(self, mix: Mix) -> Array:
         """Out-of-fold outputs of a mixture, (n_tested, t)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -80,7 +80,7 @@ class Grid:
     a: Sequence[float]
     k: Sequence[float]
     c: Sequence[float] | None
-    densities: Sequence[float]
+    densities: Sequence[Any]
     counts: Sequence[int]
     strengths: Sequence[float] = STRENGTHS
     linear_k: Sequence[float] = (2.0,)
@@ -123,11 +123,12 @@ class Grid:
         """What is searched: powers at each a, and features that are kept; `identity` where features
         are taken as they are."""
         said = ", ".join(self._said_at(a, identity) for a in self.a)
-        shares = zip(self.counts, self.densities, strict=True)
-        kept = ", ".join(f"{n:,}" for n, share in shares if share != 1)
+        # 1 is one feature, 1.0 is all of them
+        alls = [isinstance(share, float) and share == 1.0 for share in self.densities]
+        kept = ", ".join(f"{n:,}" for n, all_ in zip(self.counts, alls, strict=True) if not all_)
         if not kept:
             return said
-        whole = " on all and" if 1 in self.densities else ""
+        whole = " on all and" if any(alls) else ""
         return f"{said}{whole} on {kept} selected features"
 
     def _said_at(self, a: float, identity: bool) -> str:

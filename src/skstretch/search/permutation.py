@@ -21,7 +21,7 @@ from skstretch.search.candidates import (
     folds_from_splits,
     leave_one_out,
 )
-from skstretch.search.choice import class_weights, regression_weights, residual_moments
+from skstretch.search.choice import class_weights, fair_shares, regression_weights, squared_errors
 from skstretch.search.grid import Grid, evaluate_grid
 
 # bytes of residuals of one candidate that are held at a time
@@ -243,14 +243,14 @@ def _mixture_scores(
     bent = np.array([float(a != 0.0) for a, _ in best])
     losses = np.array([least for least, _ in best.values()])
     residuals = np.stack([kept for _, kept in best.values()])
-    n = float(tested.weights.sum())
+    n, fair = float(tested.weights.sum()), fair_shares([Candidate(*at, 1, 1, 1.0) for at in best])
     mixed = np.empty((q, M, t))
     for i in range(q):
         own = residuals[:, i]
         shares = (
-            class_weights(losses[:, i], n)
+            class_weights(losses[:, i], n, fair)
             if codes is not None
-            else regression_weights(residual_moments(own, tested.weights, bent), n)
+            else regression_weights(squared_errors(own, tested.weights, bent), n, fair)
         )
         mixed[i] = np.tensordot(shares, own, 1)
     return -_losses(mixed, Y, codes, tested.weights)

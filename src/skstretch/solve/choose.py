@@ -208,10 +208,9 @@ N_COMPONENTS, N_REFERENCE = 10, 200
 # samples, at least and at most, that are looked at for copies, an order and gross errors
 NOTICED_SAMPLES = 30, 1_000
 
-# Averages (settled by `make rules`): how hard weights are pulled towards equal ones, how soon a
-# family that is worse loses its share (squared error, log loss), what a != 0 is worth less on few
-# samples, and the least weight
-PULL, TAU, TAU_CLASSES, HANDICAP, LEAST_WEIGHT = 3.0, 0.1, 0.3, 16.0, 0.01
+# Averages (docs/rules.md): how soon a family that is worse loses its share (squared error, log
+# loss), what a != 0 is worth less on few samples, and the least weight
+TAU, TAU_CLASSES, HANDICAP, LEAST_WEIGHT = 0.15, 0.3, 16.0, 0.01
 # by how much, as a part of log(classes), an approximate log loss may lie above the exact one
 APPROXIMATE_LOSS = 0.15
 
@@ -238,7 +237,7 @@ class Families:
 
     linear_k: tuple[float, ...]
     k: tuple[float, ...] = (1.25, 1.5, 2.0)
-    counts: tuple[int, ...] = (5, 10, 30, 100)
+    counts: tuple[int, ...] = (2, 3, 5, 7, 10, 14, 20, 50)
     every: int = 2
     iterated: bool = False
     left_out: str = ""
