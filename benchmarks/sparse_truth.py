@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import toeplitz
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LassoCV, RidgeCV, lasso_path
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -35,7 +36,7 @@ FEW_GOAL, DENSE_GOAL = 1.1, 1.05
 SIZES = [2, 3, 5, 7, 10, 14, 20]
 
 
-class RelaxedLasso:
+class RelaxedLasso(BaseEstimator):
     """Lasso coefficients mixed with least squares on the same features, penalty and mixing by five
     folds (Meinshausen; Hastie, Tibshirani and Tibshirani)."""
 

@@ -391,14 +391,15 @@ def test_what_is_said_of_fewer_features(mixture):
     model, _, _ = mixture
     results = model.cv_results_
     words = fewer_features(model)
-    for n in (5, 10, 30):
+    for n in (5, 10, 20):
         some = np.array([density == n for density in results["param_density"]])
         row = int(np.argmin(np.where(some, results["loss_above_chosen"], np.inf)))
         margin = results["loss_above_chosen"][row] / results["loss_above_chosen_se"][row]
         said = [each for each in words.lower().split("; ") if re.search(rf"\b{n}\b", each)]
         assert len(said) == 1
         said = said[0]
-        assert ("perhaps by chance" in said) == (1 <= abs(margin) < 2)
+        # better than the average is never called certain: it is the best of many
+        assert ("perhaps by chance" in said) == (margin <= -1 or 1 <= margin < 2)
         assert ("not told apart" in said) == (abs(margin) < 1)
     none = fitted(StretchyRegressorCV(1.0, a_grid=(0.0,), k_grid=(2.0,)), *mixture[1:])
     assert fewer_features(none) == ""
