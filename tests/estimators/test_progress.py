@@ -19,7 +19,6 @@ from tests.estimators.samples import problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 GRIDS = {"a_grid": (-0.2, 0.0), "k_grid": (1.25, 2.0), "c_grid": (0.1, 10.0), "cv": 3}
-GRIDS |= {"n_features_to_select": 1.0}
 searches = pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
 
 

@@ -273,7 +273,7 @@ def test_ten_folds_where_features_are_selected():
     cv = KFold(10, shuffle=True, random_state=0)
     folded = StretchyRegressorCV(n_features_to_select=[0.5, 1.0], cv=cv, **FEW).fit(X, y)
     np.testing.assert_array_equal(model.cv_predictions_, folded.cv_predictions_)
-    alone = StretchyRegressorCV(1.0, **CLOSED[1]).fit(X, y)
+    alone = StretchyRegressorCV(**CLOSED[1]).fit(X, y)
     splits = literal.leave_one_out(len(y))
     left_out = literal.out_of_fold(
         literal.features(X, alone.a_), y[:, None], splits, alone.k_, alone.c_

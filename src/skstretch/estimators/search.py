@@ -509,8 +509,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         return [grid, *selections], families
 
     def _selections(self, X: Any, grid: Grid, families: Families) -> list[Grid]:
-        """Ridge on the strongest features, which an average tries beside the grid."""
-        counts = [count for count in families.counts if 2 * count <= X.shape[1]]
+        """Ridge on few features, which an average tries beside the grid: a quarter at most."""
+        counts = [count for count in families.counts if 4 * count <= X.shape[1]]
         if not (counts and self.combine == "average" and 0 in grid.a):
             return []
         if self.quadrant == "identity" or 2.0 not in grid.linear_k:
