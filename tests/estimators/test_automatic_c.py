@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import brentq
 
 from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
+from skstretch.exceptions import PoorTargetsWarning
 from skstretch.solve.choose import AUTOMATIC_STRENGTH
 from tests.dask_arrays import as_dask
 from tests.references import INTERCEPTS
@@ -96,10 +98,48 @@ def test_penalty_factors_have_the_scale_of_penalised_columns():
     assert left_out.fit(X, y).c_ == pytest.approx(StretchyClassifier().fit(X[:, 40:], y).c_)
 
 
-def test_where_there_is_no_scale_it_is_a_hundred():
+@pytest.mark.parametrize("k", [1.05, 1.3, 1.9])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_of_an_exact_minimiser_the_trace_is_that_of_ridge(shape, k):
+    """The Hessian I + Z W Z' of the dual at the best multiple of y: tr ZWZ' = sum(w) / strength."""
+    X, y, w = data(shape)
+    c = StretchyRegressor(k, "auto", a=0.0).fit(X, y, w).c_
+    Z = X - w @ X / w.sum()
+    Z = np.sqrt(w)[:, None] * Z / np.sqrt(w @ Z**2 / w.sum())
+    target = np.sqrt(w) * (y - w @ y / w.sum())
+    target = Z @ np.linalg.lstsq(Z, target, rcond=None)[0]  # what features reach
+    lam, r = 0.25 / c, 1.0 / (k - 1.0)
+
+    def slope(s):  # of the dual objective along s y
+        alpha = np.sign(Z.T @ target) * (np.abs(Z.T @ target) * s / (lam * k)) ** r
+        return s * target @ target - target @ target + (Z.T @ target) @ alpha
+
+    v = brentq(slope, 0.0, 1.0, xtol=1e-300, rtol=1e-14) * np.abs(Z.T @ target)
+    trace = np.sum(r * (v / (lam * k)) ** (r - 1.0) / (lam * k) * np.sum(Z**2, axis=0))
+    assert trace == pytest.approx(w.sum() / AUTOMATIC_STRENGTH, rel=1e-6)
+
+
+def test_exact_minimisers_follow_units_repetitions_and_the_power():
     X, y, _ = data((30, 80))
-    assert StretchyClassifier(a=0.0).fit(X, y).c_ == 100.0
-    assert StretchyRegressor(c="auto").fit(np.ones((5, 3)), np.arange(5)).c_ == 100.0
+    y = y + 0.1 * X[:, 5]
+    model = StretchyRegressor(1.3, a=0.0)
+    plain, scale = model.fit(X, y).predict(X), np.random.default_rng(1).uniform(1e-3, 1e3, 80)
+    for unit in (1e-50, 1e-3, 1e50):
+        found = model.fit(X * scale, unit * y).predict(X * scale)
+        np.testing.assert_allclose(found, unit * plain, rtol=0, atol=1e-8 * unit)
+    times = np.random.default_rng(2).integers(0, 4, 30)
+    repeated = model.fit(X.repeat(times, axis=0), y.repeat(times)).predict(X)
+    weighted = model.fit(X, y, sample_weight=times).predict(X)
+    np.testing.assert_allclose(repeated, weighted, atol=1e-8)
+    near, ridge = (StretchyRegressor(k, a=0.0).fit(X, y).c_ for k in (2.0 - 1e-6, 2.0))
+    assert near == pytest.approx(ridge, rel=1e-4)
+
+
+def test_where_there_is_nothing_to_weigh_it_is_one():
+    X, y, _ = data((30, 80))
+    assert StretchyRegressor(c="auto").fit(np.ones((5, 3)), np.arange(5)).c_ == 1.0
+    with pytest.warns(PoorTargetsWarning):
+        assert StretchyRegressor(1.3, a=0.0).fit(X, 0.0 * y + 2.0).c_ == 1.0
 
 
 def test_nothing_of_the_sums_stays_with_the_model():

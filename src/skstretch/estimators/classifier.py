@@ -321,7 +321,8 @@ class StretchyClassifier(Classification):
     c : float or "auto", default="auto"
         Inverse strength of regularisation, ``np.inf`` for none. ``"auto"`` ties it to the scale of
         the data: ``1 / (c k)``, what is added to the diagonal of K, is 0.1 times the mean diagonal
-        of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100;
+        of the centred K. At ``a = 0`` and ``k < 2`` it gives the second derivative of the problem
+        the trace that it has at ``k = 2``;
         with another `loss` ten times the c at which features begin to matter.
     loss : {"squared", "log"}, default="squared"
         Squared error of targets +-1; or, at ``a = 0``, log loss (logistic, softmax), whose scores
@@ -474,12 +475,12 @@ class StretchyClassifier(Classification):
         view = prepared.at(self.a)
         linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
         spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
-        design, spec = with_penalty(view.design, prepared.weights, spec)
+        Y, weights = targets.Y[prepared.rows], prepared.weights
+        design, spec = with_penalty(view.design, Y, weights, spec)
         rows, compressed = prepared.rows, count < view.columns.size
         few = holds_out(self.solver, *design.shape)
         kind = {"classifier": True, "compressed": compressed, "few": few}
         folds = make_folds(self.cv, X, targets.y, rows, **kind)
-        Y, weights = targets.Y[rows], prepared.weights
         fitted = crossfit(design, Y, weights, spec, count, folds, self.n_jobs)
         decision = self._decide(fitted.outputs, targets, rows[folds.tested])
         decision = replace(decision, held_out=held_out_name(self.cv, folds))

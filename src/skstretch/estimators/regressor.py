@@ -223,7 +223,8 @@ class StretchyRegressor(Regression):
     c : float or "auto", default="auto"
         Inverse strength of regularisation, ``np.inf`` for none. ``"auto"`` ties it to the scale of
         the data: ``1 / (c k)``, what is added to the diagonal of K, is 0.1 times the mean diagonal
-        of the centred K. At ``a = 0`` and ``k < 2``, where there is no K, it is 100;
+        of the centred K. At ``a = 0`` and ``k < 2`` it gives the second derivative of the problem
+        the trace that it has at ``k = 2``, and follows the units of y too;
         with another `loss` ten times the c at which features begin to matter.
     loss : {"squared", "poisson"}, default="squared"
         Squared error; or, at ``a = 0``, the deviance of counts: linear in the logarithm of the
@@ -399,8 +400,8 @@ class StretchyRegressor(Regression):
         view = prepared.at(self.a)
         linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
         spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
-        design, spec = with_penalty(view.design, prepared.weights, spec)
         Y, weights = targets.Y[prepared.rows], prepared.weights
+        design, spec = with_penalty(view.design, Y, weights, spec)
         model = fit_model(design, Y, weights, spec, count, self.n_jobs)
         self._store(prepared.state(view, model, targets.single))
         return self

@@ -207,7 +207,7 @@ def _iterated(
     Y, weights, folds = problem.Y, problem.weights, problem.folds
     for k in grid.ks(a):
         asked = Spec(k, 1.0, problem.intercept, "auto", design.unit, a == 0, automatic=True)
-        _, known = with_penalty(design, weights, asked)
+        _, known = with_penalty(design, Y, weights, asked)
         middle = AUTOMATIC_STRENGTH * known.c / problem.unit
         for c in [middle / s for s in grid.strengths] if grid.c is None else grid.c:
             spec = replace(known, c=c, tolerance=ITERATED_TOLERANCE)

@@ -167,9 +167,8 @@ POOR_RCOND = 1e-13
 # candidates of real sets have ten and more
 FEWEST_NUMBERS = 2.0
 
-# The automatic penalty of a single model, as a share of the mean diagonal of K; where K has no
-# such scale (exact minimisers, no column that varies) the second
-AUTOMATIC_STRENGTH, FIXED_C = 0.1, 100.0
+# The automatic penalty of a single model, as a share of the mean diagonal of K
+AUTOMATIC_STRENGTH = 0.1
 
 # Relative strengths that a search tries, from interpolation to nearly the mean alone: at k = 2,
 # where one eigendecomposition serves all (every second, where each takes a factorisation); where

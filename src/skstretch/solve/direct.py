@@ -32,7 +32,6 @@ from skstretch.designs.protocol import Design
 from skstretch.exceptions import NeedsInverseError
 from skstretch.solve.choose import (
     AUTOMATIC_STRENGTH,
-    FIXED_C,
     N_DRAWN,
     Space,
     Spec,
@@ -41,6 +40,7 @@ from skstretch.solve.choose import (
     is_matrix_free,
 )
 from skstretch.solve.krylov import check_powers
+from skstretch.solve.newton import automatic_c
 
 
 class System(Protocol):
@@ -404,12 +404,15 @@ def gram_scale(gram: DualGram | PrimalGram, weights: Array) -> float:
         return float(abs(weights @ diagonal) / weights.sum())
 
 
-def with_penalty(design: Design, weights: Array, spec: Spec) -> tuple[Design, Spec]:
+def with_penalty(design: Design, Y: Array, weights: Array, spec: Spec) -> tuple[Design, Spec]:
     """The model with its c as a number, and the design with what was summed to find it."""
     if not spec.automatic:
         return design, spec
-    if spec.exact or design.shape[1] == 0:
-        return design, replace(spec, c=FIXED_C, automatic=False)
+    if design.n_penalised == 0:  # nothing to weigh: coefficients are the same whatever c is
+        return design, replace(spec, c=1.0, automatic=False)
+    if spec.exact:
+        c = automatic_c(design, Y, weights, spec.k)
+        return design, replace(spec, c=c, automatic=False)
     design, scale = _scale(design, weights, spec)
     return design, with_scale(scale, spec)
 
@@ -419,7 +422,7 @@ def with_scale(scale: float, spec: Spec) -> Spec:
     if not spec.automatic:
         return spec
     if scale == 0.0:  # nothing to learn from: coefficients are zero whatever c is
-        return replace(spec, c=FIXED_C, automatic=False)
+        return replace(spec, c=1.0, automatic=False)
     with np.errstate(divide="ignore"):
         log_c = -float(np.log(AUTOMATIC_STRENGTH * scale * spec.k)) - (1.0 + spec.r) * spec.unit
     if not abs(log_c) < LARGEST_LOG:

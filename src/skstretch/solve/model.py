@@ -23,7 +23,6 @@ from skstretch.designs.protocol import AbsentDesign, Design
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import (
-    FIXED_C,
     POOR_RCOND,
     QR_SPARE,
     Spec,
@@ -518,7 +517,7 @@ def totals_of(design: Design, Y: Array, weights: Array, r: float) -> PrimalTotal
 def with_totals(totals: PrimalTotals, spec: Spec) -> Spec:
     """The model with its c as a number: ``c="auto"`` follows the rows so far."""
     if totals.gram.n_features == 0 and spec.automatic:
-        return replace(spec, c=FIXED_C, automatic=False)
+        return replace(spec, c=1.0, automatic=False)
     scale = gram_scale(totals.gram, np.ones(0)) if spec.automatic else np.nan
     return with_scale(scale, spec)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skstretch.core.bridge import COEFFICIENTS, REPORTED, Point
+from skstretch.core.bridge import COEFFICIENTS, REPORTED, Point, start
 from skstretch.core.bridge_left_out import LeftOut, leave_one_out, left_out_coef, out_of_fold
 from skstretch.core.bridge_path import Fit as Minimum
 from skstretch.core.bridge_path import Space as Where
@@ -21,6 +21,7 @@ from skstretch.core.bridge_path import (
     c_in_unit,
     derivative,
     finish,
+    first_c,
     solve_all,
     space,
     units_of,
@@ -31,7 +32,7 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design, dual_space
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
-from skstretch.solve.choose import Space, Spec
+from skstretch.solve.choose import AUTOMATIC_STRENGTH, Space, Spec
 
 OTHER_SETTINGS = "use a larger k, or weights and penalty factors that differ by less."
 # what rounding leaves of the residuals of a fit that interpolates, relative to the weights
@@ -218,6 +219,20 @@ def minimised_coefs(
             alpha, gamma = found.alpha[:, None], found.gamma[:, None]
             coef[target] = coefficients(design, spec.k, alpha, gamma)[:, 0]
         yield coef
+
+
+def automatic_c(design: Design, Y: Array, weights: Array, k: float) -> float:
+    """The c at which the Newton matrix of ``e = s y`` has the trace that c="auto" means at k = 2:
+    ``tr A = sum(w) / strength``, whatever the units of X and y. Of several targets the mean, of
+    logarithms.
+    """
+    where, units = where_of(design, weights, Intercept.FREE, k), units_of(Y)
+    problems = [where.problem(k, 1.0, y) for y in (Y / units).T]
+    points = start(where.products, problems, anywhere=True)
+    found = [first_c(point, 0.5 * weights.sum() / AUTOMATIC_STRENGTH) for point in points]
+    logs = np.log(found) - (2.0 - k) * np.log(units)
+    varied = [bool(point.e.any()) for point in points]
+    return float(np.exp(logs[varied].mean())) if any(varied) else 1.0
 
 
 def warn_unless_certified(found: Minimised) -> None:
