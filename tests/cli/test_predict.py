@@ -285,3 +285,15 @@ def test_check_says_what_is_unlike_the_training_data(call, regressor, frame):
     assert odd >= 1
     assert f"{odd} of 80 rows" in done.err
     assert "unlike the training data" in done.err
+
+
+def test_adaptive_intervals_where_the_file_has_them(call, regressor, frame, new):
+    refused = call("predict", "m.stretchy", "new.csv", "--adaptive")
+    assert "--adaptive goes with --interval" in refused.err
+    words = "new.csv", "--interval", "0.9", "--adaptive"
+    refused = call("predict", "m.stretchy", *words)
+    assert "leave it out, or fit with --intervals" in " ".join(refused.err.split())
+    found = json.loads(call("predict", "plus.stretchy", *words, "--json").out)
+    lower, upper = regressor.predict_interval(frame, 0.9, adaptive=True)
+    np.testing.assert_allclose(found["lower"], lower, rtol=1e-10)
+    np.testing.assert_allclose(found["upper"], upper, rtol=1e-10)

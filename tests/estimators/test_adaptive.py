@@ -78,7 +78,21 @@ def test_what_it_needs(tmp_path):
     model = StretchyRegressor(a=0, k=2).fit(X, y)
     with pytest.raises(ValueError, match="leave one of them out"):
         model.predict_interval(X, method="nested", adaptive=True)
-    for intervals in (False, True):
-        skstretch.save(model, tmp_path / "m.stretchy", intervals=intervals)
-        with pytest.raises(ValueError, match="comes from a file"):
-            skstretch.load(tmp_path / "m.stretchy").predict_interval(X, adaptive=True)
+    skstretch.save(model, tmp_path / "m.stretchy")
+    with pytest.raises(ValueError, match="intervals=True"):
+        skstretch.load(tmp_path / "m.stretchy").predict_interval(X, adaptive=True)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_files_with_intervals_hold_it(tmp_path, several):
+    X, y, _ = draw(np.random.default_rng(2), 60)
+    X[:, 7] = 3.0  # does not vary
+    Y = np.column_stack([y, -3 * y + X[:, 1]]) if several else y
+    model = StretchyRegressorCV(k_grid=(1.5, 2.0), c_grid=(0.01, 1.0)).fit(X, Y)
+    new = draw(np.random.default_rng(3), 20)[0]
+    for _ in range(2):  # and what was loaded can be saved
+        skstretch.save(model, tmp_path / "m.stretchy", intervals=True)
+        again = skstretch.load(tmp_path / "m.stretchy")
+        expected = model.predict_interval(new, adaptive=True)
+        np.testing.assert_allclose(again.predict_interval(new, adaptive=True), expected, rtol=1e-12)
+        model = again

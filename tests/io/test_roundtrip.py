@@ -277,7 +277,9 @@ def test_features_are_stored_only_on_request(tmp_path):
     without = path.stat().st_size
     skstretch.save(model, path, intervals=True)
     kept = model.support_.sum()
-    assert 0 <= path.stat().st_size - without - 8 * 36 * (kept + 2) < 2000
+    # features, targets, weights; how residuals spread
+    stored = 8 * 36 * (kept + 2) + 8 * (36 + model.n_features_in_)
+    assert 0 <= path.stat().st_size - without - stored < 4000
     novelty = 4 * 10 * model.n_features_in_ + 3 * 8 * 36  # components, and what is compared
     assert without < 14_000 + novelty + 1_000
 

@@ -36,6 +36,8 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (r"batch, or cv=TimeSeriesSplit\(\) for an order in time", "batch or period"),
     (r"\bsample_weight\b", "--weights"),
     (r"\bpenalty_factor\b", "--penalty-factor"),
+    (r"\badaptive=True\b", "--adaptive"),
+    (r"\bsave with skstretch\.save\(model, path, intervals=True\)", "fit with --intervals"),
     (r"\bno column of X varies\b", "every feature has one value in all rows"),
 )
 

@@ -59,6 +59,14 @@ def predict(
             "else from the errors of left-out rows.",
         ),
     ] = None,
+    adaptive: Annotated[
+        bool,
+        typer.Option(
+            "--adaptive",
+            help="With --interval, of a model that was fitted with --intervals: wider where errors "
+            "of left-out rows say so.",
+        ),
+    ] = False,
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of every class.")
     ] = False,
@@ -99,10 +107,10 @@ def predict(
     if interval is not None and not 0 < interval < 1:
         raise DataError(f"--interval {interval:g} must lie between 0 and 1, say 0.9.")
     found = read_model(model)
-    check_asked(found.model, interval, proba)
+    check_asked(found.model, interval, proba, adaptive)
     apart = {"ids": tuple(id or ()), "drop": tuple(drop or ()), "target": found.target}
     table = read_for(found.model, data, form, talk, apart)
-    columns = predicted(found.model, table, (interval, proba, check), talk)
+    columns = predicted(found.model, table, (interval, proba, check, adaptive), talk)
     if json and output is None:
         print_json(columns)
         return

@@ -247,8 +247,10 @@ def _fit_width(table: Table, model: Any, names: list[str] | None, talk: Talk) ->
         )
 
 
-def check_asked(model: Any, interval: float | None, proba: bool) -> None:
+def check_asked(model: Any, interval: float | None, proba: bool, adaptive: bool) -> None:
     """Refuse what this kind of model does not have."""
+    if adaptive and interval is None:
+        raise DataError("--adaptive goes with --interval, say --interval 0.9.")
     if interval is not None and is_classifier(model):
         raise DataError("--interval is for regression; this model tells classes: use --proba.")
     loss = last_step(model)._state.loss
@@ -262,10 +264,10 @@ def check_asked(model: Any, interval: float | None, proba: bool) -> None:
 
 
 def predicted(
-    model: Any, table: Table, asked: tuple[float | None, bool, bool], talk: Talk
+    model: Any, table: Table, asked: tuple[float | None, bool, bool, bool], talk: Talk
 ) -> dict[str, Any]:
     """Name to values: copied columns, prediction, and as asked bounds, probabilities, novelty."""
-    interval, proba, check = asked
+    interval, proba, check, adaptive = asked
     copied = {role.removeprefix("id "): values for role, values in table.aside.items()}
     columns: dict[str, Any] = {}
     X = _framed(model, table.X)
@@ -277,7 +279,8 @@ def predicted(
             if hasattr(last_step(model), "predict_median"):  # the prediction is a risk
                 columns["median time"] = last_step(model).predict_median(transformed(model, X))
             if interval is not None:
-                columns |= _bounds(last_step(model), transformed(model, X), interval, talk)
+                new = transformed(model, X)
+                columns |= _bounds(last_step(model), new, interval, adaptive, talk)
             if proba:
                 shares = model.predict_proba(X)
                 columns |= {
@@ -314,9 +317,9 @@ def _by_target(name: str, values: Any) -> dict[str, Any]:
     return {f"{name} {number}": column for number, column in enumerate(values.T, 1)}
 
 
-def _bounds(model: Any, X: Any, coverage: float, talk: Talk) -> dict[str, Any]:
+def _bounds(model: Any, X: Any, coverage: float, adaptive: bool, talk: Talk) -> dict[str, Any]:
     try:
-        lower, upper = model.predict_interval(X, coverage, method="plus")
+        lower, upper = model.predict_interval(X, coverage, adaptive=adaptive)
     except ValueError as error:
         if "training features" not in str(error):
             raise

@@ -238,23 +238,22 @@ def residual_width(residuals: Array, coverage: float) -> float:
 
 @dataclass(frozen=True)
 class Spread:
-    """``log s(x) = level + k(x)' beta``, learned from residuals of samples that were left out.
+    """``log s(x) = level + z(x)' Z' beta + slope (f(x) - about)`` with the output f, learned from
+    residuals of samples that were left out.
 
-    The kernel is ``z' z_i / size`` plus the same of centred outputs, so that a spread that follows
-    the prediction is learned as easily as one that follows the features.
+    All features together weigh as much as the output, so that a spread that follows the prediction
+    is learned as easily as one that follows the features.
 
     Attributes
     ----------
     beta : array of shape (n,)
-    level, size, about, slope : float
-        `slope` is what ``f - about`` is multiplied by, for an output f.
+    level, about, slope : float
     left_out : array of shape (n,)
         Of every sample the log spread by the model without it.
     """
 
     beta: Array
     level: float
-    size: float
     about: float
     slope: float
     left_out: Array
@@ -262,7 +261,7 @@ class Spread:
     def at(self, products: Array, outputs: Array) -> Array:
         """Spreads (N,) of new samples with products ``Z z_new' beta`` and outputs; no further out
         than what was learned from."""
-        logs = self.level + products / self.size + self.slope * (outputs - self.about)
+        logs = self.level + products + self.slope * (outputs - self.about)
         return np.exp(np.clip(logs, self.left_out.min(), self.left_out.max()))
 
     def width(self, residuals: Array, coverage: float) -> float:
@@ -300,7 +299,7 @@ def learned_spread(
         if error < lowest:
             lowest, best = error, (beta, level, left_out)
     beta, level, left_out = best
-    return Spread(beta, level, size, about, float(centred @ beta) / square, left_out)
+    return Spread(beta / size, level, about, float(centred @ beta) / square, left_out)
 
 
 def paired_error(

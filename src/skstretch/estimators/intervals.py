@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from skstretch.core.crossfit import learned_spread, mass_quantile
+from skstretch.core.crossfit import Spread, learned_spread, mass_quantile
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.estimators.base import linear_outputs
@@ -120,32 +120,49 @@ def unit_bounds(model: Any, X: Any, coverage: float, method: str) -> tuple[Array
     return found.bounds(X, coverage)
 
 
+def spreads_of(state: State) -> list[tuple[Spread, Array]] | None:
+    """How left-out residuals spread, for each target, with coefficients (1, D) of the z-scores.
+
+    Learned once; None where samples are left out together, or where the training data are gone.
+    """
+    known = vars(state)
+    if "spreads" not in known:
+        train, columns = training_X(state), read_columns(state)
+        if state.units is not None or train is None:
+            return None
+        used, ones, known["spreads"] = np.flatnonzero(state.used), np.ones(state.used.sum()), []
+        design = z_scores(train, state.quadrant.moments, columns, used)
+        (gram,) = design.gram([1.0], ones, None, borders=False)
+        for y, own in zip(state.model.Y.T, state.loo_residuals.T, strict=True):
+            data = gram.K, y - own, own, state.model.weights
+            spread = learned_spread(*data, SPREAD_PENALTIES, LEAST_SPREAD)
+            coef = np.zeros((1, state.n_features))
+            coef[:, columns] = design.products(1.0, ones).back(spread.beta[:, None]).T
+            known["spreads"].append((spread, coef))
+    found: list[tuple[Spread, Array]] = known["spreads"]
+    return found
+
+
 def adaptive_bounds(model: Any, X: Any, coverage: float) -> tuple[Array, Array]:
     """``(lower, upper)`` of shape (N, t): left-out residuals in units of a spread that they teach.
 
     The spread depends on the z-scores and, as much as on all of these, on the prediction.
     """
     state: State = model._state
-    train = training_X(state)
-    if state.units is not None or train is None:
+    found = spreads_of(state)
+    if found is None:
         raise ValueError(
             "adaptive=True learns from samples that were left out one by one, and this model has "
-            "groups or splits of its own, or comes from a file: leave it out."
+            "groups or splits of its own, or comes from a file that does not hold what it needs: "
+            "leave it out, or save with skstretch.save(model, path, intervals=True)."
         )
-    used, columns, weights = np.flatnonzero(state.used), read_columns(state), state.model.weights
-    design = z_scores(train, state.quadrant.moments, columns, used)
-    (gram,) = design.gram([1.0], np.ones(used.size), None, borders=False)
     linear = Quadrant("linear", state.quadrant.moments, 0.0, np.zeros(state.n_features))
     centre = linear_outputs(X, model._terms(), state.level)
-    half, zero = np.empty_like(centre), np.zeros(1)
-    for target, own in enumerate(state.loo_residuals.T):
-        spread = learned_spread(
-            gram.K, state.model.Y[:, target] - own, own, weights, SPREAD_PENALTIES, LEAST_SPREAD
-        )
-        coef = np.zeros((1, state.n_features))
-        coef[:, columns] = design.products(1.0, np.ones(used.size)).back(spread.beta[:, None]).T
-        products = linear_outputs(X, [(linear, coef)], zero)[:, 0]
-        half[:, target] = spread.at(products, centre[:, target]) * spread.width(own, coverage)
+    half = np.empty_like(centre)
+    for target, (spread, coef) in enumerate(found):
+        products = linear_outputs(X, [(linear, coef)], np.zeros(1))[:, 0]
+        width = spread.width(state.loo_residuals[:, target], coverage)
+        half[:, target] = spread.at(products, centre[:, target]) * width
     return centre - half, centre + half
 
 

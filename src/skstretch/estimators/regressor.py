@@ -121,7 +121,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         adaptive : bool, default=False
             Let the width follow the sample: left-out residuals, in units of a spread that is
             learned from them, take the place of `method`, which must not be ``"nested"``. Widths
-            differ where residuals say that noise does. Needs the training data.
+            differ where residuals say that noise does. A saved model needs ``intervals=True``.
 
         Returns
         -------

@@ -105,9 +105,9 @@ def save(
         By convention with the ending ``.stretchy``. An older file is replaced in one step; a pipe
         or device is written to.
     intervals : bool, default=False
-        Also store what jackknife+ intervals (``predict_interval(X, method="plus")``) and
-        `coef_std` need: the transformed training features of the kept columns, the targets and
-        the weights, ``8 * n_samples * (n_kept + n_targets + 1)`` bytes; of an average the
+        Also store what jackknife+ and adaptive intervals (``predict_interval(X)``) and `coef_std`
+        need: the transformed training features of the kept columns, the targets and the weights,
+        ``8 * n_samples * (n_kept + n_targets + 1)`` bytes and a little more; of an average the
         features are stored once for every a. From these the training data can be worked out;
         leave it off where that must stay private.
     about : dict of str to str, int, float or bool, optional

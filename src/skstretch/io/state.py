@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from skstretch.core.crossfit import Spread
 from skstretch.core.features import ExpFeatures, Features, Moments, PlainFeatures
 from skstretch.core.novelty import Reference, Space
 from skstretch.core.primal import checked_factors
@@ -17,6 +18,7 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import Design, as_design, factored
 from skstretch.designs.protocol import AbsentDesign
+from skstretch.estimators.intervals import spreads_of
 from skstretch.estimators.mixture import Member, Mixture, Term
 from skstretch.estimators.novelty import read_columns, reference_of
 from skstretch.estimators.state import Decision, State, Units
@@ -69,6 +71,14 @@ REFERENCE = {
     "distance": Rule("R", finite=True),
     "masses": Rule("R", finite=True),
 }
+# how left-out residuals spread
+SPREADS = {
+    "coef": Rule("t D", finite=True),
+    "level": Rule("t", finite=True),
+    "about": Rule("t", finite=True),
+    "slope": Rule("t", finite=True),
+    "left_out": Rule("t M", finite=True),
+}
 TRAINING = {"targets": Rule("M t", finite=True), "weights": Rule("M", finite=True)}
 
 
@@ -118,6 +128,8 @@ def read_state(
     if "units" in file:
         state = _read_units(file, state)
     vars(state)["novelty_reference"] = _read_reference(file, state)
+    if "spread_coef" in file:
+        vars(state)["spreads"] = _read_spreads(file)
     return state
 
 
@@ -599,6 +611,20 @@ def write_training(file: Record, state: State) -> None:
     file.put("features", features if mixed else features[0])
     file.put("targets", state.model.Y)
     file.put("weights", state.model.weights)
+    if found := spreads_of(state) if read_columns(state).size else None:
+        file.put("spread_coef", np.vstack([coef for _, coef in found]))
+        for name in ("level", "about", "slope", "left_out"):
+            file.put(f"spread_{name}", np.array([getattr(spread, name) for spread, _ in found]))
+
+
+def _read_spreads(file: Record) -> list[tuple[Spread, Array]]:
+    """How left-out residuals spread, for each target."""
+    taken = file.take_all(SPREADS, "spread_")
+    coefs = taken.pop("coef")
+    return [
+        (Spread(np.zeros(0), **{name: values[j] for name, values in taken.items()}), coef[None])
+        for j, coef in enumerate(coefs)
+    ]
 
 
 def _values(features: Features) -> Array:
