@@ -55,6 +55,21 @@ def test_ridge_of_lifelines(c):
     np.testing.assert_allclose(ours.coef_, theirs.params_, atol=1e-6 * abs(ours.coef_).max())
 
 
+@pytest.mark.parametrize("beside", [("entry",), ("stratum",), ("entry", "stratum")])
+def test_entries_and_strata_of_lifelines(beside):
+    X, y = data()
+    n, c, rng = len(X), 0.1, np.random.default_rng(1)
+    more = {"entry": y["time"] - rng.uniform(0.1, 4.0, n), "stratum": rng.integers(0, 3, n)}
+    frame = pd.DataFrame({"event": y["event"], "time": y["time"]} | {x: more[x] for x in beside})
+    how = {"entry_col": "entry" if "entry" in beside else None}
+    how |= {"strata": ["stratum"] if "stratum" in beside else None}
+    theirs = CoxPHFitter(penalizer=(n - 1) / n / (2 * c * n)).fit(
+        pd.DataFrame(X).join(frame), "time", "event", fit_options={"precision": 1e-12}, **how
+    )
+    ours = one(2.0, c, ties="efron").fit(X, frame)
+    np.testing.assert_allclose(ours.coef_, theirs.params_, atol=1e-6 * abs(ours.coef_).max())
+
+
 def objective(coef, X, y, c):
     """Minus the logarithm of Breslow's partial likelihood, and the lasso's penalty."""
     risk = X @ coef

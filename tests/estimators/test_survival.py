@@ -30,7 +30,9 @@ def objective(alpha, Z, y, k, c, ties):
     """λ Σ|α|^k and Cox's likelihood as they stand in a book, with the gradient."""
     eta, time, event = Z @ alpha, y["time"], y["event"]
     value, g = -eta[event].sum(), -1.0 * event
-    for a in cox_terms(time, event, ties=ties):
+    named = {"entry": "entry", "strata": "stratum"}
+    beside = {to: y[name] for to, name in named.items() if name in y.dtype.names}
+    for a in cox_terms(time, event, **beside, ties=ties):
         x = a * np.exp(eta)
         value, g = value + np.log(x.sum()), g + x / x.sum()
     lam = 0.25 / c
@@ -57,6 +59,50 @@ def test_against_a_plain_minimum(shape, ties, k):
     np.testing.assert_allclose(model.predict(X), Z @ model.effect_, atol=1e-10)
     np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_, atol=1e-10)
     assert model.dual_gap_ <= 1e-10
+
+
+def entered(y, *beside, seed=0):
+    """The same with times of entry, or strata."""
+    rng = np.random.default_rng(seed)
+    own = {
+        "entry": y["time"] - rng.uniform(0.01, 1.0, len(y)),
+        "stratum": rng.integers(0, 2, len(y)),
+    }
+    out = np.empty(len(y), dtype=[*y.dtype.descr, *((name, own[name].dtype) for name in beside)])
+    for name in out.dtype.names:
+        out[name] = own[name] if name in own else y[name]
+    return out
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("beside", [("entry",), ("stratum",), ("entry", "stratum")])
+def test_entries_and_strata(shape, beside):
+    """By the definition; hazards are sums over those who are watched; only risks with strata."""
+    X, y = data(shape)
+    y = entered(y, *beside)
+    model = StretchySurvivalCV(k_grid=[2.0], c_grid=[0.1], cv=3, nested_cv=2).fit(X, y)
+    given = StandardScaler().fit_transform(X), y, 2.0, 0.1, "breslow"
+    how = {"gtol": 1e-10, "maxiter": 20_000, "ftol": 0, "maxcor": 50}
+    start = np.zeros(X.shape[1])
+    found = scipy.optimize.minimize(objective, start, given, "L-BFGS-B", True, options=how)
+    np.testing.assert_allclose(model.effect_, found.x, atol=2e-6)
+    frame = pytest.importorskip("pandas").DataFrame({name: y[name] for name in y.dtype.names})
+    np.testing.assert_array_equal(clone(model).fit(X, frame).coef_, model.coef_)
+    plain = clone(model).fit(X, y[["event", "time"]])
+    assert np.abs(plain.coef_ - model.coef_).max() > 1e-3
+    if "stratum" in beside:
+        with pytest.raises(ValueError, match="the model has strata, each with a hazard of its own"):
+            model.predict_median(X)
+        return
+    x = np.exp(model.predict(X))
+    steps = [
+        np.sum(y["event"] & (y["time"] == t)) / x[(y["entry"] < t) & (t <= y["time"])].sum()
+        for t in model.unique_times_
+    ]
+    np.testing.assert_allclose(model.cum_baseline_hazard_, np.cumsum(steps), rtol=1e-9)
+    y["entry"][3] = y["time"][3]
+    with pytest.raises(ValueError, match=r"sample 3 enters at .*: entry must be before time"):
+        model.fit(X, y)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

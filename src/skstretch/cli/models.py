@@ -276,7 +276,7 @@ def predicted(
             # X has no names any more; its columns were put in order by name
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             columns |= _by_target("prediction", model.predict(X))
-            if hasattr(last_step(model), "predict_median"):  # the prediction is a risk
+            if last_step(model)._state.baseline is not None:  # the prediction is a risk
                 columns["median time"] = last_step(model).predict_median(transformed(model, X))
             if interval is not None:
                 new = transformed(model, X)

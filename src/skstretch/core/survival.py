@@ -126,10 +126,15 @@ class Baseline:
     last: float
 
     @classmethod
-    def of(cls, event: Mask, time: Array, eta: Array, weights: Array) -> Baseline:
+    def of(
+        cls, event: Mask, time: Array, eta: Array, weights: Array, entry: Array | None = None
+    ) -> Baseline:
         times, count, _ = _at_risk(event, time, weights)
         top = float(eta.max())
-        at_risk = _weight_from(times, time, weights * np.exp(eta - top))
+        x = weights * np.exp(eta - top)
+        at_risk = _weight_from(times, time, x)
+        if entry is not None:  # not yet those who enter then or later
+            at_risk = at_risk - _weight_from(times, entry, x)
         steps = np.exp(np.log(count) - np.log(at_risk) - top)
         return cls(times, np.cumsum(steps), float(time[weights > 0].max()))
 

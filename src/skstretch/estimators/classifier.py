@@ -467,7 +467,7 @@ class StretchyClassifier(Classification):
         X, targets = self._read(X, y, sample_weight)
         warn_of_targets(targets, stacklevel=4)
         if self._loss != SQUARED:
-            self._store(self._completed(fit_by_loss(self, X, targets)))
+            self._store(self._completed(fit_by_loss(self, X, targets), targets))
             return self
         count = keep_count(self.density, X.shape[1])
         self.plan_ = fit_plan(self, X, targets.weights)

@@ -56,51 +56,65 @@ from skstretch.solve.losses import warn_unless_certified
 SQUARED = "squared"
 HOW = (
     "pass a structured array of (event, time), for example np.array([(True, 5.0), (False, 7.5)], "
-    'dtype=[("event", bool), ("time", float)]), or a frame with these two columns'
+    'dtype=[("event", bool), ("time", float)]), or a frame with these two columns; columns named '
+    "entry and stratum may be added"
 )
 
 
-def read_survival(y: Any) -> tuple[Mask, Array]:
-    """Events and times (n) of a structured array or of a frame with two columns."""
+def checked_survival(y: Any) -> Any:
+    """A structured array of event, time and, where y has them, entry and stratum (a code)."""
     if y is None:
         raise ValueError(f"requires y to be passed, but the target y is None: {HOW}.")
     names = getattr(getattr(y, "dtype", None), "names", None)
     columns = [*names] if names else [*getattr(y, "columns", ())]
-    if len(columns) != 2:
+    two = [name for name in columns if name not in ("entry", "stratum")]
+    if len(two) != 2:
         seen = f"{len(columns)} columns" if columns else f"type {type(y).__name__}"
         raise ValueError(f"y has {seen}, and survival needs an event and a time: {HOW}.")
-    event, time = (np.asarray(y[name]) for name in columns)
+    found = {"event": _checked_events(y, two[0]), "time": _checked_times(y, two[1])}
+    if "entry" in columns:
+        found["entry"] = _checked_times(y, "entry")
+    if "stratum" in columns:
+        found["stratum"] = np.unique(np.asarray(y["stratum"]), return_inverse=True)[1]
+    out = np.empty(len(found["time"]), dtype=[(name, x.dtype) for name, x in found.items()])
+    for name, values in found.items():
+        out[name] = values
+    return out
+
+
+def read_survival(y: Any) -> tuple[Mask, Array]:
+    """Events and times (n) of the same."""
+    found = checked_survival(y)
+    return found["event"], found["time"]
+
+
+def _checked_events(y: Any, name: Any) -> Mask:
+    event = np.asarray(y[name])
     if event.dtype != bool:
         known = event.dtype.kind in "iufO" and all(value in (0, 1) for value in event.tolist())
         if not known:
             odd = next((v for v in event.tolist() if v not in (0, 1)), None)
             raise ValueError(
-                f"the first column of y, {columns[0]!r}, holds {odd!r}, and an event is True or "
+                f"the first column of y, {name!r}, holds {odd!r}, and an event is True or "
                 f"False (1 or 0): {HOW}."
             )
-        event = event.astype(bool)
+    return event.astype(bool)
+
+
+def _checked_times(y: Any, name: Any) -> Array:
     try:
-        time = time.astype(np.float64)
+        time = np.asarray(y[name]).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"the second column of y, {columns[1]!r}, holds what is no number: {HOW}."
-        ) from None
-    wrong = ~(np.isfinite(time) & (time >= 0.0))
+        place = "column" if name == "entry" else "second column"
+        raise ValueError(f"the {place} of y, {name!r}, holds what is no number: {HOW}.") from None
+    wrong = ~(np.isfinite(time) & ((time >= 0.0) | (name == "entry")))
     if wrong.any():
-        row = int(np.argmax(wrong))
+        row, what = int(np.argmax(wrong)), "entry" if name == "entry" else "time"
         raise ValueError(
-            f"the time of sample {row} is {time[row]:g}: times must be finite and not negative. "
+            f"the {what} of sample {row} is {time[row]:g}: times must be finite and not negative. "
             "Only their order counts for the risk; add a constant where they are negative."
         )
-    return event, time
-
-
-def as_structured(signed: Array) -> Any:
-    """Signed times (n) as the structured array that users pass."""
-    event, time = event_and_time(signed)
-    out = np.empty(len(time), dtype=[("event", bool), ("time", float)])
-    out["event"], out["time"] = event, time
-    return out
+    return time
 
 
 def check_loss(loss: Any, known: tuple[str, ...]) -> None:
@@ -250,8 +264,10 @@ def loss_of(name: str, targets: Targets, rows: Index, ties: str) -> MakeLoss:
     if name == "poisson":
         return partial(Poisson, Y[:, 0])
     if name == "cox":
-        event, time = event_and_time(Y[:, 0])
-        return partial(Cox, time, event, ties=ties)
+        own, (event, time) = targets.y[rows], event_and_time(Y[:, 0])
+        given = {"entry": "entry", "strata": "stratum"}
+        beside = {to: own[name] for to, name in given.items() if name in own.dtype.names}
+        return partial(Cox, time, event, ties=ties, **beside)
     assert targets.codes is not None
     codes = targets.codes[rows]
     if targets.single:

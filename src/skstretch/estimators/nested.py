@@ -25,7 +25,7 @@ from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
 from skstretch.estimators.inputs import seed_of
 from skstretch.estimators.intervals import FoldModels, masses
-from skstretch.estimators.losses import as_structured, read_survival
+from skstretch.estimators.losses import checked_survival
 from skstretch.estimators.progress import Progress
 from skstretch.estimators.quality import (
     Evidence,
@@ -88,7 +88,7 @@ def nested_score(
         )
     search = search_in(estimator)
     if kind_of(search) == "survival":
-        y = as_structured(signed_times(*read_survival(y)))
+        y = checked_survival(y)
     y = y if hasattr(y, "iloc") else np.asarray(y)
     splits = _splits(search, cv, y, groups)
     given = {"sample_weight": sample_weight, "groups": groups}

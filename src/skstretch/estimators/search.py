@@ -430,7 +430,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         if found.targets.classes is None:
             folds, weights = table.problem.folds, state.model.weights
             state = replace(state, units=units_of(self.cv, folds, table.units, weights))
-        self._store(self._completed(state))
+        self._store(self._completed(state, found.targets))
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
         self._outcomes = found.outcomes() if self._loss == SQUARED else None
         return mix

@@ -430,7 +430,7 @@ class Learner(Versioned, BaseEstimator):
         """What a fit minimises."""
         return str(getattr(self, "loss", "squared"))
 
-    def _completed(self, state: State) -> State:
+    def _completed(self, state: State, targets: Any) -> State:
         """The state with all that other losses add."""
         return replace(state, loss=self._loss)
 

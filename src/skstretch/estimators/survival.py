@@ -17,7 +17,7 @@ from skstretch.core.survival import (
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs import checked_weights
 from skstretch.estimators.inputs import Targets, checked_X_y
-from skstretch.estimators.losses import as_structured, read_survival
+from skstretch.estimators.losses import checked_survival, read_survival
 from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import State
 
@@ -85,6 +85,10 @@ class StretchySurvivalCV(StretchySearch):
 
     Notes
     -----
+    y may have two more columns, by these names: ``entry``, the time from which on a sample was
+    watched (left truncation), and ``stratum``, a label: samples are at risk together only within
+    their stratum. A model with strata has risks and no curves. Concordances compare all samples.
+
     Intervals are not promised for survival. Risks of different folds come from different models;
     concordances of out-of-fold risks compare them all.
 
@@ -146,26 +150,33 @@ class StretchySurvivalCV(StretchySearch):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
     ) -> tuple[Any, Targets]:
         """Checked X, and y as signed times of shape (n, 1)."""
-        event, time = read_survival(y)
-        X, time = checked_X_y(self, X, time, y_numeric=True, reset=reset)
+        own = checked_survival(y)
+        X, _ = checked_X_y(self, X, own["time"], y_numeric=True, reset=reset)
         weights = checked_weights(sample_weight, X)
-        signed = signed_times(event, np.asarray(time, dtype=np.float64))
-        return X, Targets(as_structured(signed), signed[:, None], weights, weights, single=True)
+        signed = signed_times(own["event"], own["time"])
+        return X, Targets(own, signed[:, None], weights, weights, single=True)
 
     def _decide(self, outputs: Array, targets: Targets, tested: Index) -> None:
         """Nothing: what is predicted are the outputs."""
 
-    def _completed(self, state: State) -> State:
+    def _completed(self, state: State, targets: Targets) -> State:
         event, time = event_and_time(state.model.Y[:, 0])
-        found = Baseline.of(event, time, state.fitted[:, 0], state.model.weights)
+        own, names = targets.y[state.used], targets.y.dtype.names
+        if "stratum" in names:  # each has a hazard of its own
+            return replace(state, loss="cox")
+        entry = own["entry"] if "entry" in names else None
+        found = Baseline.of(event, time, state.fitted[:, 0], state.model.weights, entry)
         return replace(state, loss="cox", baseline=found)
 
     @property
     def _baseline(self) -> Baseline:
         check_is_fitted(self)
-        found = self._state.baseline
-        assert found is not None
-        return found
+        if self._state.baseline is None:
+            raise ValueError(
+                "the model has strata, each with a hazard of its own, and is kept for risks alone: "
+                "use predict, or fit without the column stratum for times and curves."
+            )
+        return self._state.baseline
 
     @property
     def unique_times_(self) -> Array:

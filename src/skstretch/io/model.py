@@ -495,6 +495,7 @@ def _read_curve(file: Record) -> tuple[Array, Array]:
 def _write_loss(file: Record, state: State) -> None:
     """Add what other losses than squared error have: their name, and the baseline of survival."""
     file.fields["loss"] = state.loss
+    file.fields["strata"] = state.loss == "cox" and state.baseline is None
     if state.baseline is not None:
         file.fields["last_time"] = encode(float(state.baseline.last))
         file.put("baseline_times", state.baseline.times)
@@ -511,7 +512,7 @@ def _read_loss(file: Record, state: State, asked: str) -> State:
     if not state.is_linear or (loss != "log" and state.n_targets > 1):
         raise ModelFileError(f"its model is none of the loss {loss!r}.")
     baseline = None
-    if loss == "cox":
+    if loss == "cox" and file.fields.get("strata") is not True:
         times = file.take("baseline_times", Rule("times", finite=True))
         hazard = file.take("baseline_hazard", Rule("times", finite=True))
         last = file.number("last_time", np.nan)

@@ -20,7 +20,7 @@ from skstretch.estimators import (
     StretchyRegressorCV,
     StretchySurvivalCV,
 )
-from skstretch.estimators.losses import as_structured, read_survival
+from skstretch.estimators.losses import checked_survival
 from skstretch.estimators.quality import Measure, kind_of, measure_of, score_in_words
 from skstretch.estimators.state import (
     State,
@@ -264,6 +264,10 @@ def checked_subject(
             f"{', '.join(c.__name__ for c in CLASSES)}, or a Pipeline that ends in one."
         )
     check_is_fitted(own)
+    if own._state.loss == "cox" and own._state.baseline is None:
+        raise ValueError(
+            "a model with strata has no curves to report: fit without the column stratum."
+        )
     if X is not None and y is None:
         raise ValueError("X was passed without y: pass the training data as X=X, y=y.")
     samples = _sample_names(X, y) if samples is None else [str(name) for name in samples]
@@ -273,7 +277,7 @@ def checked_subject(
         _check_columns(list(X.columns), getattr(model, "feature_names_in_", None))
     X = None if X is None else _unframed(X)
     if y is not None and kind_of(model) == "survival":
-        y = as_structured(signed_times(*read_survival(y)))
+        y = checked_survival(y)
     y = y if y is None or hasattr(y, "shape") else np.asarray(y)
     source = None if source is None else short(source, 120)
     seconds = None if seconds is None else float(seconds)
