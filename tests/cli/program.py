@@ -1,10 +1,16 @@
-"""Runs the program: as a process of its own, or in this one where many calls are wanted."""
+"""Runs the program: as a process of its own, or in this one where many calls are wanted.
+
+To load the packages takes longer than most commands. So on Linux one process loads them, and what
+tests start are copies of it, with streams, folder and environment of their own.
+"""
 
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -30,12 +36,96 @@ def quick(words: tuple[object, ...]) -> list[str]:
     return found
 
 
-def run(*words: object, cwd: Path, stdin: bytes | str | None = None) -> Done:
-    """The real program, in a folder."""
-    command = [sys.executable, "-m", "skstretch.cli", *quick(words)]
+LOADED = """
+import importlib, json, os, pkgutil, re, select, signal, socket, sys, traceback
+from pathlib import Path
+import skstretch.cli, skstretch.io
+
+for package in (skstretch.cli, skstretch.io):
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(found.name)
+door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+door.bind(sys.argv[1])
+door.listen()
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+print("ready", flush=True)
+while 0 not in select.select([door, 0], [], [])[0]:  # whoever started this has not ended
+    asked, _ = door.accept()
+    if os.fork():
+        asked.close()
+        continue
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    door.close()
+    order, streams, *_ = socket.recv_fds(asked, 1 << 20, 3)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    folder, words, environment = json.loads(order)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["skstretch", *words]
+    sys.stdin = open(0, closefd=False)
+    sys.stdout = open(1, "w", closefd=False)
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+    try:
+        code = skstretch.cli.main() or 0
+        sys.stdout.flush()
+    except SystemExit as end:
+        code = end.code or 0
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    if "PEAK" in environment:  # most memory; `getrusage` would count that of the test
+        status = Path("/proc/self/status").read_text()
+        Path(environment["PEAK"]).write_text(re.search(r"VmHWM:\\s*(\\d+) kB", status)[1])
+    asked.send(bytes([code]))
+    os._exit(code)
+"""
+ASK = """
+import json, os, socket, sys
+door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+door.connect(sys.argv[1])
+order = json.dumps([os.getcwd(), sys.argv[2:], dict(os.environ)]).encode()
+socket.send_fds(door, [order], [0, 1, 2])
+os._exit((door.recv(1) or b"F")[0])
+"""
+
+
+@cache
+def program() -> tuple[str, ...]:
+    """The words that start the program, or a loaded copy of it."""
+    if sys.platform != "linux":
+        return (sys.executable, "-m", "skstretch.cli")
+    path = os.path.join(tempfile.mkdtemp(), "door")
+    command = [sys.executable, "-c", LOADED, path]
+    loaded = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
+    )
+    assert loaded.stdout is not None
+    assert loaded.stdout.readline() == b"ready\n"
+    kept.append(loaded)  # its standard input ends with us
+    return (sys.executable, "-I", "-S", "-c", ASK, path)
+
+
+kept: list[subprocess.Popen[bytes]] = []
+
+
+def run(*words: object, cwd: Path, stdin: bytes | str | None = None, **more: str) -> Done:
+    """The program in a folder."""
+    return started(program(), words, cwd, stdin, environment(**more))
+
+
+def run_afresh(*words: object, cwd: Path) -> Done:
+    """The program in a folder, with packages as the environment has them now."""
+    return started((sys.executable, "-m", "skstretch.cli"), words, cwd, None, environment())
+
+
+def started(command, words, cwd, stdin, env) -> Done:
     given = stdin.encode() if isinstance(stdin, str) else stdin
     done = subprocess.run(
-        command, cwd=cwd, input=given, capture_output=True, env=environment(), timeout=600
+        [*command, *quick(words)], cwd=cwd, input=given, capture_output=True, env=env, timeout=600
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import run
+from tests.cli.program import run_afresh
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -66,7 +66,7 @@ def test_commands(page, tmp_path, bare):
     for words in listed:
         printed = words[0] == "fit" and page == "docs/cli.md"
         # which is what fit does by itself, and the other tests leave out
-        done = run(*words, *(["--nested"] if printed else []), cwd=tmp_path)
+        done = run_afresh(*words, *(["--nested"] if printed else []), cwd=tmp_path)
         assert done.code == 0, f"{words}: {done.err}"
         if printed:
             assert labels(done.out) == labels(shown(page)), "show what it prints"

@@ -6,51 +6,21 @@ Memory is the most that a process of its own had in use, as Linux counts it.
 import bz2
 import gzip
 import io
-import json
 import lzma
-import subprocess
 import sys
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.cli.program import environment, quick
+from tests.cli.program import run
 
-STATUS = Path("/proc/self/status")
-pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="Linux says how much memory was used")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="Linux says how much memory was used"
+)
 
 ALLOWED = 150 << 20
-# Loads everything once; every order is then carried out by a copy of this process, which writes the
-# most memory that it had. `getrusage` would count the memory of the test that starts it.
-PROGRAM = f"""
-import importlib, json, os, pkgutil, re, sys
-from pathlib import Path
-import skstretch.cli
-
-for package in (skstretch.cli, skstretch.io):
-    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        importlib.import_module(found.name)
-
-for line in sys.stdin:
-    folder, *words = json.loads(line)
-    child = os.fork()
-    if not child:
-        os.chdir(folder)
-        os.dup2(os.open("err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-        sys.stdin, sys.stdout = None, open(os.devnull, "w")
-        sys.argv = ["skstretch", *words]
-        try:
-            code = skstretch.cli.main() or 0
-        except SystemExit as end:
-            code = end.code or 0
-        status = Path({str(STATUS)!r}).read_text()
-        Path("peak").write_text(re.search(r"VmHWM:\\s*(\\d+) kB", status)[1])
-        os._exit(code)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
 MANY = 1 << 30
 
 
@@ -61,31 +31,15 @@ class Ended:
     peak: int  # bytes
 
 
-@pytest.fixture(scope="module")
-def program():
-    """The program with everything loaded, waiting for orders."""
-    command = [sys.executable, "-c", PROGRAM]
-    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=environment(), **streams) as process:
-        yield process
-        process.stdin.close()
+def measured(*words, cwd):
+    """A command in a folder, and the most memory that it took."""
+    done = run(*words, cwd=cwd, PEAK=str(cwd / "peak"))
+    assert done.code in (0, 1, 2), done
+    return Ended(done.code, done.err, int((cwd / "peak").read_text()) << 10)
 
 
 @pytest.fixture(scope="module")
-def measured(program):
-    """Carries out a command in a folder and tells the most memory that it took."""
-
-    def carry_out(*words, cwd):
-        print(json.dumps([str(cwd), *quick(words)]), file=program.stdin, flush=True)
-        code, err = int(program.stdout.readline()), (cwd / "err").read_text()
-        assert code in (0, 1, 2), err
-        return Ended(code, err, int((cwd / "peak").read_text()) << 10)
-
-    return carry_out
-
-
-@pytest.fixture(scope="module")
-def baseline(measured, tmp_path_factory):
+def baseline(tmp_path_factory):
     """Memory of a fit to a small file in each format that loads packages of its own."""
     folder = tmp_path_factory.mktemp("small")
     (folder / "s.csv").write_text("a,y\n" + "1,2\n2,1\n3,4\n" * 4)
@@ -160,7 +114,7 @@ RARE = ("mtx symmetric", "mtx negative", "mtx digits", "npz words", "svmlight fa
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow if n in RARE else ()) for n in CLAIMS]
 )
-def test_claims(name, tmp_path, measured, baseline):
+def test_claims(name, tmp_path, baseline):
     """A few bytes that claim to be a matrix of terabytes: refused without any option."""
     file, write = CLAIMS[name]
     write(tmp_path / file)
@@ -201,7 +155,7 @@ SMALL = ("--max-memory", "64MB")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
-def test_packed_tables(suffix, tmp_path, measured, baseline):
+def test_packed_tables(suffix, tmp_path, baseline):
     packed_bomb(tmp_path / f"b.csv.{suffix}", suffix)
     done = measured("fit", f"b.csv.{suffix}", "-t", "y", "-o", "m.stretchy", *SMALL, cwd=tmp_path)
     check(done, baseline)
@@ -210,7 +164,7 @@ def test_packed_tables(suffix, tmp_path, measured, baseline):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mtx", "npz", "parquet", "feather"])
-def test_packed_files_that_are_read_as_a_whole(kind, tmp_path, measured, baseline):
+def test_packed_files_that_are_read_as_a_whole(kind, tmp_path, baseline):
     head = {"mtx": b"%%MatrixMarket matrix array real general\n9 9\n"}.get(kind, b"")
     piece = gzip.compress(b"1" * (16 << 20))
     (tmp_path / "b.gz").write_bytes(gzip.compress(head) * bool(head) + piece * 40)
@@ -221,7 +175,7 @@ def test_packed_files_that_are_read_as_a_whole(kind, tmp_path, measured, baselin
     assert "the unpacked file would take" in done.err
 
 
-def test_an_xz_file_with_a_huge_dictionary(tmp_path, measured, baseline):
+def test_an_xz_file_with_a_huge_dictionary(tmp_path, baseline):
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 512 << 20}]
     data = lzma.compress(b"a,y\n1,2\n" * 1000, filters=filters)
     (tmp_path / "b.csv.xz").write_bytes(data)
@@ -240,7 +194,7 @@ LINES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
-def test_lines_of_a_gigabyte(name, tmp_path, measured, baseline):
+def test_lines_of_a_gigabyte(name, tmp_path, baseline):
     file, head = LINES[name]
     hollow(tmp_path / file, head)
     target = () if file == "l.svm" else ("-t", "y")
@@ -249,14 +203,14 @@ def test_lines_of_a_gigabyte(name, tmp_path, measured, baseline):
     assert "--max-memory" in done.err or "NUL" in done.err, done.err
 
 
-def test_a_matrix_market_line_of_a_gigabyte(tmp_path, measured, baseline):
+def test_a_matrix_market_line_of_a_gigabyte(tmp_path, baseline):
     hollow(tmp_path / "l.mtx", b"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n")
     done = measured("fit", "l.mtx", "-t", "1", "-o", "m.stretchy", *SMALL, cwd=tmp_path)
     check(done, baseline)
 
 
 @pytest.mark.slow
-def test_records_that_never_end(tmp_path, measured, baseline):
+def test_records_that_never_end(tmp_path, baseline):
     """Quoted line breaks: no line is long, and the record is."""
     (tmp_path / "q.csv").write_bytes(b"a,y\n1,2\n" + b'"\n",' * (20 << 20))
     done = measured("fit", "q.csv", "-t", "y", "-o", "m.stretchy", *SMALL, cwd=tmp_path)
@@ -265,7 +219,7 @@ def test_records_that_never_end(tmp_path, measured, baseline):
 
 
 @pytest.mark.slow
-def test_an_npz_of_zeros(tmp_path, measured, baseline):
+def test_an_npz_of_zeros(tmp_path, baseline):
     member = header((50 << 20, 1)) + bytes(400 << 20)
     npz(tmp_path / "z.npz", member)
     assert (tmp_path / "z.npz").stat().st_size < 1 << 20
@@ -275,7 +229,7 @@ def test_an_npz_of_zeros(tmp_path, measured, baseline):
 
 
 @pytest.mark.slow
-def test_a_parquet_file_of_zeros(tmp_path, measured, baseline):
+def test_a_parquet_file_of_zeros(tmp_path, baseline):
     pa = pytest.importorskip("pyarrow", reason="reads the file")
     pq = pytest.importorskip("pyarrow.parquet", reason="reads the file")
     piece = pa.table({"a": np.zeros(1 << 20), "y": np.zeros(1 << 20)})
@@ -288,7 +242,7 @@ def test_a_parquet_file_of_zeros(tmp_path, measured, baseline):
 
 
 @pytest.mark.slow
-def test_a_parquet_file_of_one_long_word(tmp_path, measured, baseline):
+def test_a_parquet_file_of_one_long_word(tmp_path, baseline):
     pa = pytest.importorskip("pyarrow", reason="reads the file")
     pq = pytest.importorskip("pyarrow.parquet", reason="reads the file")
     word = pa.DictionaryArray.from_arrays(np.zeros(2000, dtype=np.int32), ["x" * (1 << 20)])
@@ -300,7 +254,7 @@ def test_a_parquet_file_of_one_long_word(tmp_path, measured, baseline):
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4"])
-def test_a_feather_file_of_zeros(compression, tmp_path, measured, baseline):
+def test_a_feather_file_of_zeros(compression, tmp_path, baseline):
     pa = pytest.importorskip("pyarrow", reason="reads the file")
     feather = pytest.importorskip("pyarrow.feather", reason="reads the file")
     table = pa.table({"a": np.zeros(25 << 20), "y": np.zeros(25 << 20)})
@@ -325,7 +279,7 @@ WORKBOOKS = {
     "name",
     [pytest.param(n, marks=() if n == "endless row" else pytest.mark.slow) for n in WORKBOOKS],
 )
-def test_workbooks(name, tmp_path, measured, baseline):
+def test_workbooks(name, tmp_path, baseline):
     pytest.importorskip("openpyxl", reason="reads the file")
     parts = {
         "[Content_Types].xml": "<Types/>",
@@ -348,7 +302,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_targets(name, tmp_path, measured, baseline):
+def test_targets(name, tmp_path, baseline):
     np.savez(tmp_path / "x.npz", X=np.eye(3))
     file, data = TARGETS[name]
     (tmp_path / file).write_bytes(data)
@@ -358,7 +312,7 @@ def test_targets(name, tmp_path, measured, baseline):
 
 
 @pytest.mark.slow
-def test_a_target_of_many_lines(tmp_path, measured, baseline):
+def test_a_target_of_many_lines(tmp_path, baseline):
     np.savez(tmp_path / "x.npz", X=np.eye(3))
     (tmp_path / "y.txt.gz").write_bytes(gzip.compress(b"1\n" * (1 << 20)) * 8)
     done = measured("fit", "x.npz", "-t", "y.txt.gz", "-o", "m.stretchy", cwd=tmp_path)
@@ -366,7 +320,7 @@ def test_a_target_of_many_lines(tmp_path, measured, baseline):
     assert "has 8,388,608 values, and the data have 3 rows" in done.err
 
 
-def test_a_sparse_file_may_be_wide(tmp_path, measured, baseline):
+def test_a_sparse_file_may_be_wide(tmp_path, baseline):
     """A million columns need no more memory than a few vectors of that length."""
     (tmp_path / "s.svm").write_text("1.5 1:1 999999:1\n0 2:1\n2 3:1\n1 4:1\n0.5 1:2 5:1\n")
     words = ("fit", "s.svm", "-o", "m.stretchy", "--k", "2", "--a", "0", "--c", "0.1,1", "-q")

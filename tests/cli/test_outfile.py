@@ -4,13 +4,12 @@ import os
 import shlex
 import stat
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from skstretch import StretchyRegressorCV, load, save
-from tests.cli.program import environment
+from tests.cli.program import environment, program
 
 pytestmark = pytest.mark.filterwarnings("ignore::skstretch.exceptions.GridEdgeWarning")
 WORDS = "would replace a file that this command also uses: choose another name."
@@ -50,9 +49,8 @@ def test_inputs_are_not_replaced(place, call, monkeypatch, words, named):
 
 def shell(line, folder):
     """A line of the shell, with {} for the program."""
-    program = shlex.join([sys.executable, "-m", "skstretch.cli"])
     done = subprocess.run(
-        ["sh", "-c", line.replace("{}", program)],
+        ["sh", "-c", line.replace("{}", shlex.join(program()))],
         cwd=folder,
         capture_output=True,
         env=environment(),

@@ -13,7 +13,7 @@ import pytest
 
 import skstretch
 from skstretch.cli.console import printable
-from tests.cli.program import environment, run
+from tests.cli.program import environment, program, run
 from tests.cli.samples import NAMES, diabetes, write_csv
 
 PROGRAM = shlex.join([sys.executable, "-m", "skstretch.cli"])
@@ -190,7 +190,7 @@ def test_predictions_on_a_terminal(folder):
     words = ("predict", "m.stretchy", "d.csv", "--id", "who")
     assert EVIL in run(*words, cwd=folder).out
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "skstretch.cli", *words]
+    command = [*program(), *words]
     done = subprocess.run(command, cwd=folder, stdout=theirs, env=environment(), timeout=600)
     os.close(theirs)
     shown = os.read(ours, 1 << 16).decode().replace("\r\n", "\n")
