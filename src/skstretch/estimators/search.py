@@ -515,7 +515,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             return []
         if self.quadrant == "identity" or 2.0 not in grid.linear_k:
             return []
-        return [Grid((0.0,), (2.0,), grid.c, counts, counts, STRENGTHS[:: families.every])]
+        return [Grid((0.0,), families.few_k, grid.c, counts, counts, STRENGTHS[:: families.every])]
 
     def _checked_grid(
         self, n_features: int, densities: tuple[Any, ...], families: Families
@@ -535,7 +535,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 if checked_spec(value, strength, False, self.fit_intercept, "auto").automatic:
                     raise ValueError('c_grid lists "auto": pass numbers, or c_grid="auto".')
         counts = [keep_count(density, n_features) for density in densities]
-        linear = families.linear_k if automatic_k else tuple(value for value in k if value <= 2)
+        few = max(counts) < n_features
+        linear = families.few_k if few else families.linear_k
+        linear = linear if automatic_k else tuple(value for value in k if value <= 2)
         if 0 in a and not linear:
             raise ValueError(
                 f"k_grid={self.k_grid!r} has no power for a=0, where linear models need "
