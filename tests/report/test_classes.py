@@ -5,12 +5,12 @@ import pytest
 from sklearn.metrics import auc, confusion_matrix, roc_auc_score
 
 from skstretch.core.classes import decided
-from skstretch.estimators.quality import regression_quality
 from skstretch.report.quality import (
     CURVE_POINTS,
-    class_quality,
+    class_note,
     confusion,
     crossfit_probabilities,
+    number_note,
     reliability,
     roc,
     wilson,
@@ -39,13 +39,14 @@ def test_confusion_and_quality(scores):
     np.testing.assert_array_equal(
         confusion(outputs, codes, 2), confusion_matrix(codes, outputs[:, 0] > 0)
     )
-    outputs = outputs.copy()
-    outputs[:3] = np.nan  # samples that no fold has tested
-    found = class_quality(outputs, codes, 2)
-    right = decided(outputs[3:]) == codes[3:]
-    assert found.right == right.mean()
-    by_class = [right[codes[3:] == c].mean() for c in (0, 1)]
-    assert found.balanced_error == pytest.approx(1 - np.mean(by_class))
+    right = decided(outputs) == codes
+    by_class = [right[codes == c].mean() for c in (0, 1)]
+    area = roc_auc_score(codes, outputs[:, 0])
+    table = np.pad(confusion(outputs, codes, 2), (0, 1))  # and a class that no fold has tested
+    assert class_note(table, roc(outputs, codes)) == (
+        f"{100 * right.mean():.1f}\u00a0% right, balanced error rate "
+        f"{100 - 100 * np.mean(by_class):.1f}\u00a0%, area under the ROC curve {area:.3f}"
+    )
 
 
 def test_probabilities_are_calibrated_on_scores_of_a_logistic_model():
@@ -75,8 +76,7 @@ def test_wilson_interval_stays_in_range():
 def test_regression_beside_the_mean_of_the_others():
     y = np.array([1.0, 2.0, 3.0, 6.0])
     means = np.array([np.delete(y, i).mean() for i in range(4)])
-    found = regression_quality(y, means)
-    assert found.error == pytest.approx(found.baseline)
-    assert found.gain == pytest.approx(0, abs=1e-12)
-    perfect = regression_quality(y, y)
-    assert (perfect.gain, perfect.r2) == (1.0, 1.0)
+    assert number_note(y, means).endswith("R² 0.000")
+    assert number_note(y, y).startswith("typical error 0, out-of-fold R² 1")
+    assert number_note(np.append(y, 9.0), np.append(y, np.nan)).startswith("typical error 0,")
+    assert number_note(y, np.full(4, np.nan)) == ""

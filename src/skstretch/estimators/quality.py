@@ -8,13 +8,13 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import is_classifier
 
-from skstretch.core.classes import balanced_weights, decided
+from skstretch.core.classes import balanced_weights
 from skstretch.core.crossfit import needed_margin, paired_error
 from skstretch.core.losses import deviances
 from skstretch.core.stretch import selects
 from skstretch.core.survival import concordance_losses, event_and_time
 from skstretch.core.types import Array, Index, Mask
-from skstretch.style import count, near_one, number, plain, share
+from skstretch.style import count, number, plain, share
 
 # what scikit-learn's splitters call themselves
 SPLITTERS = {
@@ -483,27 +483,6 @@ def needs(evidence: Evidence) -> str:
 # Errors of one candidate, and what using no feature gives.
 
 
-@dataclass(frozen=True)
-class RegressionQuality:
-    """Root mean square errors of a model, and of answering the mean of the other samples."""
-
-    error: float
-    baseline: float
-
-    @property
-    def gain(self) -> float:
-        """The share of the baseline's error that is gone."""
-        return 1.0 - self.error / self.baseline if self.baseline > 0 else 0.0
-
-    @property
-    def r2(self) -> float:
-        return 1.0 - (self.error / self.baseline) ** 2 if self.baseline > 0 else np.nan
-
-    @property
-    def text(self) -> str:
-        return f"typical error {number(self.error)}, out-of-fold R² {near_one(self.r2)}"
-
-
 def left_out_means(y: Array, weights: Array | None = None, groups: Index | None = None) -> Array:
     """For every sample the mean of the others, or of those outside its group (numbered from 0).
 
@@ -518,41 +497,5 @@ def left_out_means(y: Array, weights: Array | None = None, groups: Index | None 
     return np.where(rest > 0, means, whole / w.sum())
 
 
-def regression_quality(
-    observed: Array, predicted: Array, weights: Array | None = None
-) -> RegressionQuality:
-    """Of one target, over the samples that some fold has tested."""
-    known, means = np.isfinite(predicted), left_out_means(observed, weights)
-    own = None if weights is None else weights[known]
-    errors = (np.square((observed - guess)[known]) for guess in (predicted, means))
-    error, baseline = (float(np.sqrt(np.average(losses, weights=own))) for losses in errors)
-    return RegressionQuality(error, baseline)
-
-
 def _less(gain: float) -> str:
     return f"{share(gain, 0)} less" if gain >= 0 else f"{share(-gain, 0)} more"
-
-
-@dataclass(frozen=True)
-class ClassRates:
-    """Shares of samples that are put into the right class, and of the most frequent class."""
-
-    right: float
-    balanced_error: float
-    baseline: float
-    n_classes: int
-
-
-def class_rates(outputs: Array, codes: Index, n_classes: int) -> ClassRates:
-    """Of outputs (n, t) whose cut is at zero, over the samples that some fold has tested."""
-    known = np.isfinite(outputs).all(axis=1)
-    codes, labels = codes[known], decided(outputs[known])
-    sizes = np.bincount(codes, minlength=n_classes)
-    wrong = np.bincount(codes, weights=labels != codes, minlength=n_classes)
-    present = sizes > 0
-    return ClassRates(
-        float(np.mean(labels == codes)),
-        float(np.mean(wrong[present] / sizes[present])),
-        float(sizes.max() / codes.size),
-        n_classes,
-    )

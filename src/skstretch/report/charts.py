@@ -316,7 +316,9 @@ def effects_chart(n_bars: int, along: bool) -> dict[str, Any]:
     ]
     base = named("effects")
     colour = alt.Color(
-        "sure:N", scale=alt.Scale(domain=[True, False], range=[WARM, ACCENT]), legend=None
+        "sure:N",
+        scale=alt.Scale(domain=[True, False], range=[WARM, "transparent" if along else ACCENT]),
+        legend=None,
     )
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=SOFT, strokeWidth=1)
     if along:

@@ -13,7 +13,6 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from skstretch.estimators.quality import regression_quality
 from skstretch.estimators.summary import SCORES
 from skstretch.io.archive import replacing
 from skstretch.report import charts, quality
@@ -26,15 +25,16 @@ from skstretch.report.candidates import (
     starts,
 )
 from skstretch.report.charts import library
-from skstretch.report.checks import STRANGE
+from skstretch.report.checks import Panel
 from skstretch.report.outcomes import chosen_time
 from skstretch.report.quality import (
     Contents,
     Explained,
     calibration,
-    class_quality,
+    class_note,
     contents_of,
     explained_samples,
+    number_note,
 )
 from skstretch.report.subject import Subject, checked_subject, distinct
 from skstretch.report.text import own_text, page_context
@@ -84,7 +84,7 @@ def chart_data(contents: Contents) -> Data:
     curves = calibration(contents)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
-    data |= {"effects": _effects(contents), "novelty": _novelty(contents)}
+    data |= {"effects": _panel(contents.effects), "novelty": _panel(contents.strange)}
     thirds = [] if contents.curves is None else contents.curves.thirds
     data["survival"] = [
         {"time": x, "left": y, "step": step, "label": third.name}
@@ -100,33 +100,19 @@ def _rounded(point: Data) -> Data:
     return {k: rounded([v])[0] if isinstance(v, float) else v for k, v in point.items()}
 
 
-def _effects(contents: Contents) -> list[Data]:
-    """Effects between their errors."""
-    found = contents.sureness
+def _panel(found: Panel | None) -> list[Data]:
+    """The columns of a panel as rows, with keys and places for those that have names."""
     if found is None:
         return []
-    ends = [found.effect + side * 2.0 * found.error for side in (-1, 0, 1)]
-    at = found.effect if found.at is None else found.at
-    columns = zip(
-        found.names, *map(rounded, ends), rounded(at, 7), found.sure.tolist(), strict=True
-    )
-    names = ("name", "low", "effect", "high", "at", "sure")
-    return [
-        {**dict(zip(names, row, strict=True)), "key": charts.key(row[0]), "place": place}
-        for place, row in enumerate(columns)
-    ]
-
-
-def _novelty(contents: Contents) -> list[Data]:
-    """Leverage and distance of samples."""
-    found = contents.strange
-    if found is None:
-        return []
-    values = map(rounded, (found.leverage, found.distance, found.p_value))
-    names = ("sample", "leverage", "distance", "p", "strange")
-    marked = (found.p_value <= STRANGE).tolist()
-    rows = zip(found.samples, *values, marked, strict=True)
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    columns = {
+        name: rounded(values, 7) if np.asarray(values).dtype.kind == "f" else [*values]
+        for name, values in found.columns.items()
+    }
+    columns = {n: [v.item() if hasattr(v, "item") else v for v in c] for n, c in columns.items()}
+    if "name" in columns:
+        columns["key"] = [charts.key(name) for name in columns["name"]]
+        columns["place"] = [*range(len(columns["name"]))]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _surface(contents: Contents) -> Data:
@@ -257,10 +243,7 @@ def _regression_fit(contents: Contents, fitted: Fitted) -> Data:
         return {"predicted": [], "notes": [contents.note]}
     outputs = fitted.outputs[:, :MOST_OUTPUTS]
     # a candidate of one target says nothing of the others
-    notes = [
-        regression_quality(*pair).text if np.isfinite(pair[1]).any() else ""
-        for pair in zip(subject.Y.T, outputs.T, strict=False)
-    ]
+    notes = [number_note(*pair) for pair in zip(subject.Y.T, outputs.T, strict=False)]
     notes = [contents.note] if subject.kind == "counts" else notes
     return {"predicted": [rounded(values) for values in outputs[contents.shown].T], "notes": notes}
 
@@ -271,6 +254,7 @@ def _class_fit(contents: Contents, row: int) -> Data:
         return {"curves": [], "confusion": [], "notes": [""]}
     known = np.isfinite(scores).all(axis=1)
     scores, codes, size = scores[known], subject.codes[known], subject.model.classes_.size
+    found, table = quality.roc(scores, codes), quality.confusion(scores, codes, size)
     curves = [
         {
             "label": subject.classes[curve["label"]],
@@ -278,12 +262,11 @@ def _class_fit(contents: Contents, row: int) -> Data:
             "x": rounded(curve["x"], 3),
             "y": rounded(curve["y"], 3),
         }
-        for curve in quality.roc(scores, codes)
+        for curve in found
     ]
     kept = frequent(subject)
-    table = quality.confusion(scores, codes, size)[np.ix_(kept, kept)]
-    note = class_quality(scores, codes, size).text
-    return {"curves": curves, "confusion": table.tolist(), "notes": [note]}
+    shown = table[np.ix_(kept, kept)].tolist()
+    return {"curves": curves, "confusion": shown, "notes": [class_note(table, found)]}
 
 
 def frequent(subject: Subject) -> list[int]:
@@ -324,7 +307,7 @@ def _specs(contents: Contents, data: Data) -> Data:
         data["levels"] = SHADES
         specs["confusion"] = charts.confusion_chart(data["classes"])
     if data["effects"]:
-        along = contents.sureness.at is not None  # type: ignore[union-attr]
+        along = "at" in data["effects"][0]
         specs["effects"] = charts.effects_chart(len(data["effects"]), along)
     if data["novelty"]:
         specs["novelty"] = charts.novelty_chart()

@@ -18,7 +18,7 @@ from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
 from skstretch.estimators.base import base_of, check_outputs, contributions_of
 from skstretch.estimators.influence import influence_of
-from skstretch.estimators.quality import ClassRates, Evidence, class_rates
+from skstretch.estimators.quality import Evidence, left_out_means
 from skstretch.estimators.summary import plain_evidence, stored_evidence, trust, verdict_of
 from skstretch.exceptions import NeedsInverseError, RowsForgottenError
 from skstretch.report.candidates import (
@@ -31,7 +31,7 @@ from skstretch.report.candidates import (
     quiet,
     surface_of,
 )
-from skstretch.report.checks import Strange, Sureness, strange_of, sureness_of
+from skstretch.report.checks import Panel, strange_samples, sure_effects
 from skstretch.report.outcomes import (
     Curves,
     Judged,
@@ -122,24 +122,25 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
-@dataclass(frozen=True)
-class ClassQuality(ClassRates):
-    """With the area under the ROC curve, the mean one of several."""
-
-    area: float = np.nan
-
-    @property
-    def text(self) -> str:
-        area = "" if np.isnan(self.area) else f", area under the ROC curve {near_one(self.area)}"
-        return f"{share(self.right)} right, balanced error rate {share(self.balanced_error)}{area}"
+def class_note(table: Any, curves: list[dict[str, Any]]) -> str:
+    """Shares of right answers of a confusion matrix, and the mean area under ROC curves."""
+    sizes = table.sum(axis=1)
+    right, seen = np.diag(table), sizes > 0
+    wrong = 1.0 - np.mean(right[seen] / sizes[seen])
+    areas = [curve["area"] for curve in curves]
+    area = f", area under the ROC curve {near_one(np.mean(areas))}" if areas else ""
+    return f"{share(right.sum() / sizes.sum())} right, balanced error rate {share(wrong)}{area}"
 
 
-def class_quality(outputs: Array, codes: Index, n_classes: int) -> ClassQuality:
-    """Of outputs (n, t) whose cut is at zero, over the samples that some fold has tested."""
-    known = np.isfinite(outputs).all(axis=1)
-    areas = [curve["area"] for curve in roc(outputs[known], codes[known])]
-    rates = class_rates(outputs, codes, n_classes)
-    return ClassQuality(**vars(rates), area=float(np.mean(areas)) if areas else np.nan)
+def number_note(observed: Array, predicted: Array) -> str:
+    """Errors of one target beside the means of the others; nothing where no fold has tested it."""
+    known = np.isfinite(predicted)
+    if not known.any():
+        return ""
+    guesses = predicted, left_out_means(observed)
+    own, mean = (float(np.mean(np.square(observed - guess)[known])) for guess in guesses)
+    r2 = near_one(1.0 - own / mean if mean > 0 else np.nan)
+    return f"typical error {number(np.sqrt(own))}, out-of-fold R² {r2}"
 
 
 # Jackknife+ intervals of samples that the model has not seen, and how often they hold.
@@ -368,14 +369,14 @@ class Contents:
         return judged(self.subject, self.outputs) if judges else None
 
     @cached_property
-    def sureness(self) -> Sureness | None:
+    def effects(self) -> Panel | None:
         """Effects with their errors, where they were asked for."""
-        return sureness_of(self.subject)
+        return sure_effects(self.subject)
 
     @cached_property
-    def strange(self) -> Strange | None:
+    def strange(self) -> Panel | None:
         """How unlike the others samples are."""
-        return strange_of(self.subject)
+        return strange_samples(self.subject)
 
     @cached_property
     def curves(self) -> Curves | None:

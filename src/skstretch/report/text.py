@@ -180,7 +180,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         },
         "calibration": _calibration_rows(contents, data),
         "confusion": _confusion(data),
-        "effects": contents.sureness,
+        "effects": contents.effects,
         "strange": contents.strange,
         "explained": _explained_rows(data),
         "striking": striking_samples(contents),
