@@ -37,7 +37,7 @@ def quick(words: tuple[object, ...]) -> list[str]:
 
 
 LOADED = """
-import importlib, json, os, pkgutil, re, select, signal, socket, sys, traceback
+import importlib, json, os, pkgutil, re, select, shutil, signal, socket, sys, traceback
 from pathlib import Path
 import skstretch.cli, skstretch.io
 
@@ -82,6 +82,7 @@ while 0 not in select.select([door, 0], [], [])[0]:  # whoever started this has 
         Path(environment["PEAK"]).write_text(re.search(r"VmHWM:\\s*(\\d+) kB", status)[1])
     asked.send(bytes([code]))
     os._exit(code)
+shutil.rmtree(Path(sys.argv[1]).parent)
 """
 ASK = """
 import json, os, socket, sys

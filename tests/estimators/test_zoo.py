@@ -175,8 +175,11 @@ def searched(X, held, density, weighted):
 
 @searched_containers
 @shapes
-@pytest.mark.parametrize("density", [(1.0,), (1.0, 0.4)], ids=["loo", "compressed"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize(
+    ("density", "weighted"),
+    [((1.0,), False), ((1.0, 0.4), False), ((1.0, 0.4), True)],
+    ids=["loo", "compressed", "compressed, weighted"],
+)
 def test_search(container, shape, density, weighted, tmp_path):
     dtype = "uint8" if weighted else "float64"
     X = numbers(shape, dtype)
