@@ -7,6 +7,7 @@ its path along k or c, its prediction intervals) follows below.
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -105,27 +106,30 @@ def _better(plain: System, design: Design, weights: Array, spec: Spec, Y: Array 
         if plain.rcond < OF_SCALES and told < POOR_RCOND:
             worse |= design.row_peaks(spec.r) is not None
         return plain if worse else accurate
-    except SingularSystemError:
-        _warn_of_copies(plain, spec, Y)
-        return plain
-    except FloatingPointError:  # powers that QR cannot hold
+    except (SingularSystemError, FloatingPointError):  # or powers that QR cannot hold
         return plain
 
 
-def _warn_of_copies(plain: System, spec: Spec, Y: Array | None) -> None:
-    """Say so where samples or features coincide and LU, which is left, loses visible digits."""
-    if Y is None or plain.rcond < POOR_RCOND or not isinstance(plain, DualLU | PrimalLU):
-        return  # where the condition is poor it is told anyway
-    moved = plain.rounding(Y)
-    if VISIBLE < moved < np.inf:
-        warnings.warn(
-            f"samples or features coincide, and at k={spec.k:g}, c={spec.c:g} rounding moves the "
-            f"coefficients by about {moved:.0e} of the largest. Make one sample of those that have "
-            "the same features (the mean of their targets, their number as its weight), or use a "
-            "smaller c.",
-            IllConditionedWarning,
-            stacklevel=2,
-        )
+def _merged(design: Design, Y: Array, weights: Array, spec: Spec) -> Fit | None:
+    """The dual fit with copies of a sample as one of the mean of their targets and the sum of their
+    weights: the same model by a system that is not singular. None where there are no copies.
+    """
+    features = design.in_memory() if spec.solver in ("auto", "qr") and spec.lam > 0.0 else None
+    if features is None:
+        return None
+    _, rows, group = np.unique(features.excess(1.0), axis=0, return_index=True, return_inverse=True)
+    if rows.size == weights.size:
+        return None
+    total = np.asarray(np.bincount(group, weights), dtype=np.float64)
+    means = np.column_stack([np.bincount(group, weights * y) / total for y in Y.T])
+    fit = fit_stretchy(design.take_rows(rows), means, total, spec)
+    if fit.beta is None or fit.log_beta is None:
+        return fit
+    # beta = W (y - P alpha - m) / lam, the last of these as the mean of its copies has it
+    log_beta = fit.log_beta[group]
+    rest = (weights / spec.lam * np.exp(log_beta))[:, None] * (Y - means[group])
+    beta = (weights / total[group])[:, None] * fit.beta[group] + rest
+    return replace(fit, beta=beta, log_beta=log_beta)
 
 
 # below this the condition of LU is one of scales: rounding alone leaves no equilibrated system so
@@ -144,9 +148,16 @@ def fit_stretchy(
         return solution
     if design.shape[1] == 0:
         return constant_solution(Y, weights, spec)
+    fit: Fit | None = None
     with single_blas_thread(min(design.shape)):
         system = build_system(design, weights, spec, report, Y)
-        fit = system.fit(Y)
+        with suppress(SingularSystemError):
+            fit = system.fit(Y)
+        if system.space == "dual" and (fit is None or loses_digits(fit.rcond)):
+            merged = _merged(design, Y, weights, spec)
+            if merged is not None:
+                return merged
+        fit = system.fit(Y) if fit is None else fit
         if isinstance(system, Krylov) and system.gave_up(fit):
             system = build_system(design, weights, replace(spec, solver=system.space), None, Y)
             fit = system.fit(Y)
