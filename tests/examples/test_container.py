@@ -1,5 +1,6 @@
 """The server of examples/container answers as the model does, also to many at once."""
 
+import http.client
 import json
 import socket
 import subprocess
@@ -80,6 +81,22 @@ def test_bad_requests_get_a_sentence(served, path, content):
     status, answer = ask(served[2], path, content)
     assert status == 400
     assert answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("length", "body"),
+    [("many", b"[[1]]"), ("-1", b""), ("9" * 5000, b""), ("100000", b"[" * 100_000), (None, b"")],
+)
+def test_forged_requests_get_a_sentence_too(served, length, body):
+    line = http.client.HTTPConnection("127.0.0.1", served[2], timeout=30)
+    line.putrequest("POST", "/predict")
+    if length is not None:
+        line.putheader("Content-Length", length)
+    line.endheaders(body)
+    answer = line.getresponse()
+    assert answer.status == 400
+    assert json.load(answer)["error"]
+    line.close()
 
 
 def test_two_hundred_requests_by_eight_clients(served):
