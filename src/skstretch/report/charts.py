@@ -270,18 +270,7 @@ def profile_chart(names: bool, sparse: bool, grouped: bool) -> dict[str, Any]:
 
     Groups of neighbours show their mean, and their range as a band (as needles where few are kept).
     """
-    x = alt.X(
-        "at:Q",
-        title="names of the features, read as numbers" if names else "number of the feature",
-        scale=alt.Scale(zero=False, nice=False),
-        # names are written as they are, counts of features with marks
-        axis=alt.Axis(
-            grid=False,
-            format=".6~g" if names else ",.6~g",
-            labelOverlap="greedy",
-            labelSeparation=8,
-        ),
-    )
+    x = _along(names)
     y = alt.Y("slope:Q", title="change for one unit of the feature")
     base = named("profile")
     tip = [
@@ -292,8 +281,7 @@ def profile_chart(names: bool, sparse: bool, grouped: bool) -> dict[str, Any]:
         *([alt.Tooltip("range:N", title="range")] if grouped else []),
     ]
     low, high = alt.Y("low:Q"), alt.Y2("high:Q")
-    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=SOFT, strokeWidth=1)
-    layers = [zero.encode(y=alt.Y("zero:Q"))]
+    layers = [_zero().encode(y=alt.Y("zero:Q"))]
     if sparse:
         ends = {"y": low, "y2": high} if grouped else {"y": y, "y2": alt.datum(0)}
         layers.append(base.mark_rule(color=ACCENT, strokeWidth=1.5).encode(x=x, **ends))
@@ -315,20 +303,9 @@ def effects_chart(n_bars: int, along: bool) -> dict[str, Any]:
         alt.Tooltip("high:Q", format=".4~g"),
     ]
     base = named("effects")
-    colour = alt.Color(
-        "sure:N",
-        scale=alt.Scale(domain=[True, False], range=[WARM, "transparent" if along else ACCENT]),
-        legend=None,
-    )
-    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=SOFT, strokeWidth=1)
+    colour, zero = _marked("sure:N", "transparent" if along else ACCENT), _zero()
     if along:
-        x = alt.X(
-            "at:Q",
-            title="names of the features, read as numbers",
-            scale=alt.Scale(zero=False, nice=False),
-            axis=alt.Axis(grid=False, format=".6~g", labelOverlap="greedy", labelSeparation=8),
-        )
-        y = alt.Y("effect:Q", title=title)
+        x, y = _along(True), alt.Y("effect:Q", title=title)
         layers = [
             zero.encode(y=alt.Y("zero:Q")),
             base.mark_area(color=ACCENT, opacity=0.25).encode(x=x, y="low:Q", y2="high:Q"),
@@ -336,7 +313,7 @@ def effects_chart(n_bars: int, along: bool) -> dict[str, Any]:
             base.mark_circle(size=26, opacity=1).encode(x=x, y=y, color=colour, tooltip=tip),
         ]
         return spec(alt.layer(*layers), 260)
-    rows = _rows()
+    rows = _feature_lines()
     layers = [
         zero.encode(x=alt.X("zero:Q")),
         base.mark_rule(strokeWidth=2).encode(
@@ -351,14 +328,11 @@ def effects_chart(n_bars: int, along: bool) -> dict[str, Any]:
 
 def novelty_chart() -> dict[str, Any]:
     """Leverage against distance of samples, the strangest marked."""
-    colour = alt.Color(
-        "strange:N", scale=alt.Scale(domain=[True, False], range=[WARM, ACCENT]), legend=None
-    )
     points = named("novelty").mark_circle(size=40, opacity=0.85)
     chart = points.encode(
         x=alt.X("leverage:Q", title="leverage: far out among the others"),
         y=alt.Y("distance:Q", title="distance: not explained by the others"),
-        color=colour,
+        color=_marked("strange:N", ACCENT),
         tooltip=[
             alt.Tooltip("sample:N"),
             alt.Tooltip("leverage:Q", format=".3~g"),
@@ -369,7 +343,32 @@ def novelty_chart() -> dict[str, Any]:
     return spec(chart, 320)
 
 
-def _rows() -> Any:
+def _along(names: bool) -> Any:
+    """Places of features on an axis: their names as they are, or their numbers with marks."""
+    return alt.X(
+        "at:Q",
+        title="names of the features, read as numbers" if names else "number of the feature",
+        scale=alt.Scale(zero=False, nice=False),
+        axis=alt.Axis(
+            grid=False,
+            format=".6~g" if names else ",.6~g",
+            labelOverlap="greedy",
+            labelSeparation=8,
+        ),
+    )
+
+
+def _zero() -> Any:
+    return alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=SOFT, strokeWidth=1)
+
+
+def _marked(field: str, rest: str) -> Any:
+    """What is true of a field in colour."""
+    scale = alt.Scale(domain=[True, False], range=[WARM, rest])
+    return alt.Color(field, scale=scale, legend=None)
+
+
+def _feature_lines() -> Any:
     """A line for each feature, in the order of their places."""
     return alt.Y(
         "key:N",
@@ -396,7 +395,7 @@ def share_chart(n_bars: int, what: str) -> dict[str, Any]:
 
 def _bars(data: str, n_bars: int, title: str, axis: Any, fact: Any, effect: str) -> dict[str, Any]:
     """A bar for each feature, to the right where it raises; `fact` and `effect` when pointed at."""
-    y = _rows()
+    y = _feature_lines()
     colour = alt.Color(
         "sign:N",
         scale=alt.Scale(domain=["raises", "lowers"], range=[ACCENT, WARM]),

@@ -137,7 +137,8 @@ def survival_calibration(found: Judged) -> Points:
     for own in _groups(said, found):
         w = found.weights[own]
         seen, low, high = kaplan_meier_at(event[own], time[own], w, at, Z)
-        points.append(_point(float(np.average(said[own], weights=w)), seen, low, high, own))
+        expected = float(np.average(said[own], weights=w))
+        points.append(point(expected, seen, low, high, w.size))
     return points
 
 
@@ -150,7 +151,8 @@ def rate_calibration(found: Judged) -> Points:
         low = gammaincinv(events, 0.05) if events else 0.0
         high = gammaincinv(events + 1.0, 0.95)
         said = float(np.average(found.scores[own], weights=w))
-        points.append(_point(said, events / exposure, low / exposure, high / exposure, own))
+        seen, low, high = (value / exposure for value in (events, low, high))
+        points.append(point(said, seen, low, high, w.size))
     return points
 
 
@@ -159,6 +161,6 @@ def _groups(said: Array, found: Judged) -> list[Any]:
     return [numbers == g for g in range(int(numbers.max()) + 1)]
 
 
-def _point(said: float, seen: float, low: Any, high: Any, own: Any) -> dict[str, float]:
-    n = float(np.count_nonzero(own))
-    return {"said": said, "seen": seen, "low": float(low), "high": float(high), "n": n}
+def point(said: float, seen: float, low: Any, high: Any, n: float) -> dict[str, float]:
+    """What was said beside what was seen in n cases, and its interval."""
+    return {"said": said, "seen": seen, "low": float(low), "high": float(high), "n": float(n)}

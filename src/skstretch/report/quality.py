@@ -35,8 +35,10 @@ from skstretch.report.checks import Panel, strange_samples, sure_effects
 from skstretch.report.outcomes import (
     Curves,
     Judged,
+    Z,
     curves_of,
     judged,
+    point,
     rate_calibration,
     survival_calibration,
 )
@@ -47,7 +49,6 @@ from skstretch.style import CURVES, count, near_one, number, share, thousands
 
 # what can be told apart in a drawing: corners of a curve, classes of a table, bins of samples
 CURVE_POINTS, MOST_CLASSES, N_BINS = 60, 20, 8
-Z = 1.645  # two-sided 90 %
 # tenths that are kept aside, for intervals and for probabilities
 N_FOLDS = 10
 
@@ -111,8 +112,7 @@ def reliability(probability: Array, happened: Any) -> list[dict[str, float]]:
 
 def _point(said: float, seen: float, n: int) -> dict[str, float]:
     """What was said beside the share that was seen in n cases, with its interval."""
-    low, high = wilson(seen, n)
-    return {"said": said, "seen": seen, "low": low, "high": high, "n": float(n)}
+    return point(said, seen, *wilson(seen, n), n)
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
