@@ -35,20 +35,22 @@ def test_weights_of_a_regression():
     rng = np.random.default_rng(3)
     n, fair = 20, np.array([0.5, 0.25, 0.25])
     residuals = np.array([[1.0], [1.0], [2.0]]) * np.sign(rng.standard_normal((3, n)))
-    errors = squared_errors(residuals[:, :, None], np.ones(n), np.zeros(3))
+    errors = squared_errors(residuals[:, :, None], np.ones(n), np.zeros(3), n)
     w = regression_weights(errors, float(n), fair)
     # a family of four times the mean square, 4^(-tau n / 2) of its fair share
     shares = np.array([0.5, 0.25, 0.25 * 4 ** (-TAU * n / 2)])
     np.testing.assert_allclose(w, shares / shares.sum(), rtol=1e-12)
     # units of y change nothing, nor does repetition against weights
     for unit in (1e-200, 1e200):
-        other = squared_errors(unit * residuals[:, :, None], np.ones(n), np.zeros(3))
+        other = squared_errors(unit * residuals[:, :, None], np.ones(n), np.zeros(3), n)
         np.testing.assert_allclose(regression_weights(other, float(n), fair), w, rtol=1e-9)
-    twice = squared_errors(np.tile(residuals, 2)[:, :, None], np.ones(2 * n), np.zeros(3))
+    twice = squared_errors(np.tile(residuals, 2)[:, :, None], np.ones(2 * n), np.zeros(3), 2 * n)
     np.testing.assert_allclose(
-        squared_errors(residuals[:, :, None], np.full(n, 2.0), np.zeros(3)), twice, rtol=1e-12
+        squared_errors(residuals[:, :, None], np.full(n, 2.0), np.zeros(3), 2 * n),
+        twice,
+        rtol=1e-12,
     )
-    handicapped = squared_errors(residuals[:, :, None], np.ones(n), np.array([0.0, 1.0, 0.0]))
+    handicapped = squared_errors(residuals[:, :, None], np.ones(n), np.array([0.0, 1.0, 0.0]), n)
     np.testing.assert_allclose(handicapped, errors * [1.0, 1.0 + HANDICAP / n, 1.0])
 
 

@@ -281,20 +281,16 @@ def best_of_families(
     return [best_of(among, candidates, scores) for among in families.values()]
 
 
-def squared_errors(
-    residuals: Array, weights: Array, bent: Array, n_samples: float | None = None
-) -> Array:
+def squared_errors(residuals: Array, weights: Array, bent: Array, n_samples: float) -> Array:
     """Mean squared residuals (F,) of families (F, n, t), those `bent` (F,) at a != 0 with a
     handicap, in a unit in which squares are numbers.
 
     Several targets are averaged. Samples that repeated folds test several times count once among
-    the `n_samples`, by default the sum of the weights.
+    the `n_samples`.
     """
-    total = float(weights.sum())
-    n = total if n_samples is None else n_samples
     size = float(np.abs(residuals).max(initial=0.0))
     squares = np.square(residuals / (size if 0.0 < size < np.inf else 1.0)).mean(axis=2)
-    return np.asarray(squares @ weights / total * (1.0 + HANDICAP * bent / n))
+    return np.asarray(squares @ weights / weights.sum() * (1.0 + HANDICAP * bent / n_samples))
 
 
 def fair_shares(candidates: Sequence[Candidate]) -> Array:

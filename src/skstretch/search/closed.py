@@ -211,7 +211,8 @@ def _held_out(
             ):
                 if candidate is not None:
                     left, right = seen[id(own)]  # noqa: B023
-                    r = _held(candidate, left, right, Y[rows], lost, positions is None)  # noqa: B023
+                    leave = candidate.alone if positions is None else candidate.fold  # noqa: B023
+                    r = leave(left, right, Y[rows], lost)  # noqa: B023
                     out[some] = r if positions is None else r[positions]  # noqa: B023
                     if doubtful and rows.size == len(Y):  # noqa: B023
                         candidate.doubt = _doubt(candidate, left, right, lost)  # noqa: B023
@@ -268,12 +269,3 @@ def _doubt(candidate: PrimalCandidate, left: Array, right: Array, weights: Array
     with np.errstate(divide="ignore", invalid="ignore"):
         rank = stable_rank(rest * (root / rest.diagonal())[:, None] / root)
     return unusable(rank=rank, n_samples=len(H))
-
-
-def _held(
-    candidate: PrimalCandidate, left: Array, right: Array, Y: Array, weights: Array, alone: bool
-) -> Array:
-    """Residuals of some rows: each without itself, or all without what they lose of `weights`."""
-    if alone:
-        return candidate.alone(left, right, Y, weights)
-    return candidate.fold(left, right, Y, weights)

@@ -102,9 +102,7 @@ class FoldLoss:
 
     @classmethod
     def of(cls, fold: Fold, make: MakeLoss, weights: Array) -> "FoldLoss":
-        rest = weights.copy()
-        rest[fold.held] = 0.0
-        rest[fold.repeated] *= fold.times
+        rest = fold.weights(weights)
         both = rest.copy()
         both[fold.tested] = weights[fold.tested]
         return cls(fold, make(rest), make(both))

@@ -250,7 +250,7 @@ def _mixture_scores(
         shares = (
             class_weights(losses[:, i], n, fair)
             if codes is not None
-            else regression_weights(squared_errors(own, tested.weights, bent), n, fair)
+            else regression_weights(squared_errors(own, tested.weights, bent, n), n, fair)
         )
         mixed[i] = np.tensordot(shares, own, 1)
     return -_losses(mixed, Y, codes, tested.weights)
