@@ -54,14 +54,14 @@ REGRESSORS = {
 Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
 BENT = np.exp(-0.5 * Z[:, :2]) + 0.6 * np.exp(0.4 * Z[:, 2:3]) + Z[:, 5:7]
 BENT += 0.15 * RNG.standard_normal((36, 2))
-CURVES = {**GRID, "a_grid": (-0.5, 0.0, 0.5)}
+CURVES = {**GRID, "a_grid": (-0.5, 0.0, 0.5), "n_features_to_select": 1.0}
 MIXTURES = {
     "one": ("StretchyRegressorCV", CURVES, X, BENT[:, 0], None, NEW),
     "two": ("StretchyRegressorCV", CURVES, X, BENT, None, NEW),
     "column": ("StretchyRegressorCV", CURVES, X, BENT[:, :1], None, NEW),
     "weights": ("StretchyRegressorCV", {**CURVES, "b": np.arange(9) / 9}, X, BENT, WEIGHTS, NEW),
     "single": ("StretchyRegressorCV", CURVES, X.astype("f4"), BENT, None, NEW.astype("f4")),
-    "linear": ("StretchyRegressorCV", {**GRID, "a_grid": (0,)}, X, BENT[:, 0], None, NEW),
+    "linear": ("StretchyRegressorCV", {**CURVES, "a_grid": (0,)}, X, BENT[:, 0], None, NEW),
     "exponential": (
         "StretchyRegressorCV",
         {**GRID, "a_grid": (-0.5,), "b": 0.3},
