@@ -63,6 +63,8 @@ def test_survival(data, call):
     assert "without it at 1.50" in page
     refused = call("report", "m.stretchy", "--data", "d.csv", "--exposure", "years")
     assert "--exposure is for 'poisson' models" in refused.err
+    refused = call("report", "m.stretchy", "--data", "d.csv", "--at", "1e9")
+    assert "--at: at=1e+09 must be above 0 and at most" in " ".join(refused.err.split())
     refused = call("report", "m.stretchy", "--event", "died")
     assert "--event goes with --data" in refused.err
     skstretch.save(model, "old.stretchy")

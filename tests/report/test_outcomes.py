@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skstretch import StretchyRegressorCV
+from skstretch import StretchyRegressorCV, load, save
 from skstretch.core.survival import kaplan_meier, log_rank
 from skstretch.report import write_report
 from tests.report.samples import counts, data_of, page, survival, text_of, visible
@@ -87,3 +87,11 @@ def test_a_rate_is_judged_by_its_exposure(tmp_path):
     points = data_of(page((model, X, y), tmp_path))["calibration"][0]
     assert np.isclose(np.mean([p["seen"] for p in points]), (years @ y) / years.sum(), rtol=0.2)
     assert sum(p["n"] for p in points) == 60
+
+
+def test_a_page_from_a_file_says_why_other_models_are_not_shown(tmp_path):
+    model, X, y = survival()
+    save(model, tmp_path / "m.stretchy")
+    text = page((load(tmp_path / "m.stretchy"), X, y), tmp_path)
+    assert "of other losses than squared error the search keeps no other models" in text
+    assert data_of(text)["survival"] == data_of(text_of(survival))["survival"]

@@ -425,8 +425,9 @@ def report(
             raise DataError(f"--{option} goes with --data, the file that the model was fitted to.")
     found = read_model(model)
     loss = last_step(found.model)._state.loss
-    for option, of in {"time": "cox", "event": "cox", "exposure": "poisson"}.items():
-        if columns[option] is not None and loss != of:
+    own = {"time": (time, "cox"), "event": (event, "cox"), "at": (at, "cox")}
+    for option, (value, of) in {**own, "exposure": (exposure, "poisson")}.items():
+        if value is not None and loss != of:
             raise DataError(f"--{option} is for {of!r} models, and the loss of this is {loss!r}.")
     target, beside = time or target or found.target, event or exposure or found.beside
     X = y = rows = None
@@ -443,7 +444,12 @@ def report(
                 last_step(found.model).effects(transformed(found.model, X), y)
             except ValueError as error:
                 raise DataError(f"--effects: {error}") from error
-        write_report(found.model, path, X=X, y=y, samples=rows, **facts)
+        try:
+            write_report(found.model, path, X=X, y=y, samples=rows, **facts)
+        except ValueError as error:
+            if at is None:
+                raise
+            raise DataError(f"--at: {error}") from error
     if json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     talk.done(f"wrote {path}")

@@ -265,10 +265,12 @@ def known_of(subject: Subject) -> Known:
         return _single_candidate(subject)
     if not _may_be_those_of_the_fit(subject):
         return Known(why=OTHER)
+    if subject.state.loss != "squared":
+        return Known(why=ONE_LOSS)
     if not hasattr(model, "_outcomes"):
         return Known(why=OTHER if hasattr(model, "_kept") else NOT_KEPT)
     if model._outcomes is None:
-        return Known(why=TOO_MUCH if subject.state.loss == "squared" else ONE_LOSS)
+        return Known(why=TOO_MUCH)
     return Known(model._outcomes, int(model.best_index_))
 
 
