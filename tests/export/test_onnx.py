@@ -53,7 +53,7 @@ def test_classifier(name):
 
 
 # name -> how many transforms the graph adds up
-MIXED = {"linear": 1, "exponential": 1, "identity": 1, "one": 2, "some selected": 2, "weights": 2}
+MIXED = {"linear": 1, "exponential": 1, "identity": 1, "one": 2, "some selected": 2, "weights": 3}
 
 
 @pytest.mark.parametrize("name", MIXED)
