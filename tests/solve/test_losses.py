@@ -8,7 +8,7 @@ import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skstretch.core.features import Moments
-from skstretch.core.loss_newton import at_zero, minimise
+from skstretch.core.loss_newton import at_zero, freedom, minimise, settled
 from skstretch.core.losses import Logistic, Poisson
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
@@ -91,6 +91,27 @@ def test_folds_are_literal_refits(kind, shape):
         got = read(design, how, scores, found)
         assert np.abs(got.coef - literal.coef).max() <= 1e-8 * np.abs(literal.coef).max()
         assert np.abs(got.level - literal.level).max() <= 1e-8
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("k", [1.25, 1.5, 2.0])
+def test_minima_nearby(kind, k):
+    """From the fit of all the way is shorter, and ends in the same place; from afar there is
+    none, and no warning either."""
+    X, y = numbers(30, 60), targets(kind, 30, np.random.default_rng(1))
+    scores = scores_of(design_of(X, 60), intercept_of(kind), k, 3 if kind == "softmax" else 1)
+    whole = minimise(scores, [at_zero(scores, loss_of(kind, y, np.ones(30)), k, 0.005)])[0]
+    gram = freedom(scores, whole)[1]
+    losses = [loss_of(kind, y, (np.arange(30) % 10 != i) * 1.0) for i in range(10)]
+    close = settled(scores, whole, gram, [replace(whole, loss=loss) for loss in losses])
+    want = minimise(scores, [elsewhere(scores, whole, loss, k, 0.005) for loss in losses])
+    assert sum(found is not None for found in close) >= 8
+    for found, one in zip(close, want, strict=True):
+        if found is not None:
+            assert found.gap <= 1e-12
+            assert np.abs(found.alpha - one.alpha).max() <= 1e-6 * np.abs(one.alpha).max()
+    far = replace(whole, dual=1e3 * whole.dual)
+    assert settled(scores, whole, None, [far])[0] is None
 
 
 def test_no_features_and_intercepts():
