@@ -144,6 +144,15 @@ def greatest(outputs, codes, weights):
     return np.concatenate([[found[0] / unit], found[1] * shares])
 
 
+def expected_of(outputs, codes, weights):
+    """Those of greatest likelihood, the factor less what two fitted numbers gain by themselves."""
+    x = greatest(outputs, codes, weights)
+    shares = np.log([weights[codes == c].sum() for c in range(len(x) - 1)])
+    alone = likelihood(np.r_[0.0, shares], outputs, codes, weights)
+    x[0] *= max(0.0, 1.0 - 1.0 / (likelihood(x, outputs, codes, weights) - alone))
+    return x
+
+
 def scored(n_classes, size=1.0, n=80, uneven=False):
     """Scores that tell classes apart somewhat, with weights."""
     rng = np.random.default_rng(n_classes)
@@ -158,14 +167,14 @@ def scored(n_classes, size=1.0, n=80, uneven=False):
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e4])
-def test_greatest_likelihood(n_classes, uneven, size):
+def test_greatest_likelihood_less_what_fitting_gains(n_classes, uneven, size):
     outputs, codes, weights = scored(n_classes, size, uneven=uneven)
     factor, biases = calibrated(outputs, codes, weights)
     assert biases.sum() == pytest.approx(0.0, abs=1e-12)
     x = np.concatenate([[factor], biases])
-    expected = greatest(outputs, codes, weights)
+    expected = expected_of(outputs, codes, weights)
     best = likelihood(expected, outputs, codes, weights)
-    assert likelihood(x, outputs, codes, weights) >= best - 1e-11
+    assert likelihood(x, outputs, codes, weights) == pytest.approx(best, abs=1e-5)
     x[0], expected[0] = x[0] * size, expected[0] * size
     np.testing.assert_allclose(x, expected, atol=1e-3)
 
@@ -200,8 +209,13 @@ def test_separable_scores_have_finite_probabilities(n_classes):
     outputs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
     outputs = outputs[:, 1:] if n_classes == 2 else outputs
     found = probabilities(outputs, *calibrated(outputs, codes, np.ones(codes.size)))
-    expected = (codes.size + 0.5) / (codes.size + 1)
-    np.testing.assert_allclose(found[np.arange(codes.size), codes], expected, rtol=1e-9)
+    own = found[np.arange(codes.size), codes]
+    most = (codes.size + 0.5) / (codes.size + 1)
+    assert (own < most).all()
+    # the gain over the shares is the logarithm of the number of classes, sample by sample
+    least = 1.0 - 1.0 / (0.9 * codes.size * np.log(n_classes))
+    odds = np.log(most / (1 - most) * (n_classes - 1))
+    assert (np.log(own / (1 - own) * (n_classes - 1)) > least * odds).all()
 
 
 @pytest.mark.parametrize("sign", [-1.0, 0.0])
@@ -226,6 +240,17 @@ def test_equal_shares_leave_the_order_of_the_scores(n_classes):
     outputs[:, 1] *= 0.1  # a class between the others
     _, biases = calibrated(outputs, codes, np.ones(codes.size))
     np.testing.assert_array_equal(biases, 0.0)
+
+
+def test_scores_without_a_meaning_are_hardly_believed():
+    """By greatest likelihood alone, noise is better than nothing in every second draw."""
+    loss, rng = [], np.random.default_rng(0)
+    for _ in range(200):
+        outputs, new = rng.standard_normal((2, 40, 1))
+        codes = np.arange(40) % 2
+        found = probabilities(new, *calibrated(outputs, codes, np.ones(40)))
+        loss.append(-np.log(found[np.arange(40), codes]).mean())
+    assert np.mean(loss) < np.log(2.0) + 0.005
 
 
 def test_rare_class_is_not_overrated():
@@ -289,7 +314,7 @@ def test_from_literal_scores(n_classes, name, density):
     true, w = codes[tested], weights[tested]
     cuts = nearest_cuts(scores, true, w)
     np.testing.assert_allclose(np.atleast_1d(model.threshold_), cuts, rtol=0, atol=1e-8)
-    learned = greatest(scores - cuts, true, w)
+    learned = expected_of(scores - cuts, true, w)
     everyone = [(np.arange(len(codes)), np.arange(len(codes)))]
     outputs = literal.out_of_fold(P, targets, everyone, 1.25, 10.0, **fitted) - cuts
     margins = np.hstack([np.zeros_like(outputs), outputs]) if n_classes == 2 else outputs

@@ -152,11 +152,14 @@ def smoothed(codes: Index, n_classes: int, weights: Array) -> Array:
 
 
 def calibrated(outputs: Array, codes: Index, weights: Array) -> tuple[float, Array]:
-    """``(A, b)`` of greatest likelihood in ``softmax(A margins + b)``, of `smoothed` labels.
+    """``(A, b)`` of ``softmax(A margins + b)``: of greatest likelihood, by `smoothed` labels.
 
     ``b = d log(shares)`` of the classes, less their mean, with ``0 <= d <= 1``: scores of balanced
     weights or cuts know nothing of the shares (d = 1), others have them (d = 0). Scores that fall
     where they should rise have an A > 0 that stands for zero.
+
+    Then A is times ``1 - 1/gain`` (or zero): two fitted numbers gain one in log likelihood, over
+    the shares alone, where scores mean nothing, and the same samples have chosen the model.
     """
     M = margins(outputs)
     M = M - M.mean(axis=1, keepdims=True)
@@ -166,11 +169,14 @@ def calibrated(outputs: Array, codes: Index, weights: Array) -> tuple[float, Arr
     basis = np.stack([M / unit, np.broadcast_to(shares - shares.mean(), M.shape)])
     x = np.array([LEAST_FACTOR, 1.0])
     # where A is nearly nothing, the shares are the best probabilities
-    if _likelihood(x, basis, wanted, weights)[1][0] < 0.0:
+    loss, slope, _ = _likelihood(x, basis, wanted, weights)
+    if slope[0] < 0.0:
         x = _newton(x, basis, wanted, weights, np.array([True, True]))
         if not 0.0 <= x[1] <= 1.0:
             x[1] = min(max(x[1], 0.0), 1.0)
             x = _newton(x, basis, wanted, weights, np.array([True, False]))
+        gain = loss - _likelihood(x, basis, wanted, weights)[0]
+        x[0] *= max(0.0, 1.0 - 1.0 / gain) if gain > 0.0 else 0.0
     return max(float(x[0]), LEAST_FACTOR) / unit, x[1] * basis[1, 0]
 
 

@@ -222,8 +222,9 @@ class Classification(ClassifierMixin, StretchyModel):
         A softmax of the scores times a factor, plus a part of the logarithm of the shares of the
         classes (of two classes a sigmoid with slope and intercept): those of greatest likelihood on
         exact out-of-fold scores, where every label is taken to be wrong with probability
-        ``0.5 / (n_samples + 1)``. With ``loss="log"`` they are those of the model itself, class
-        weights taken out again, unless ``calibration="sigmoid"`` asks for the above.
+        ``0.5 / (n_samples + 1)``, the factor less what two fitted numbers gain by themselves.
+        With ``loss="log"`` they are those of the model itself, class weights taken out again,
+        unless ``calibration="sigmoid"`` asks for the above.
 
         `predict` goes by the scores and their cut, and not by the shares of the classes. With
         classes of equal size that is the largest probability. Else `predict` may name a rare class
