@@ -450,8 +450,10 @@ def _tfidf(graph: Graph, step: Any, X: Value) -> Value:
         X = X * step.idf_
     if step.norm is None:
         return X
-    operator = "ReduceL2" if step.norm == "l2" else "ReduceL1"
-    length = graph.add(operator, X, axes=[1], keepdims=1)
+    # old runtimes have no ReduceL1 and ReduceL2 of float64
+    squares = X if step.norm == "l2" else graph.add("Sqrt", graph.add("Abs", X))
+    length = graph.add("ReduceSumSquare", squares, axes=[1], keepdims=1)
+    length = graph.add("Sqrt", length) if step.norm == "l2" else length
     return X / graph.where(graph.add("Equal", length, 0.0), 1.0, length)
 
 
