@@ -110,7 +110,8 @@ def curves(model: Any, X: Any, times: Any) -> Any:
     """Probabilities (n, T) of surviving some times."""
     if isinstance(model, StretchySurvivalCV):
         return model.predict_survival_function(X, times)
-    return np.array([each(times) for each in model.predict_survival_function(X)])
+    found = np.array([each(times) for each in model.predict_survival_function(X)])
+    return np.clip(np.nan_to_num(found), 0.0, 1.0)  # theirs may overflow at large risks
 
 
 def judged(model: Any, X: Any, y: Any, train: Any) -> tuple[float, float]:
