@@ -90,7 +90,7 @@ def minimised_candidates(
 
 
 def minimised_without(
-    k: float, design: Design, problem: Problem, fold: Fold, cs: Sequence[float]
+    k: float, cs: Sequence[float], design: Design, problem: Problem, fold: Fold
 ) -> tuple[list[Array], list[float]]:
     """Residuals (tested, t) of a fold at every c by the exact minimisers of the other samples, each
     solved from its neighbour, and their conditions; NaN where there is none that converges."""

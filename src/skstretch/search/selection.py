@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -66,10 +68,10 @@ def path_supports(
     """
     some = _screened(design, Y, weights, max(1, PATH_NUMBERS // len(Y)))
     paths = _paths(design, some, Y, weights, max(counts))
-    steps = sorted(
-        ((-alpha, target, active) for target, path in enumerate(paths) for alpha, active in path),
-        key=lambda step: step[:2],
-    )
+    steps = [
+        (-alpha, target, active) for target, path in enumerate(paths) for alpha, active in path
+    ]
+    steps.sort(key=itemgetter(0, 1))
     found: dict[int, Index] = {}
     for count in counts:
         kept, at = set[int](), [list[int]() for _ in paths]
@@ -178,16 +180,22 @@ def selected_candidates(
     cs = [candidate.c for candidate, _ in whole]
     k = whole[0][0].k
     ridge = k == 2.0 and problem.intercept is Intercept.FREE and design.row_peaks(1.0) is None
-    without = ridge_without if ridge else partial(_evaluated_without, evaluate)
+    without: Callable[..., tuple[Any, Any]] = partial(_evaluated_without, evaluate, cs)
+    if ridge:
+        unit = design.unit
+        lams = [penalty_in_unit(penalty(c, 2.0), 1.0, unit) for c in cs]
+        without = partial(ridge_without, np.array(lams)[:, None])
     if exact:
-        without = partial(minimised_without, k)
+        without = partial(minimised_without, k, cs)
     by_fold = [
-        without(design.take(own[count]), problem, fold, cs)
+        without(design.take(own[count]), problem, fold)
         for fold, own in zip(folds, supports.by_fold, strict=True)
     ]
+    every = np.hstack([residuals for residuals, _ in by_fold])
+    rconds = np.fmin.reduce([np.asarray(own) for _, own in by_fold])
     for i, (candidate, outcome) in enumerate(whole):
-        residuals = np.vstack([found[0][i] for found in by_fold])
-        rcond = min(outcome.rcond, *(float(found[1][i]) for found in by_fold))
+        residuals = every[i]
+        rcond = min(outcome.rcond, float(rconds[i]))
         error = relative_error(rcond) * target_size(problem.Y)
         yield (
             replace(candidate, density=density),
@@ -208,10 +216,9 @@ def selected_candidates(
         )
 
 
-def ridge_without(
-    design: Design, problem: Problem, fold: Fold, cs: Sequence[float]
-) -> tuple[Array, Array]:
-    """Residuals (c, tested, t) of ridge regression without a fold, and the condition at every c.
+def ridge_without(lams: Array, design: Design, problem: Problem, fold: Fold) -> tuple[Array, Array]:
+    """Residuals (c, tested, t) of ridge regression without a fold, and the condition at every
+    penalty (c, 1).
 
     One decomposition of the training rows, ``Z = U diag(s) V'``, serves all penalties: ``alpha = V
     diag(s / (s^2 + lam)) U'y``.
@@ -229,7 +236,6 @@ def ridge_without(
         for values in (Z, problem.Y[rows])
     )
     U, s, Vt = np.linalg.svd(root * Z, full_matrices=False)
-    lams = np.array([[penalty_in_unit(penalty(c, 2.0), 1.0, design.unit)] for c in cs])
     least = np.square(s).min(initial=np.inf) if s.size == columns.size else 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         fitted = (s / (np.square(s) + lams))[:, :, None] * (U.T @ (root * Y))
@@ -238,7 +244,7 @@ def ridge_without(
 
 
 def _evaluated_without(
-    evaluate: Evaluate, design: Design, problem: Problem, fold: Fold, cs: Sequence[float]
+    evaluate: Evaluate, cs: Sequence[float], design: Design, problem: Problem, fold: Fold
 ) -> tuple[list[Array], list[float]]:
     """The same of any power: those of the candidates on the columns that belong to the fold."""
     found = evaluate(design, replace(problem, folds=Folds([fold], fold.tested)), cs)
