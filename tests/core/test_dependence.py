@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skstretch.core.dependence import (
+from skstretch.core.samples import (
     _open_ways,
     gross_errors,
     in_blocks,

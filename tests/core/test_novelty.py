@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skstretch.core.novelty import (
+from skstretch.core.samples import (
     Reference,
     Space,
     alike_order,

@@ -14,7 +14,7 @@ from skstretch import (
     StretchyRegressor,
     StretchyRegressorCV,
 )
-from skstretch.estimators.novelty import reference_of
+from skstretch.estimators.samples import reference_of
 from skstretch.exceptions import RowsForgottenError
 from skstretch.solve.choose import N_COMPONENTS, N_JACKKNIFE
 

@@ -9,7 +9,7 @@ import pytest
 
 import skstretch
 from skstretch.estimators.mixture import Mixture
-from skstretch.estimators.novelty import reference_of
+from skstretch.estimators.samples import reference_of
 from skstretch.io import ModelFileError
 from tests.io.samples import (
     BENT,

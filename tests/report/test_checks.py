@@ -3,7 +3,7 @@
 import numpy as np
 
 from skstretch import StretchyRegressorCV
-from skstretch.estimators.novelty import reference_of
+from skstretch.estimators.samples import reference_of
 from tests.report.samples import data_of, page, quietly, spectra, text_of, three_targets, visible
 
 ONE = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (1.0,), "combine": "best"}

@@ -28,7 +28,7 @@ from skstretch.designs.source import dense_values
 from skstretch.estimators.effects import effects_of
 from skstretch.estimators.inputs import Targets, checked_X
 from skstretch.estimators.mixture import Mixture
-from skstretch.estimators.novelty import novelty_of
+from skstretch.estimators.samples import novelty_of
 from skstretch.estimators.state import Decision, Learner
 from skstretch.estimators.summary import Summary
 from skstretch.exceptions import RowsForgottenError

@@ -18,7 +18,7 @@ from skstretch.core.crossfit import Spread, learned_spread, mass_quantile
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array
 from skstretch.estimators.base import linear_outputs
-from skstretch.estimators.novelty import read_columns, training_X, z_scores
+from skstretch.estimators.samples import read_columns, training_X, z_scores
 from skstretch.estimators.state import State, Units
 from skstretch.search import Folds
 from skstretch.solve.choose import LEAST_SPREAD, SPREAD_PENALTIES

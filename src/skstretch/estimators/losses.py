@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.core.cox import Cox
 from skstretch.core.crossfit import effective_weights
 from skstretch.core.loss_newton import CERTIFIED
-from skstretch.core.losses import Logistic, Poisson, Softmax, rates
+from skstretch.core.losses import Cox, Logistic, Poisson, Softmax, rates
 from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.estimators.classifier import StretchyClassifierCV
-from skstretch.estimators.dependence import notice
 from skstretch.estimators.nested import nested_score
 from skstretch.estimators.regressor import StretchyRegressorCV
+from skstretch.estimators.samples import notice
 from skstretch.estimators.search import SearchResult, check_combine, joined
 from skstretch.estimators.state import fitted_names, names_of_today, transformed, whole_or_nothing
 from skstretch.features import SpectralFilter

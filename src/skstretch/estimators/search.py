@@ -35,7 +35,6 @@ from skstretch.designs import (
 )
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.dependence import notice
 from skstretch.estimators.influence import WithInfluence
 from skstretch.estimators.inputs import (
     Prepared,
@@ -70,6 +69,7 @@ from skstretch.estimators.progress import (
     warn_of_storage,
     with_callbacks,
 )
+from skstretch.estimators.samples import notice
 from skstretch.estimators.state import Decision, State, whole_or_nothing
 from skstretch.search import (
     RULES,

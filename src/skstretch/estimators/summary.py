@@ -21,7 +21,6 @@ from skstretch.core.classes import decided
 from skstretch.core.losses import rates
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Mask
-from skstretch.estimators.dependence import sentences
 from skstretch.estimators.quality import (
     CERTAIN,
     NONE,
@@ -42,6 +41,7 @@ from skstretch.estimators.quality import (
     several_verdicts,
     verdict,
 )
+from skstretch.estimators.samples import sentences
 from skstretch.exceptions import IllConditionedWarning, NeedsInverseError
 from skstretch.style import count, either, near_one, number, plain, share, thousands
 

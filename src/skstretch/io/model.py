@@ -19,9 +19,9 @@ from skstretch import estimators
 from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.survival import Baseline
 from skstretch.core.types import Array
-from skstretch.estimators.dependence import KINDS
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.quality import kind_of
+from skstretch.estimators.samples import KINDS
 from skstretch.estimators.state import Decision, State, as_model, is_pipeline, last_step
 from skstretch.estimators.summary import stored_evidence
 from skstretch.exceptions import ModelFileError

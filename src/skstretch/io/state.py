@@ -11,16 +11,16 @@ import numpy as np
 
 from skstretch.core.crossfit import Spread
 from skstretch.core.features import ExpFeatures, Features, Moments, PlainFeatures
-from skstretch.core.novelty import Reference, Space
 from skstretch.core.primal import checked_factors
 from skstretch.core.quadrant import Quadrant, active_columns
+from skstretch.core.samples import Reference, Space
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index, Mask
 from skstretch.designs import Design, as_design, factored
 from skstretch.designs.protocol import AbsentDesign
 from skstretch.estimators.intervals import spreads_of
 from skstretch.estimators.mixture import Member, Mixture, Term
-from skstretch.estimators.novelty import read_columns, reference_of
+from skstretch.estimators.samples import read_columns, reference_of
 from skstretch.estimators.state import Decision, State, Units
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Rule

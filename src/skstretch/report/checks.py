@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.estimators.novelty import reference_of
+from skstretch.estimators.samples import reference_of
 from skstretch.estimators.summary import SURE
 from skstretch.report.candidates import PAGE_WORK, POINTS
 from skstretch.report.subject import Subject, distinct, short
