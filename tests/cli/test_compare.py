@@ -22,7 +22,7 @@ def out_of_fold(model, X, y, splitter):
     used = []
     for train, test in splitter.split(X, y):
         predictions[test] = model.fit(X[train], y[train]).predict(X[test])
-        used.append(rivals.features_used(model))
+        used.append(rivals._features_used(model))
     return predictions, np.mean(used)
 
 
