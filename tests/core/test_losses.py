@@ -10,7 +10,7 @@ from skstretch.core.bridge_path import finish, solve, space
 from skstretch.core.bridge_products import DenseProducts
 from skstretch.core.loss_newton import Scores, Stacked, at_zero, gap_of, minimise, product
 from skstretch.core.losses import Cox, Huber, Logistic, Poisson, Softmax, Squared
-from skstretch.solve.newton import warn_unless_certified
+from skstretch.solve.losses import warn_unless_certified
 from tests.literal_losses import minimiser_in_40_digits, value_and_gradient
 
 pytestmark = pytest.mark.filterwarnings("error")
