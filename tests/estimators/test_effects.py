@@ -221,6 +221,14 @@ def test_errors_are_within_a_fifth_of_the_spread_of_fresh_samples(p, letters):
     assert wrong <= 0.05
 
 
+def test_features_that_are_not_used_have_no_stable_sign():
+    X, y = sample(0)
+    table = StretchyRegressorCV(3, a_grid=(0,), k_grid=(2,)).fit(X, y).effects(n_pairs=4)
+    unused = (table["effect_per_sd"] == 0).to_numpy()
+    assert unused.sum() >= X.shape[1] - 3
+    assert (table["sign_stability"][unused] == 0).all()
+
+
 def test_summary_says_whose_signs_are_stable():
     X, y = sample(0)
     model = StretchyRegressor(**RIDGE).fit(X, y)

@@ -195,7 +195,7 @@ def tallied(
     variance = (n - 1) / n * np.maximum(squares - sums**2 / n, 0.0)
     agree, chosen = np.zeros_like(effect), None
     for pair in halves:
-        same = np.ones(effect.shape, dtype=bool)
+        same = effect != 0.0  # no effect, no sign
         for half in pair:
             found, share = refitted(parts, *data, np.flatnonzero(half))
             same &= np.sign(bands.of(found)) == np.sign(effect)
