@@ -201,3 +201,15 @@ def test_neighbours_take_turns(count):
     grid = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (1.0,), "cv": FOLDS}
     model = StretchyRegressorCV(**grid, n_features_to_select=count).fit(X, y)
     assert model.support_.sum() == count
+
+
+def test_of_a_list_one_number_is_chosen():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((50, 60))
+    y = X[:, :4] @ [2.0, -1.5, 1.0, 1.0] + rng.standard_normal(50)
+    cases = {"squared": (y, "auto"), "poisson": (rng.poisson(np.exp(y / 4)), (1.5, 2.0))}
+    for loss, (targets, powers) in cases.items():
+        model = StretchyRegressorCV([2, 5, 10], loss=loss, k_grid=powers).fit(X, targets)
+        used = model.cv_results_["weight"] > 0
+        sizes = {*model.cv_results_["param_density"][used].tolist()}
+        assert sizes == {model.support_.sum()}

@@ -383,8 +383,8 @@ class StretchyModel(Learner):
             several), ``effect_per_unit``, ``effect_per_sd``, ``standard_error`` (of the effect of
             one sd: a jackknife over 20 parts of the samples, each left out in turn),
             ``sign_stability`` (the share of pairs in which both halves have the sign of the
-            model; 0 where the effect is 0) and, where features are selected, ``selection_frequency``. A dict of arrays
-            where pandas is not installed.
+            model; 0 where the effect is 0) and, where features are selected,
+            ``selection_frequency``. A dict of arrays where pandas is not installed.
 
         See Also
         --------

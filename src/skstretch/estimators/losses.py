@@ -240,7 +240,9 @@ def table_of(
     problem = Problem(*shared, classes=True, automatic=automatic, unit=unit)
     groups = splits.get("groups")
     units = None if groups is None else np.asarray(groups)[rows]
-    return CandidateTable(problem, own, own, weights, units, by_loss=scoring is None)
+    asked = getattr(estimator, "n_features_to_select", None) is not None
+    plain = scoring is None
+    return CandidateTable(problem, own, own, weights, units, by_loss=plain, one_size=asked)
 
 
 def enter(table: CandidateTable, one: LossCandidate) -> None:

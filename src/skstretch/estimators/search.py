@@ -195,7 +195,7 @@ def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) 
     moments = side_by_side(all_moments)
     prepared = replace(first.prepared, X=X, moments=moments, b=b, ready={}, factors=given)
     one = first.table
-    table = CandidateTable(one.problem, one.scoring, one.loss, one.weights, one.units, one.by_loss)
+    table = replace(one, candidates=[], results=[], scores=[], losses=[], alone=[])
     for part, name in zip(parts, names, strict=True):
         own = part.table
         if not np.array_equal(own.problem.folds.tested, one.problem.folds.tested):
@@ -391,7 +391,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         unit = float(prepared.weights.sum() / weights.sum())
         problem = Problem(*shared, automatic=automatic, unit=unit)
         units = None if groups is None else np.asarray(groups)[prepared.rows]
-        return CandidateTable(problem, *scorings, weights, units)
+        asked = self.n_features_to_select is not None
+        return CandidateTable(problem, *scorings, weights, units, one_size=asked)
 
     def _conclude(self, found: SearchResult, mix: Mix | None = None) -> Mix:
         """Choose or mix candidates, unless the mixture is given, and store the model."""

@@ -346,6 +346,8 @@ class CandidateTable:
         Of the samples of the problem; units that errors share, or None.
     by_loss : bool
         Whether one candidate is chosen by the losses too.
+    one_size : bool
+        Whether candidates of an average have one number of features, that of the best.
     scores : list of Scored
         Over the targets that a candidate serves.
     losses : list of Scored
@@ -361,6 +363,7 @@ class CandidateTable:
     weights: Array
     units: Any
     by_loss: bool = False
+    one_size: bool = False
     candidates: list[Candidate] = field(default_factory=list)
     results: list[Outcome] = field(default_factory=list)
     scores: list[Scored] = field(default_factory=list)
@@ -462,6 +465,7 @@ class CandidateTable:
             rows = self._leaders(number)
             while self._refine(self._compared(rows), number):
                 rows = self._leaders(number)
+            rows = self._of_one_size(rows, number) if self.one_size else rows
             for row, weight in zip(rows, self._shares(rows, part), strict=True):
                 if weight > 0.0:
                     mix.setdefault(row, np.zeros(self.problem.n_targets))[part] = weight
@@ -485,6 +489,12 @@ class CandidateTable:
         found, scores = self._part(number)
         scores = self.losses if self.problem.classes else scores
         return best_of_families(self.candidates, found, scores)
+
+    def _of_one_size(self, rows: Sequence[int], number: int) -> list[int]:
+        """Those with as many features as the best has."""
+        scores = self.losses if self.problem.classes else self._part(number)[1]
+        size = self.candidates[best_of(rows, self.candidates, scores)].density
+        return [row for row in rows if self.candidates[row].density == size]
 
     def _shares(self, rows: Sequence[int], part: Index) -> Array:
         """Weights of candidates for some targets."""
