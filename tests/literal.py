@@ -93,27 +93,32 @@ def two_pass(P, Y, k, c, intercept=True, weights=None, count=None):
 
 
 def lasso_support(Z, Y, count, weights=None):
-    """The last active columns of the lasso path of Z (of all targets, step by step) that are at
+    """The last active columns of the lasso path of Z (of all targets, at one penalty) that are at
     most `count`; where already the first are more, those that correlate most with any target.
     """
     w = np.ones(len(Z)) if weights is None else np.asarray(weights, dtype=float)
     Z, Y, root = np.asarray(Z, dtype=float), np.asarray(Y, dtype=float), np.sqrt(w)[:, None]
     Z, Y = (root * (each - w @ each / w.sum()) for each in (Z, Y))
     Z, Y = Z / (np.abs(Z).max() or 1.0), Y[:, np.abs(Y).max(axis=0) > 0]
-    paths = []
-    for y in Y.T:
+    knots = []
+    for j, y in enumerate(Y.T):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            coefs = lars_path(Z, y / abs(y).max(), method="lasso", max_iter=5_000)[2]
+            size = abs(y).max()
+            alphas, _, coefs = lars_path(Z, y / size, method="lasso", max_iter=5_000)
         # what leaves at a knot is zero but for rounding
         active = np.abs(coefs) > 1e-10 * np.abs(coefs).max(axis=0)
-        paths.append([set(np.flatnonzero(each)) for each in active.T[1:]])
-    found = set()
-    for step in range(max(map(len, paths), default=0)):
-        active = set().union(*(path[min(step, len(path) - 1)] for path in paths if path))
-        if len(active) > count:
+        knots += [
+            (size * alphas[i], j, set(np.flatnonzero(active[:, i + 1])))
+            for i in range(len(alphas) - 1)
+        ]
+    found, at = set(), [set() for _ in Y.T]
+    # as one penalty for all targets falls
+    for _, j, columns in sorted(knots, key=lambda knot: (-knot[0], knot[1])):
+        at[j] = columns
+        if len(set().union(*at)) > count:
             break
-        found = active
+        found = set().union(*at)
     if found:
         return sorted(found)
     sums = np.abs(Z.T @ (Y / np.sqrt((Y**2).sum(axis=0)))).max(axis=1, initial=0.0)

@@ -121,7 +121,7 @@ def test_house_words_lead_to_the_glossary():
         if HOUSE_WORDS.search(prose) and page.name not in ("glossary.md", "reproduction.md"):
             found += 1
             assert "glossary.md" in text, f"{page.name} says {HOUSE_WORDS.search(prose)[0]!r}"
-    assert found > 5, "the pattern still finds the words"
+    assert found > 3, "the pattern still finds the words"
 
 
 def installed() -> list[tuple[str, str]]:

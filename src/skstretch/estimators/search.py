@@ -360,8 +360,15 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 views = {a: prepared.at(a) for a in grids[0].a}
                 if any(view.design.shape[1] == 0 for view in views.values()):
                     raise ValueError("no column of X varies: there is nothing to choose between.")
+                # columns that do not vary take no part, nor in what is few
+                varying = max(view.design.shape[1] for view in views.values())
+                few = [grid.of_few(varying) for grid in grids[1:]]
+                grids = [grids[0], *(grid for grid in few if grid.counts)]
                 self._evaluate(
-                    grids, folds, lambda a: (views.get(a) or prepared.at(a)).design, table
+                    grids,
+                    folds[: len(grids)],
+                    lambda a: (views.get(a) or prepared.at(a)).design,
+                    table,
                 )
                 yield SearchResult(prepared, views, targets, table, automatic)
 
@@ -510,13 +517,14 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         return [grid, *selections], families
 
     def _selections(self, X: Any, grid: Grid, families: Families) -> list[Grid]:
-        """Ridge on few features, which an average tries beside the grid: a quarter at most."""
-        counts = [count for count in families.counts if 4 * count <= X.shape[1]]
-        if not (counts and self.combine == "average" and 0 in grid.a):
+        """Ridge on few features, which an average tries beside the grid."""
+        if self.combine != "average" or 0 not in grid.a:
             return []
         if self.quadrant == "identity" or 2.0 not in grid.linear_k:
             return []
-        return [Grid((0.0,), families.few_k, grid.c, counts, counts, STRENGTHS[:: families.every])]
+        counts, strengths = families.counts, STRENGTHS[:: families.every]
+        few = Grid((0.0,), families.few_k, grid.c, counts, counts, strengths).of_few(X.shape[1])
+        return [few] if few.counts else []
 
     def _checked_grid(
         self, n_features: int, densities: tuple[Any, ...], families: Families

@@ -104,6 +104,11 @@ class Grid:
         exact = any(self.exact_ks(a) for a in self.a)
         return not exact and min(self.counts) >= n_features
 
+    def of_few(self, n_features: int) -> "Grid":
+        """Without numbers of features that are more than a quarter of all."""
+        counts = tuple(count for count in self.counts if 4 * count <= n_features)
+        return replace(self, densities=counts, counts=counts)
+
     def without_matrix(self) -> "Grid":
         """The same candidates, fitted without the matrix, with fewer automatic strengths."""
         return replace(
