@@ -91,11 +91,11 @@ MIXTURES = {
     "selected": ("StretchyRegressorCV", {**CURVES, "n_features_to_select": 3}, X, BENT, None, NEW),
     "some selected": (
         "StretchyRegressorCV",
-        {**GRID, "a_grid": (-0.5, 0.5), "n_features_to_select": [1.0, 3]},
-        X,
+        {**GRID, "a_grid": (-0.5, 0.0)},
+        WIDE,
         BENT,
         WEIGHTS,
-        NEW,
+        WIDE_NEW,
     ),
 }
 WORDS = np.array(["ärger", "bö", "日本"])
