@@ -257,14 +257,13 @@ def fewer_features(model: Any) -> str:
     tried = _numbers_of_features(model)
     if not tried:
         return ""
+    if all(m >= CERTAIN for m in tried.values()) and any(FEW[0] <= n <= FEW[1] for n in tried):
+        return f"Fewer features ({either(map(thousands, tried))}) do not do as well."
     said = [
         f"with {either(map(thousands, numbers))} features it is {verdict}"
         for verdict, numbers in groupby(tried, lambda n: _differs(tried[n]))
     ]
-    text = f"{'; '.join(said)}.".capitalize()
-    if all(m >= CERTAIN for m in tried.values()) and any(FEW[0] <= n <= FEW[1] for n in tried):
-        text += " Fewer features do not do as well."
-    return text
+    return f"{'; '.join(said)}.".capitalize()
 
 
 def _differs(margin: float) -> str:
