@@ -213,3 +213,12 @@ def test_of_a_list_one_number_is_chosen():
         used = model.cv_results_["weight"] > 0
         sizes = {*model.cv_results_["param_density"][used].tolist()}
         assert sizes == {model.support_.sum()}
+
+
+def test_one_feature_is_not_all_of_them():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 10))
+    y = X[:, 0] + 0.1 * rng.standard_normal(40)
+    assert StretchyRegressorCV([1, 1.0]).fit(X, y).support_.sum() in (1, 10)
+    model = StretchyRegressorCV([1, 1.0], k_grid=(2.0,), a_grid=(0,)).fit(X, y)
+    assert model.support_.sum() == 1

@@ -108,9 +108,11 @@ def _checked_times(y: Any, name: Any) -> Array:
         raise ValueError(f"the {place} of y, {name!r}, holds what is no number: {HOW}.") from None
     wrong = ~(np.isfinite(time) & ((time >= 0.0) | (name == "entry")))
     if wrong.any():
-        row, what = int(np.argmax(wrong)), "entry" if name == "entry" else "time"
+        row = int(np.argmax(wrong))
+        if name == "entry":
+            raise ValueError(f"the entry of sample {row} is {time[row]:g}: it must be finite.")
         raise ValueError(
-            f"the {what} of sample {row} is {time[row]:g}: times must be finite and not negative. "
+            f"the time of sample {row} is {time[row]:g}: times must be finite and not negative. "
             "Only their order counts for the risk; add a constant where they are negative."
         )
     return time

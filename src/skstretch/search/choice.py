@@ -259,13 +259,17 @@ def results_table(
 Mix = dict[int, Array]
 
 
+def size_of(candidate: Candidate) -> tuple[Any, bool]:
+    """How many features a candidate keeps: 1 is one of them, 1.0 is all."""
+    return candidate.density, isinstance(candidate.density, int)
+
+
 def family_of(candidate: Candidate) -> tuple[Any, ...]:
     """What candidates of one family share; a count of features is not a share of them."""
     return (
         candidate.a,
         candidate.k,
-        candidate.density,
-        isinstance(candidate.density, int),
+        *size_of(candidate),
         candidate.recipe,
     )
 
@@ -493,8 +497,8 @@ class CandidateTable:
     def _of_one_size(self, rows: Sequence[int], number: int) -> list[int]:
         """Those with as many features as the best has."""
         scores = self.losses if self.problem.classes else self._part(number)[1]
-        size = self.candidates[best_of(rows, self.candidates, scores)].density
-        return [row for row in rows if self.candidates[row].density == size]
+        size = size_of(self.candidates[best_of(rows, self.candidates, scores)])
+        return [row for row in rows if size_of(self.candidates[row]) == size]
 
     def _shares(self, rows: Sequence[int], part: Index) -> Array:
         """Weights of candidates for some targets."""
