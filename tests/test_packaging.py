@@ -85,6 +85,29 @@ def test_actions_are_pinned(path):
     assert re.search(r"^permissions:\n  contents: read$", text, flags=re.MULTILINE)
 
 
+def parsed(path):
+    return pytest.importorskip("yaml", reason="comes with dask").safe_load(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name
+)
+def test_files_for_the_host_can_be_read(path):
+    assert isinstance(parsed(path), dict)
+
+
+def test_the_index_comes_after_the_test_index():
+    """Both trust the workflow: no job but these two may ask for a token of identity."""
+    jobs = parsed(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
+    assert (jobs["test-index"]["needs"], jobs["index"]["needs"]) == ("build", "test-index")
+    trusted = {name for name, job in jobs.items() if "id-token" in job.get("permissions", {})}
+    assert trusted == {"test-index", "index"}
+    last = {name: jobs[name]["steps"][-1] for name in trusted}
+    assert all("gh-action-pypi-publish" in step["uses"] for step in last.values())
+    assert "test.pypi.org" in last["test-index"]["with"]["repository-url"]
+    assert "with" not in last["index"]
+
+
 def test_the_share_of_lines_has_its_place_in_the_readme(tmp_path, monkeypatch):
     """``make line-coverage`` writes it; until then the README says who would."""
     from tools import line_coverage

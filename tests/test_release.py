@@ -16,6 +16,7 @@ def checkout(tmp_path, monkeypatch):
     """A folder with the files that tell versions and addresses."""
     for name in (
         "src/skstretch/_version.py",
+        "pyproject.toml",
         "CITATION.cff",
         "conda/recipe.yaml",
         "CHANGELOG.md",
@@ -68,8 +69,11 @@ def test_a_section_of_the_changelog_is_found_by_its_version(checkout):
 def without_placeholders(folder, version):
     path = folder / "tools" / "project.toml"
     known = re.compile(r'^(\w+) = ".*example\.org.*"$', re.MULTILINE)
-    text = known.sub(r'\1 = "known"', path.read_text("utf-8"))
-    path.write_text(text.replace('placeholder = "known"', 'placeholder = "example.org"'), "utf-8")
+    text = known.sub(r'\1 = "https://host/known"', path.read_text("utf-8"))
+    path.write_text(re.sub('placeholder = ".*"', 'placeholder = "example.org"', text), "utf-8")
+    for name in ("pyproject.toml", "CITATION.cff"):
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write("# https://host/known\n")
     (folder / "CHANGELOG.md").write_text(f"## [{version}] - 2030-01-02\n", "utf-8")
 
 
@@ -79,6 +83,16 @@ def test_placeholders_stand_in_the_way_of_a_release(checkout):
     assert any("placeholders" in fault for fault in release.release_faults(version))
     without_placeholders(folder, version)
     assert release.release_faults(version) == []
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "CITATION.cff"])
+def test_a_release_says_where_it_comes_from(checkout, name):
+    folder, _ = checkout
+    without_placeholders(folder, skstretch.__version__)
+    path = folder / name
+    path.write_text(path.read_text("utf-8").replace("https://host/known", ""), "utf-8")
+    (fault,) = release.release_faults(skstretch.__version__)
+    assert fault == f"{name} does not name the repository of tools/project.toml"
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,8 @@ def body_lengths(path: Path) -> list[int]:
 
 # What is seen while calls run
 
+COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
+
 
 @dataclass
 class Trace:
@@ -231,7 +233,10 @@ def watch(call: Callable[[], Any]) -> Trace:
     trace, seen, prefix = Trace(), set(), f"{SOURCE}{os.sep}"
 
     def inside(frame: FrameType) -> bool:
-        return frame.f_code.co_flags & 1 == 1 and frame.f_code.co_filename.startswith(prefix)
+        code = frame.f_code
+        # before Python 3.12 comprehensions of modules are functions too
+        called = code.co_flags & 1 == 1 and code.co_qualname not in COMPREHENSIONS
+        return called and code.co_filename.startswith(prefix)
 
     def place(frame: FrameType) -> tuple[str, str]:
         file = frame.f_code.co_filename.removeprefix(prefix).replace(os.sep, "/")

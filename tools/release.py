@@ -4,8 +4,8 @@ The version is the same in the package, CITATION.cff and the conda recipe, which
 conda-forge can read, and CHANGELOG.md has a section for it; both archives are complete, the same
 in two builds, and their descriptions render; the bill of materials can be written. With
 ``--release``, as the workflow of a tag calls it, also: the tag is that of the version, nothing is
-uncommitted, no placeholder is left in tools/project.toml, and the changelog has a date. Archives
-are left in dist/.
+uncommitted, no placeholder is left in tools/project.toml, pyproject.toml and CITATION.cff name the
+repository, and the changelog has a date. Archives are left in dist/.
 """
 
 import argparse
@@ -97,6 +97,11 @@ def release_faults(version: str) -> list[str]:
     if set(left) > {"placeholder"}:
         names = ", ".join(name for name in left if name != "placeholder")
         wrong.append(f"tools/project.toml still has placeholders ({names}): say where it lives")
+    wrong += [
+        f"{name} does not name the repository of tools/project.toml"
+        for name in ("pyproject.toml", "CITATION.cff")
+        if project["repository"] not in read(name)
+    ]
     tags = subprocess.check_output(["git", "tag", "--points-at", "HEAD"], cwd=ROOT, text=True)
     if f"v{version}" not in tags.split():
         wrong.append(f"this commit has no tag v{version}")

@@ -53,7 +53,7 @@ def decisions(module):
 
 def searches(module):
     """What is tried by each of the searches, from the whole one on."""
-    head = "| straight, k | bent, k | numbers of features | left out beside the whole search |"
+    head = "| straight, k | curved, k | numbers of features | left out beside the whole search |"
     rows = [head, "|---|---|---|---|"]
     for one in module.SEARCHES:
         parts = [

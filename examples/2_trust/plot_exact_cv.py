@@ -2,7 +2,7 @@
 Cross-validation without a single refit
 =======================================
 
-Leave-one-out cross-validation usually takes one fit per sample. For ridge regression and the bent
+Leave-one-out cross-validation usually takes one fit per sample. For ridge regression and the curved
 models of this library it takes none: the residual of a sample under the model that never saw it is
 ``beta_i / G_ii``, two numbers that the fit already has. This example computes both ways and
 compares.

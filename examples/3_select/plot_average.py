@@ -2,13 +2,13 @@
 Averaging instead of choosing
 =============================
 
-Do many features matter or only a few, and are their effects straight or bent? With 60 samples
+Do many features matter or only a few, and are their effects straight or curved? With 60 samples
 nobody can tell for sure, and a search that must pick one answer is often wrong by chance. The
 default does not pick: it averages the best models of all kinds, and the better a model predicts
 samples that were left out, the larger its share.
 
 The data are generated, 60 samples of 150 features, in three ways: all features matter a little
-("dense"), five matter ("sparse"), eight matter and their effects are bent ("bent").
+("dense"), five matter ("sparse"), eight matter and their effects are curved ("curved").
 """
 
 import warnings
@@ -40,7 +40,7 @@ def draw(kind, count, rng):
 # variance of what is to be predicted: 1 is what answering the mean would give. One set of 60
 # samples can be lucky for any method, so the errors are means over five sets.
 
-KINDS, METHODS = ("dense", "sparse", "bent"), ("average", "choose one", "ridge", "lasso")
+KINDS, METHODS = ("dense", "sparse", "curved"), ("average", "choose one", "ridge", "lasso")
 errors = np.zeros((len(KINDS), len(METHODS)))
 for row, kind in enumerate(KINDS):
     for seed in range(5):
@@ -79,7 +79,7 @@ figure.legend(frameon=False, ncols=4, loc="outside upper center")
 #
 # ``weights_`` is the table of what was averaged: the bend a, the power k (2 is ridge regression,
 # close to 1 is like the lasso), how many features were kept, and the share. Here for the last
-# set, whose effects are bent. Its strongest members:
+# set, whose effects are curved. Its strongest members:
 
 model = StretchyRegressorCV(nested_cv=10).fit(X, y)
 table = model.weights_

@@ -2,8 +2,6 @@
 
 Plain constants and small functions, without any import beyond the standard library. A colour, a
 dash or a way to write a number that two drawings share is defined here and nowhere else.
-
-Where displays draw.
 """
 
 import math
@@ -200,17 +198,3 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
     ('3 candidates', '1 candidate', '0 classes')
     """
     return f"{thousands(n)} {noun if n == 1 else plural or noun + 's'}"
-
-
-def axes(ax: Any, figsize: tuple[float, float]) -> Any:
-    """The axes that were passed, or new ones; names the extra where matplotlib is missing."""
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "drawing needs matplotlib: pip install 'skstretch[plot]', or 'pip install matplotlib'."
-        ) from error
-    _, ax = pyplot.subplots(figsize=figsize, layout="constrained")
-    return ax

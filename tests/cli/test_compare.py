@@ -61,6 +61,7 @@ def test_glmnet_takes_part_where_it_is_installed(call, monkeypatch):
 
 @pytest.mark.parametrize("name", ["diabetes", "tumours"])
 def test_glmnet(call, folder, name):
+    pytest.importorskip("glmnet", reason="needs python-glmnet: pip install python-glmnet")
     target = {"diabetes": "progression", "tumours": "kind"}[name]
     done = call("compare", folder / f"{name}.csv", "-t", target, "--folds", "2", "--json")
     assert done.code == 0, done.err

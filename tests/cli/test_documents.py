@@ -43,7 +43,7 @@ def labels(printed: str) -> list[str]:
 
 OTHERS = (
     "pandas", "polars", "dask", "distributed", "matplotlib", "onnx", "onnxruntime", "glmnet",
-    "pooch", "PIL", "zarr", "h5py",
+    "PIL", "zarr", "h5py",
 )  # fmt: skip
 
 

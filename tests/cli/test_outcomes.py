@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import KFold
 
@@ -64,7 +65,7 @@ def test_survival(data, call):
     refused = call("report", "m.stretchy", "--data", "d.csv", "--exposure", "years")
     assert "--exposure is for 'poisson' models" in refused.err
     refused = call("report", "m.stretchy", "--data", "d.csv", "--at", "1e9")
-    assert "--at: at=1e+09 must be above 0 and at most" in " ".join(refused.err.split())
+    assert "error: --at 1e+09 must be above 0 and at most" in " ".join(refused.err.split())
     refused = call("report", "m.stretchy", "--event", "died")
     assert "--event goes with --data" in refused.err
     skstretch.save(model, "old.stretchy")
@@ -74,6 +75,18 @@ def test_survival(data, call):
     assert "say with --time which column" in refused.err
     refused = call("predict", "m.stretchy", "d.csv", "--interval", "0.9")
     assert "--interval is not known for survival" in refused.err
+    told = json.loads(call("effects", "m.stretchy", "d.csv", "--pairs", "2", "--json").out)
+    np.testing.assert_allclose(told["effect_per_sd"], model.effect_, rtol=1e-7, atol=1e-9)
+
+
+def test_only_errors_of_at_are_named_so(folder, call):
+    X, z = problem((40, 5))
+    y = pd.DataFrame(survival_of(z)).assign(stratum=np.arange(40) % 2)
+    grid = {"k_grid": (2.0,), "c_grid": (0.1,), "cv": 3}
+    skstretch.save(skstretch.StretchySurvivalCV(**grid).fit(X, y), "strata.stretchy")
+    refused = call("report", "strata.stretchy", "--at", "1")
+    assert refused.code == 2
+    assert "error: a model with strata has no curves" in " ".join(refused.err.split())
 
 
 def test_counts_with_exposure(data, call):
@@ -95,6 +108,13 @@ def test_counts_with_exposure(data, call):
     assert "--effects goes with --data" in call("report", "m.stretchy", "--effects").err
     assert call("report", "m.stretchy", "--data", "d.csv", "-o", "r.html").code == 0
     assert "does not hold exposures" in (data / "r.html").read_text("utf-8")
+    told = json.loads(call("effects", "m.stretchy", "d.csv", "--pairs", "3", "--json").out)
+    expected = want.effects(n_pairs=3)
+    for name in ("effect_per_sd", "standard_error", "sign_stability"):
+        np.testing.assert_allclose(told[name], expected[name], rtol=1e-7, atol=1e-9)
+    done = call("report", "m.stretchy", "--data", "d.csv", "--effects", "-o", "e.html")
+    assert done.code == 0, done.err
+    assert "two standard errors to either side" in (data / "e.html").read_text("utf-8")
 
 
 def test_log_loss(data, call):

@@ -90,12 +90,12 @@ def test_data_are_handed_over_as_they_were_fitted(folder, fitted):
     from skstretch.cli.models import training_data
 
     model = skstretch.load("diabetes.stretchy")
-    X, y, _ = training_data(model, "diabetes.csv", "progression", Form(), Talk(quiet=True))
+    X, y, *_ = training_data(model, "diabetes.csv", "progression", Form(), Talk(quiet=True))
     ours = diabetes()
     assert (ours[0] == X).all()
     assert (y == ours[1]).all()
     model = skstretch.load("tumours.stretchy")
-    X, y, _ = training_data(model, "tumours.csv", "kind", Form(), Talk(quiet=True))
+    X, y, *_ = training_data(model, "tumours.csv", "kind", Form(), Talk(quiet=True))
     ours = tumours()
     assert (ours[0] == X).all()
     assert (y == ours[1]).all()

@@ -52,14 +52,6 @@ def test_the_first_page_lists_all_commands(call):
     assert "skstretch fit train.csv --target y -o model.stretchy" in done.out
 
 
-def test_help_is_the_page_that_the_options_would_give(call):
-    """It is printed before any option is read."""
-    for command in COMMANDS:
-        short, long = call(command, "--help"), call(command, "-h", "--help")
-        assert short.code == long.code == 0
-        assert short.out == long.out
-
-
 @pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["--version"]])
 def test_help_loads_nothing_heavy(words):
     code = (
@@ -72,7 +64,6 @@ def test_help_loads_nothing_heavy(words):
     loaded = done.stdout.splitlines()[-1].split()
     assert "skstretch.cli.app" in loaded
     heavy = {"numpy", "scipy", "sklearn", "pyarrow", "rich.progress"}
-    heavy |= {"pydantic"} if words[-1] == "--help" else set()
     assert not heavy & {*loaded}
 
 

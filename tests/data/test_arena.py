@@ -1,5 +1,7 @@
 """The arena: its sets and folds, the arithmetic of its summary, its own competitors."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,10 @@ from benchmarks.arena.methods import METHODS, OURS, PEERS
 from benchmarks.arena.outsiders import PLSDiscriminant, whole_path
 from benchmarks.arena.run import splits
 from skstretch.cli.methods import glmnet_classification, glmnet_regression
+
+needs_glmnet = pytest.mark.skipif(
+    find_spec("glmnet") is None, reason="needs python-glmnet: pip install python-glmnet"
+)
 
 
 def test_every_member_of_a_family_is_a_set():
@@ -203,6 +209,7 @@ def test_discriminant_is_pls_on_coded_classes(p):
     assert np.mean(model.predict(X) == y) > 0.7
 
 
+@needs_glmnet
 def test_whole_path_goes_on_where_glmnet_stops():
     X, _ = _three_classes(60, 5)
     y = X @ np.ones(5)
@@ -212,6 +219,7 @@ def test_whole_path_goes_on_where_glmnet_stops():
     np.testing.assert_allclose(full[: len(own)], own, rtol=1e-6)
 
 
+@needs_glmnet
 def test_whole_path_of_classes_has_the_penalties_of_glmnet():
     X, y = _three_classes(60, 5)
     own = glmnet_classification(X, y, alpha=0.5).lambda_path_
@@ -220,6 +228,7 @@ def test_whole_path_of_classes_has_the_penalties_of_glmnet():
     assert len(full) == 100
 
 
+@needs_glmnet
 def test_glmnet_folds_are_fewer_where_no_class_has_ten():
     X, y = _three_classes(16, 5)
     with pytest.warns(UserWarning, match="least populated class in y has only 4"):

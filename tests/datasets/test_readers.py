@@ -55,7 +55,7 @@ def test_sparse_challenge_text(tmp_path):
 
 def test_binary_challenge_text(tmp_path):
     paths = challenge_files(tmp_path, (["1 3 ", "2 "], ["3 "]), ([1, -1], [-1]))
-    sample = readers.read_binary_challenge(*paths, n_features=3)
+    sample = readers.read_sparse_challenge(*paths, n_features=3)
     np.testing.assert_array_equal(sample.X.toarray(), [[1, 0, 1], [0, 1, 0], [0, 0, 1]])
     np.testing.assert_array_equal(sample.y, [1, -1, -1])
 
@@ -70,7 +70,7 @@ def test_challenge_text_with_too_few_labels(tmp_path):
 def test_challenge_text_with_a_strange_index(tmp_path, index):
     paths = challenge_files(tmp_path, ([index], ["1"]), ([1], [-1]))
     with pytest.raises(ValueError, match="between 1 and 3"):
-        readers.read_binary_challenge(*paths, n_features=3)
+        readers.read_sparse_challenge(*paths, n_features=3)
 
 
 @pytest.mark.parametrize("packed", [True, False])

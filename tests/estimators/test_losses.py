@@ -137,7 +137,7 @@ def test_what_single_models_refuse():
             with pytest.raises(ValueError, match=rf"^{name}="):
                 single(kind, 2.0, 1.0).set_params(**{name: value}).fit(X, y)
     fitted = single("poisson", 2.0, 1.0).fit(X, y)
-    for name in ("coef_std", "effects", "effect_path"):
+    for name in ("coef_std", "effect_path"):
         with pytest.raises(ValueError, match="is for squared error, and not for loss='poisson'"):
             getattr(fitted, name)()
     with pytest.raises(ValueError, match="partial_fit is for squared error"):
@@ -325,7 +325,7 @@ def test_recipes():
 def test_what_is_refused():
     X, y = data("poisson", "tall")
     counts, classes = model("poisson"), model("log")
-    for name in ("predict_interval", "coef_covariance", "coef_std", "effects", "influence"):
+    for name in ("predict_interval", "coef_covariance", "coef_std", "influence"):
         with pytest.raises(ValueError, match=r"is for squared error, and not for loss='poisson': "):
             getattr(clone(counts).fit(X, y), name)(*[X] * (name == "predict_interval"))
     wrong = {"a_grid": (-0.2, 0), "quadrant": "identity", "fit_intercept": "column",

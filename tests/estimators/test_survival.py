@@ -244,9 +244,7 @@ def fitted():
     return StretchySurvivalCV(cv=3, **FEW).fit(X, y), X, y
 
 
-@pytest.mark.parametrize(
-    "name", ["coef_std", "effects", "effect_path", "influence", "permutation_test"]
-)
+@pytest.mark.parametrize("name", ["coef_std", "effect_path", "influence", "permutation_test"])
 def test_what_only_squared_error_has(name):
     with pytest.raises(ValueError, match="is for squared error, and not for StretchySurvivalCV"):
         getattr(fitted()[0], name)()

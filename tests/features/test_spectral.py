@@ -203,7 +203,7 @@ def test_refused_names_and_widths():
         SpectralFilter().transform(frame)
     flt = SpectralFilter().fit(frame)
     with pytest.raises(ValueError, match="should have length equal"):
-        flt.get_feature_names_out(["a"])
+        SpectralFilter().fit(data()).get_feature_names_out(["a"])
     with pytest.raises(ValueError, match="not equal to feature_names_in_"):
         flt.get_feature_names_out(NAMES[::-1])
     words = frame.rename(columns={"1100": "low"})

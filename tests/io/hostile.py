@@ -136,7 +136,11 @@ def arrays(good):
     objects = npy(np.array([1, "a"], dtype=object), allow_pickle=True)
     yield "nan in coef", with_array(good, "coef", spoilt), "'coef' has entries that are not fin"
     yield "inf in mean", with_array(good, "mean", line * np.inf), "'mean' has entries"
-    yield "zero scale", with_array(good, "scale", zeros), "scales that are not positive"
+    yield (
+        "zero scale",
+        with_array(good, "scale", zeros),
+        "'scale' has entries that are not pos",
+    )
     yield "shape", with_array(good, "coef", np.ones((1, 7))), "'coef' is float64 of shape"
     yield "dimensions", with_array(good, "coef", np.ones((1, 1, D))), "'coef' is float64"
     yield "wrong type", with_array(good, "coef", np.ones((1, D), "i8")), "'coef' is int64"

@@ -206,7 +206,7 @@ def interval_cases():
     yield "features", np.full((36, 8), np.inf), "'features' has entries"
     yield "features", np.ones((36, 9)), "'features' is float64"
     yield "targets", np.full((36, 1), np.nan), "'targets' has entries"
-    yield "weights", -np.ones(36), "weights are not positive"
+    yield "weights", -np.ones(36), "'weights' has entries that are not positive"
     yield "residuals", np.ones((5, 1)), "'residuals' is float64"
     yield "residuals", np.full((36, 1), np.nan), "'residuals' has entries that are NaN"
     yield "intercept", np.full(1, np.nan), "'intercept' has entries that are NaN"

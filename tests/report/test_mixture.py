@@ -19,8 +19,9 @@ from skstretch.report.candidates import (
     known_of,
     surface_of,
 )
-from skstretch.report.quality import COVERAGE, LEVELS, bars_of, contents_of
+from skstretch.report.quality import COVERAGE, LEVELS, bars_of
 from skstretch.report.subject import checked_subject
+from skstretch.report.text import contents_of
 from skstretch.style import number, share
 from tests.report.samples import (
     data_of,

@@ -10,11 +10,11 @@ import skstretch
 from skstretch.report.quality import (
     MOST_ROWS,
     MOST_SHARES,
-    contents_of,
     explained_samples,
     striking_samples,
 )
 from skstretch.report.subject import checked_subject
+from skstretch.report.text import contents_of
 from skstretch.style import number, share
 from tests.report.samples import (
     EVIL,
@@ -36,7 +36,8 @@ each = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__na
 
 
 def contents(sample):
-    return contents_of(checked_subject(*sample, None, None))
+    found = contents_of(checked_subject(*sample, None, None))
+    return found.subject, found.scores
 
 
 @each
@@ -44,7 +45,7 @@ def test_bars_are_the_contributions_of_the_model(sample):
     model, X, _ = sample()
     shares, base = model.contributions(X), model.contributions_base_
     outputs = (model.decision_function if hasattr(model, "classes_") else model.predict)(X)
-    found = explained_samples(contents(sample()))
+    found = explained_samples(*contents(sample()))
     assert 2 <= len(found) <= 3
     for one in found:
         own, at = shares[one.sample], base
@@ -66,7 +67,7 @@ def test_bars_are_the_contributions_of_the_model(sample):
 
 def test_the_telling_samples_of_numbers():
     model, _, y = mixture()
-    found = {one.why: one.sample for one in explained_samples(contents(mixture()))}
+    found = {one.why: one.sample for one in explained_samples(*contents(mixture()))}
     outside = model.cv_predictions_
     assert found["highest prediction"] == np.argmax(outside)
     assert found["lowest prediction"] == np.argmin(outside)
@@ -76,7 +77,7 @@ def test_the_telling_samples_of_numbers():
 
 def test_the_telling_samples_of_classes():
     model, _, y = mixed_classes()
-    found = {one.why: one.sample for one in explained_samples(contents(mixed_classes()))}
+    found = {one.why: one.sample for one in explained_samples(*contents(mixed_classes()))}
     scores = model.cv_predictions_ - model.threshold_
     assert found["surest prediction"] == np.argmax(np.abs(scores))
     assert found["least sure prediction"] == np.argmin(np.abs(scores))
@@ -86,7 +87,7 @@ def test_the_telling_samples_of_classes():
 
 @pytest.mark.parametrize("sample", [regression, mixture], ids=lambda sample: sample.__name__)
 def test_influential_samples_are_those_of_the_model(sample):
-    found = striking_samples(contents(sample()))
+    found = striking_samples(*contents(sample()))
     true = sample()[0].influence()
     assert len(found.rows) == MOST_ROWS
     for row, i in zip(found.rows, true.order, strict=False):
@@ -98,7 +99,7 @@ def test_influential_samples_are_those_of_the_model(sample):
 @pytest.mark.parametrize("sample", [two_classes, three_classes, mixed_classes])
 def test_doubtful_labels_come_first(sample):
     model, _, y = sample()
-    found, true = striking_samples(contents(sample())), model.influence()
+    found, true = striking_samples(*contents(sample())), model.influence()
     for row, i in zip(found.rows, true.order, strict=False):
         assert row[0] == str(true.samples[i])
         assert row[3] == share(true.probability[i])
@@ -122,8 +123,8 @@ def test_a_model_from_a_file_is_explained_with_the_data_that_are_passed(tmp_path
     skstretch.save(model, tmp_path / "model.stretchy")
     loaded = skstretch.load(tmp_path / "model.stretchy")
     again, own = (contents((one, X, y)) for one in (loaded, model))
-    assert striking_samples(again) == striking_samples(own)
-    for one, two in zip(explained_samples(again), explained_samples(own), strict=True):
+    assert striking_samples(*again) == striking_samples(*own)
+    for one, two in zip(explained_samples(*again), explained_samples(*own), strict=True):
         assert (one.sample, one.why, one.facts, one.names) == (
             two.sample,
             two.why,
@@ -134,7 +135,7 @@ def test_a_model_from_a_file_is_explained_with_the_data_that_are_passed(tmp_path
     # data of others are not taken for its own
     other = X.copy()
     other["f0"] = np.asarray(X["f0"])[::-1]
-    assert striking_samples(contents((loaded, other, y))) is None
+    assert striking_samples(*contents((loaded, other, y))) is None
 
 
 def test_large_data_keep_their_samples_to_themselves(monkeypatch, tmp_path):

@@ -6,8 +6,7 @@ from sklearn.model_selection import KFold, LeaveOneGroupOut
 
 from skstretch import StretchyClassifierCV, StretchyRegressor, StretchyRegressorCV
 from skstretch.core.bridge_path import finish, solve, space
-from skstretch.search.minimisers import PATIENCE, WORSE
-from skstretch.solve.choose import SCORING
+from skstretch.solve.choose import PATH, SCORING
 from tests.literal import lasso_support
 from tests.search.grids import data
 
@@ -162,7 +161,7 @@ def test_paths_end_where_errors_only_grow():
     for k in (1.05, 1.25):
         family = table["param_k"] == k
         error, dof = -table["mean_test_score"][family], table["dof"][family]
-        assert (error[-PATIENCE:] > WORSE * error.min()).all()
+        assert (error[-PATH.patience :] > PATH.worse * error.min()).all()
         assert dof[-1] < 0.95 * len(X)
 
 

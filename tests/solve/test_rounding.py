@@ -57,7 +57,7 @@ def test_products_are_those_of_drawn_matrices():
     rng = np.random.default_rng(1)
     s, x = rng.uniform(0.1, 10.0, 6), rng.standard_normal((6, 2)) * [1.0, 1e3]
     literal = np.einsum("eij,jt->eit", rng.standard_normal((4000, 6, 6)) * np.outer(s, s), x) * EPS
-    found = np.array([drawn_products(s, x * scale, 4) for scale in (1.0, 1e150, 1e-150)])
+    found = np.array([drawn_products(s, x * scale) for scale in (1.0, 1e150, 1e-150)])
     assert found.shape == (3, 6, 4)
     np.testing.assert_allclose(found[1], found[0] * 1e150, rtol=1e-12)
     np.testing.assert_allclose(found[2], found[0] * 1e-150, rtol=1e-12)
@@ -65,7 +65,7 @@ def test_products_are_those_of_drawn_matrices():
     assert 0.3 < np.sqrt(np.mean(unit**2)) < 2.0
     size = np.repeat(literal.std(axis=0), 2, axis=1)
     assert 0.3 < np.sqrt(np.mean((found[0] / size) ** 2)) < 2.0
-    assert drawn_products(s, np.ones((6, 9)), 4).shape == (6, 9)
+    assert drawn_products(s, np.ones((6, 9))).shape == (6, 9)
 
 
 def test_the_worst_target_counts():

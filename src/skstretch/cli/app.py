@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TypeVar, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from skstretch.cli import compare, datasets, fit, fitted, options
+from skstretch.cli import datasets, fit, fitted, options
 from skstretch.cli.console import close_stdout, fail, page, print_json, show
 from skstretch.exceptions import DataError, Failure
 
@@ -39,7 +39,8 @@ START = (
 PACKAGES = ("numpy", "scipy", "scikit-learn", "typer", "rich", "pyarrow", "altair")
 
 
-def version(json: options.Json = False, quiet: options.Quiet = False) -> None:
+@options.taking()
+def version(json: bool = False, quiet: bool = False) -> None:
     """Print the versions of skstretch, Python and the packages that it uses."""
     import platform
     from importlib import metadata
@@ -69,7 +70,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "inspect": (fitted.inspect, fitted.INSPECT_EXAMPLES),
     "effects": (fitted.effects, fitted.EFFECTS_EXAMPLES),
     "report": (fitted.report, fitted.REPORT_EXAMPLES),
-    "compare": (compare.compare, compare.EXAMPLES),
+    "compare": (fit.compare, fit.COMPARE_EXAMPLES),
     "datasets": (datasets.datasets, datasets.EXAMPLES),
     "version": (version, ("skstretch version", "skstretch version --json")),
 }
@@ -193,21 +194,6 @@ def program() -> typer.Typer:
     return app
 
 
-def help_of(name: str) -> str:
-    """The help page of a command.
-
-    Typer reads the options of the program first, with a package that takes longer to load than
-    everything else on the way to a help page.
-    """
-    group: Any = typer.main.get_command(program())
-    parent = group.context_class(group, info_name="skstretch", **group.context_settings)
-    command = group.commands[name]
-    context = command.context_class(
-        command, info_name=name, parent=parent, **command.context_settings
-    )
-    return str(command.get_help(context))
-
-
 def _terminate(number: int, frame: Any) -> NoReturn:
     raise SystemExit(128 + number)
 
@@ -226,7 +212,7 @@ def run() -> None:
     _have_a_home()
     try:
         try:
-            _run_command(sys.argv[1:])
+            program()(prog_name="skstretch")
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -243,13 +229,6 @@ def _encoding(stream: Any) -> str | None:
     """UTF-8, as files have it, for a pipe to which Windows gives a code page without − and ±."""
     page = (stream.encoding or "").lower().startswith("cp")
     return "utf-8" if page and not stream.isatty() else None
-
-
-def _run_command(words: list[str]) -> None:
-    if len(words) == 2 and words[0] in COMMANDS and words[1] in ("-h", "--help"):
-        print(help_of(words[0]))
-        raise SystemExit(0)
-    program()(prog_name="skstretch")
 
 
 def _have_a_home() -> None:

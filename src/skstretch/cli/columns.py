@@ -1,7 +1,6 @@
 """Columns of a file: which are features and which are not, and whether a fit can take them."""
 
 import fnmatch
-import itertools
 import re
 import shlex
 from collections import Counter
@@ -14,7 +13,7 @@ import numpy as np
 
 from skstretch.cli.console import NAMES, SHOWN, Talk, counted, listed, nearest, quoted
 from skstretch.cli.data.columnar import read_columnar
-from skstretch.cli.data.delimited import comment_hint, number_in, read_delimited
+from skstretch.cli.data.delimited import MISSING, comment_hint, number_in, read_delimited
 from skstretch.cli.data.files import (
     Budget,
     Choice,
@@ -29,6 +28,7 @@ from skstretch.cli.data.files import (
 )
 from skstretch.cli.data.matrices import read_mtx, read_npz, read_svmlight
 from skstretch.cli.data.workbooks import read_workbook
+from skstretch.cli.options import Chosen
 from skstretch.exceptions import DataError
 
 Note = Callable[[str], None]
@@ -43,8 +43,8 @@ CLAUSES = 4
 # how unnamed columns of row numbers are called by us, pandas and pyarrow
 NUMBERINGS = ("column 1", "Unnamed: 0", "__index_level_0__")
 RANGE = re.compile(r"([-+]?\d*\.?\d+)-([-+]?\d*\.?\d+)")
-# so many names that are numbers make a spectrum, if others are at most one in so many
-MANY, SHARE = 20, 10
+# names that are numbers for each name that is a word, where columns are a spectrum
+NUMBERED = 20
 
 
 def matched(word: str, names: Sequence[str]) -> list[str]:
@@ -88,12 +88,12 @@ def beside_numbers(names: Sequence[str]) -> list[str]:
         return []
     words = [name for name in names if np.isnan(_value(name))]
     numbers = len(names) - len(words)
-    return words if numbers >= MANY and SHARE * len(words) <= numbers else []
+    return words if numbers >= NUMBERED * max(1, len(words)) else []
 
 
 def is_spectrum(names: Sequence[str] | None) -> bool:
     """Whether names are numbers that rise or fall throughout, and do not just count."""
-    if names is None or len(names) < MANY:
+    if names is None or len(names) < NUMBERED:
         return False
     values = np.array([_value(name) for name in names])
     steps = np.diff(values)
@@ -106,7 +106,7 @@ def is_index(X: Any) -> bool:
     first, others = X[:, 0], X[:, 1:]
     if len(first) < 3 or not others.size or not _whole(first) or not (np.diff(first) > 0).all():
         return False
-    return not any(_whole(column) for column in itertools.islice(others.T, MANY))
+    return not any(_whole(column) for column in others.T)
 
 
 def _whole(values: Any) -> bool:
@@ -169,10 +169,8 @@ class TrainingColumns:
     """
 
     roles: Mapping[str, str | None]
-    drop: Sequence[str]
+    chosen: Chosen
     note: Note
-    features: Sequence[str] = ()
-    keep_index: bool = False
     named: dict[str, str] = field(default_factory=dict)
     survival: bool = False
 
@@ -187,7 +185,7 @@ class TrainingColumns:
                     continue
                 option = "--time" if self.survival and role == "target" else f"--{role}"
                 raise DataError(unknown(option, name, names, extras))
-        dropped = meant("--drop", self.drop, names)
+        dropped = meant("--drop", self.chosen.drop, names)
         if aside.get("target") in dropped and aside["target"] not in extras:
             raise DataError(f"--drop names the target {aside['target']!r}.")
         features = others(names, {*aside.values(), *dropped, *self._unasked(names, aside, dropped)})
@@ -203,10 +201,11 @@ class TrainingColumns:
         self, names: Sequence[str], aside: Mapping[str, str], dropped: Collection[str]
     ) -> set[str]:
         """What is left out beside the target: all that --features does not name, else labels."""
-        if self.features:
-            wanted = {*meant("--features", self.features, names)}
+        if self.chosen.features:
+            wanted = {*meant("--features", self.chosen.features, names)}
             return {name for name in names if name not in wanted}
-        taken, label = {*aside.values(), *dropped}, None if self.keep_index else unnamed(names)
+        label = None if self.chosen.keep_index else unnamed(names)
+        taken = {*aside.values(), *dropped}
         left_out = set()
         if label is not None and label not in taken:
             place = names.index(label) + 1
@@ -252,10 +251,10 @@ def unknown(option: str, name: str, names: Sequence[str], extras: Sequence[str] 
     return message + comment_hint(names)
 
 
-def meant(option: str, words: Sequence[str], names: Sequence[str]) -> set[str]:
+def meant(option: str, words: Sequence[str] | None, names: Sequence[str]) -> set[str]:
     """The names that the words of an option mean, each of which must mean some."""
     found: set[str] = set()
-    for word in words:
+    for word in words or ():
         some = matched(word, names)
         if not some:
             raise DataError(unknown(option, word, names))
@@ -424,3 +423,127 @@ def note_identifiers(table: Table, note: Note) -> None:
                 f"column {name!r} looks like an identifier and is used as a feature: "
                 f"{dropping(name)} leaves it out."
             )
+
+
+# Missing values in words.
+
+
+def most_first(counts: Mapping[str, int]) -> str:
+    """Columns with their counts, the greatest first."""
+    order = sorted(counts, key=lambda name: -counts[name])
+    first = [f"{name!r} {counts[name]:,}" for name in order[:SHOWN]]
+    return listed(first, len(order), more="more columns")
+
+
+def filled_words(counts: Mapping[str, int], fill: str, where: str = "of the column") -> str:
+    """What was filled with a mean or median: how many values in which columns."""
+    total, columns = counted(sum(counts.values()), "missing value"), counted(len(counts), "column")
+    return f"filled {total} in {columns} with the {fill} {where}: {most_first(counts)}."
+
+
+def missing_message(
+    counts: dict[str, int], rows: Any, apart: Collection[str] | None = None, can_fill: bool = False
+) -> str:
+    """Counts by column, and the ways out; `apart` is None for new data, all rows of which count.
+
+    `can_fill` says whether the command can fill gaps of the features by itself.
+    """
+    message = f"missing values in {rows.sum():,} of {rows.size:,} rows: {most_first(counts)}."
+    if apart is None:
+        return f"{message} Fill these cells first, or fit the model with --impute."
+    order = sorted(counts, key=lambda name: -counts[name])
+    droppable = [name for name in order if name not in apart]
+    ways = ["leave out these rows with --drop-missing"]
+    if can_fill and droppable:
+        ways = ["have them filled with --impute mean or --impute median", *ways]
+    if droppable:
+        drop = dropping(*droppable) if len(droppable) <= CLAUSES else "--drop COL"
+        ways.append(f"the columns with {drop}")
+    return f"{message} Fill the cells, or {', or '.join(ways)}."
+
+
+# One column by itself: a target, weights, labels.
+
+
+# words for an event and for none
+EVENTS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values of one column.
+
+    Attributes
+    ----------
+    numbers : float array, or None
+        None where some value is text.
+    words : list of str
+        As written; empty where missing.
+    odd : str
+        The first value that is no number.
+    """
+
+    numbers: Any
+    words: list[str]
+    odd: str = ""
+
+    @property
+    def missing(self) -> Any:
+        """Which values are missing."""
+        if self.numbers is not None:
+            return np.isnan(self.numbers)
+        return np.array([word == "" for word in self.words])
+
+
+def read_values(column: Any) -> Values:
+    """Numbers where all values are, else words; column is an array or a list of strings."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        numbers = column.astype(np.float64)
+        return Values(numbers, [_word(value) for value in column.tolist()])
+    words = ["" if (word := str(value).strip()) in MISSING else word for value in column]
+    found = [number_in(word) for word in words]
+    if None in found:
+        return Values(None, words, words[found.index(None)])
+    return Values(np.array(found, dtype=np.float64), words)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.0f}" if value.is_integer() else repr(value)
+    return str(value)
+
+
+def survival(event: Any, time: Any, names: tuple[str, str]) -> Any:
+    """Events and times as one structured array; both have `numbers`, `words` and `odd`."""
+    words = [word.strip().lower() for word in event.words]
+    odd = next((word for word in words if word not in EVENTS), None)
+    if odd is not None:
+        raise DataError(
+            f"--event {names[0]!r} holds {odd!r}: an event is 1 or 0, true or false, yes or no."
+        )
+    if time.numbers is None:
+        raise DataError(f"--time {names[1]!r} holds text ({time.odd!r}): times are numbers.")
+    if time.numbers.min() < 0:
+        raise DataError(f"--time {names[1]!r} has {time.numbers.min():g}: times start at 0.")
+    found = np.empty(len(words), dtype=[("event", bool), ("time", float)])
+    found["event"], found["time"] = [EVENTS[word] for word in words], time.numbers
+    if not found["event"].any():
+        raise DataError(
+            f"--event {names[0]!r} is 0 in all rows: nothing tells who is at risk. Is it coded the "
+            "other way round?"
+        )
+    return found
+
+
+def exposed(counts: Any, exposure: Any, weights: Any, name: str | None) -> tuple[Any, Any]:
+    """Rates and their weights, from counts and exposures."""
+    if exposure is None:
+        return counts, weights
+    if exposure.numbers is None:
+        raise DataError(f"--exposure {name!r} holds text ({exposure.odd!r}): pass numbers.")
+    if not np.isfinite(exposure.numbers).all() or not exposure.numbers.min() > 0:
+        raise DataError(
+            f"--exposure {name!r} has {exposure.numbers.min():g}: pass numbers above 0."
+        )
+    rates = counts / exposure.numbers
+    return rates, exposure.numbers if weights is None else weights * exposure.numbers

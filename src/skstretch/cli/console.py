@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from skstretch import style
 from skstretch.exceptions import DataError, Failure
+from skstretch.style import count, number
 
 # names of the library, which speaks of Python, and what users of the command line type
 OPTIONS: tuple[tuple[str, str], ...] = (
@@ -32,6 +32,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\banother cv, or fit in place of partial_fit\b", "or another --cv in skstretch fit"),
     (r"\banother cv\b", "another --cv"),
     (r"\bnp\.inf\b", "inf"),
+    (r"\bat=", "--at "),
     (r"\bpass groups=\.\.\.", "use --groups"),
     (r"batch, or cv=TimeSeriesSplit\(\) for an order in time", "batch or period"),
     (r"\bsample_weight\b", "--weights"),
@@ -223,7 +224,7 @@ def on_terminal(text: str) -> str:
 
 def counted(n: int, noun: str) -> str:
     """``1 row``, ``2 rows``."""
-    return on_terminal(style.count(n, noun))
+    return on_terminal(count(n, noun))
 
 
 def size_words(n_rows: int, n_features: int) -> str:
@@ -233,12 +234,12 @@ def size_words(n_rows: int, n_features: int) -> str:
 
 def short(value: Any) -> str:
     """A number in a few digits."""
-    return on_terminal(style.number(value, 4))
+    return on_terminal(number(value, 4))
 
 
 def with_error(mean: float, error: float) -> str:
     """``mean ± error``; the mean alone where its error is not known."""
-    return short(mean) + (f" ± {on_terminal(style.number(error))}" if math.isfinite(error) else "")
+    return short(mean) + (f" ± {on_terminal(number(error))}" if math.isfinite(error) else "")
 
 
 def page(rows: Iterable[tuple[str, object]]) -> Table:

@@ -1,11 +1,8 @@
 """``skstretch datasets``: the data sets of the paper, listed or written to a file."""
 
-import contextlib
-import logging
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -34,14 +31,15 @@ SPECTRA = {
 }
 
 
+@options.taking(
+    name=typer.Argument(help="A set to write; without, list all."),
+    output=options.output("Where to write the set: .csv, or .svm (LIBSVM) for sparse ones."),
+)
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="A set to write; without, list all.")] = None,
-    output: Annotated[
-        Path | None,
-        options.output("Where to write the set: .csv, or .svm (LIBSVM) for sparse ones."),
-    ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    name: str | None = None,
+    output: Path | None = None,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """List the data sets and where each would come from, or write one to a file."""
     from skstretch.datasets import list_datasets
@@ -67,8 +65,10 @@ def _write(name: str, output: Path, talk: Talk) -> None:
     from skstretch import datasets as sets
     from skstretch.io.archive import is_special, replacing
 
-    with _downloading(talk):
+    try:
         bunch = sets.make_spectra() if name == "spectra" else getattr(sets, f"fetch_{name}")()
+    except (sets.DatasetNotFoundError, sets.ChecksumError) as error:
+        raise Failure(str(error)) from None
     sparse = hasattr(bunch.data, "tocsr")
     wanted = (".svm", ".libsvm", ".svmlight") if sparse else (".csv",)
     if output.suffix not in wanted and not is_special(output):
@@ -81,36 +81,6 @@ def _write(name: str, output: Path, talk: Talk) -> None:
         f"wrote {counted(bunch.data.shape[0], 'row')} to {output}; the target is "
         + ("the label" if sparse else "'target'")
     )
-
-
-@contextlib.contextmanager
-def _downloading(talk: Talk) -> Iterator[None]:
-    """What is fetched is told unless all shall be quiet; that a server is tried again is not."""
-    from skstretch.datasets import ChecksumError, DatasetNotFoundError
-
-    try:
-        with warnings.catch_warnings(), _calm_pooch(talk.quiet):
-            warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
-            yield
-    except (DatasetNotFoundError, ChecksumError) as error:
-        raise Failure(str(error)) from None
-
-
-@contextlib.contextmanager
-def _calm_pooch(quiet: bool) -> Iterator[None]:
-    """Keep the package that downloads from saying so."""
-    try:
-        from pooch import get_logger
-    except ImportError:
-        yield
-        return
-    log = get_logger()
-    level = log.level
-    log.setLevel(logging.WARNING if quiet else level)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
 
 
 def _table(listed: list[dict[str, Any]]) -> Any:

@@ -1,10 +1,10 @@
-"""``skstretch fit``: learn from a data file, write a model file, say what was found."""
+"""Commands that learn from a data file: fit, and compare with other methods."""
 
 import sys
 from collections.abc import Iterator
 from math import isnan
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -15,17 +15,20 @@ from skstretch.cli.console import (
     check_json,
     check_writable,
     close_stdout,
+    columns,
     counted,
     is_stdout,
     listed,
     on_terminal,
     page,
     print_json,
+    printable,
     show,
     size_words,
+    stdout,
+    with_error,
 )
 from skstretch.cli.data.files import Form
-from skstretch.cli.options import Recipe, read_recipe
 from skstretch.exceptions import DataError
 from skstretch.style import share
 
@@ -44,72 +47,47 @@ MEMBERS = 12
 
 
 @options.taking(
-    form=options.read_form, recipe=read_recipe, aim=options.read_aim, plan=options.read_plan
+    form=options.read_form,
+    recipe=options.Recipe,
+    aim=options.Aim,
+    plan=options.read_plan,
+    chosen=options.Chosen,
+    output=options.output(
+        "The model file to write, by convention .stretchy; an older one is replaced."
+    ),
+    intervals=typer.Option(
+        "--intervals",
+        help="Store what exact intervals (jackknife+) need; the training data can be worked out "
+        "from it. Without, predict --interval uses the errors of left-out rows.",
+    ),
+    report=typer.Option(metavar="FILE", help="Also write a report as one HTML page."),
 )
 def fit(
     *,
-    data: options.Data,
+    data: str,
     form: Form,
-    recipe: Recipe,
-    output: Annotated[
-        Path,
-        options.output(
-            "The model file to write, by convention .stretchy; an older one is replaced."
-        ),
-    ],
-    target: options.Target = None,
-    task: options.TaskOption = options.TaskName.AUTO,
+    recipe: options.Recipe,
+    output: Path,
+    target: str | None = None,
+    task: options.TaskName = options.TaskName.AUTO,
     aim: options.Aim,
     plan: options.Plan,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL", help="A weight for each row.", autocompletion=options.completed_columns
-        ),
-    ] = None,
-    groups: options.Groups = None,
-    drop: options.Drop = None,
-    features: options.Features = None,
-    keep_index: options.KeepIndex = False,
-    drop_missing: options.DropMissing = False,
-    intervals: Annotated[
-        bool,
-        typer.Option(
-            "--intervals",
-            help="Store what exact intervals (jackknife+) need; the training data can be worked "
-            "out from it. Without, predict --interval uses the errors of left-out rows.",
-        ),
-    ] = False,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a report as one HTML page.")
-    ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    weights: str | None = None,
+    chosen: options.Chosen,
+    intervals: bool = False,
+    report: Path | None = None,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Learn from DATA by cross-validation of many models, say how well it does, and save it."""
-    from skstretch.cli.learning import facts, searched
-    from skstretch.cli.training import Request, filled_words, read_training
-    from skstretch.io import save
+    from skstretch.cli.columns import filled_words
+    from skstretch.cli.training import Request, facts, read_training, searched
+    from skstretch.io.model import save
 
     talk = Talk(quiet)
     _check_outputs(output, report, json, (data, target))
     _check_aim(aim, target, task, intervals)
-    left_out = tuple(drop or ())
-    chosen = tuple(features or ())
-    request = Request(
-        data,
-        target,
-        task,
-        weights,
-        groups,
-        left_out,
-        drop_missing,
-        form,
-        chosen,
-        keep_index,
-        recipe,
-        aim,
-    )
+    request = Request(data, form, chosen, target, task, weights, recipe, aim)
     training = read_training(request, talk)
     if recipe.impute is not None and training.filled:
         talk.note(filled_words(training.filled, recipe.impute))
@@ -209,3 +187,98 @@ def numerics_words(found: dict[str, Any]) -> str:
     by = "" if found["solver"] == "average" else f" by {found['solver']}"
     where = f"solved{by} in the {found['space']} space"
     return f"{where}, {rcond}{found['dof']:.1f} degrees of freedom"
+
+
+# Ours beside the methods that people would use instead.
+
+COMPARE_EXAMPLES = (
+    "skstretch compare diabetes.csv --target target",
+    "skstretch compare genes.csv.gz -t outcome --drop sample --folds 10 --json",
+)
+
+
+@options.taking(
+    form=options.read_form,
+    chosen=options.Chosen,
+    task=typer.Option(
+        help="auto: classification if the target holds text or exactly two different values."
+    ),
+    folds=typer.Option(min=2, metavar="N", help="Outer folds: all methods see the same."),
+    seed=typer.Option(min=0, max=2**32 - 1, metavar="N", help="Of the shuffle of the rows."),
+)
+def compare(
+    *,
+    data: str,
+    form: Form,
+    target: str | None = None,
+    task: options.ComparedTask = options.ComparedTask.AUTO,
+    folds: int = 5,
+    seed: int = 0,
+    chosen: options.Chosen,
+    json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Compare with ridge, partial least squares, support vectors and glmnet by outer folds.
+
+    Every method chooses its settings in the training part alone: no error has seen the choice.
+    """
+    from skstretch.cli.methods import compare_methods, outer_folds
+    from skstretch.cli.training import BALANCED, SQUARED, Request, read_training
+
+    talk = Talk(quiet)
+    request = Request(data, form, chosen, target, options.TaskName(task))
+    training = read_training(request, talk)
+    places = compare_methods(training, outer_folds(training, folds, seed), talk)
+    measure = BALANCED if training.classifies else SQUARED
+    if not any(place.method.startswith("glmnet") for place in places):
+        talk.note("glmnet is not installed: pip install python-glmnet")
+    for place in places:
+        if place.error is None:
+            talk.note(f"{place.method} is left out: {place.trouble}")
+    if json:
+        print_json(_compared(training, places, measure, folds, seed))
+        return
+    print(
+        f"{training.task} of {training.target!r} ({printable(training.reason)})\n"
+        f"{size_words(*training.X.shape)}, {folds} outer folds",
+        file=stdout(),
+    )
+    show(_places(places, measure))
+
+
+def _compared(training: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
+    return {
+        "task": str(training.task),
+        "task_reason": training.reason,
+        "rows": training.X.shape[0],
+        "features": training.X.shape[1],
+        "folds": folds,
+        "seed": seed,
+        "measure": measure,
+        "methods": [
+            {
+                "method": place.method,
+                "error": place.error[0],
+                "standard_error": place.error[1],
+                "seconds": place.seconds,
+                "features_used": place.features,
+            }
+            for place in places
+            if place.error is not None
+        ],
+    }
+
+
+def _places(places: list[Any], measure: str) -> Any:
+    sides = {"method": "left", measure: "right", "seconds a fit": "right", "features used": "right"}
+    table = columns(sides, ())
+    for place in places:
+        if place.error is not None:
+            table.add_row(
+                place.method,
+                with_error(*place.error),
+                f"{place.seconds:.3f}",
+                f"{place.features:,.0f}",
+                style="bold" if place.method == "skstretch" else None,
+            )
+    return table

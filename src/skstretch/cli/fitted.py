@@ -3,7 +3,7 @@
 import csv
 import io
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -38,70 +38,56 @@ MODEL = ".stretchy"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-@options.taking(form=options.read_form)
+@options.taking(
+    form=options.read_form,
+    output=options.output(
+        "Write CSV (TSV if the name ends in .tsv) here instead of to stdout; an older file is "
+        "replaced."
+    ),
+    interval=typer.Option(
+        metavar="SHARE",
+        help="Add a lower and an upper bound between which this share of new measurements should "
+        "fall, say 0.9: by exact jackknife+ if the model was fitted with --intervals, else from "
+        "the errors of left-out rows.",
+    ),
+    adaptive=typer.Option(
+        "--adaptive",
+        help="With --interval, of a model that was fitted with --intervals: wider where errors of "
+        "left-out rows say so.",
+    ),
+    proba=typer.Option("--proba", help="Add the probability of every class."),
+    check=typer.Option(
+        "--check",
+        help="Say of every row whether it is like the training data: add its leverage, its "
+        "distance and p_value, the share of such data that is as unusual.",
+    ),
+    id=options.column(help="Copy a column of DATA; may be repeated."),
+    excel_safe=typer.Option(
+        "--excel-safe",
+        help="Put ' before text that a spreadsheet would take for a formula: it starts with = + - "
+        "or @.",
+    ),
+)
 def predict(
-    model: options.Model,
-    data: options.Data,
+    model: Path,
+    data: str,
     form: Form,
-    output: Annotated[
-        Path | None,
-        options.output(
-            "Write CSV (TSV if the name ends in .tsv) here instead of to stdout; an older "
-            "file is replaced."
-        ),
-    ] = None,
-    interval: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Add a lower and an upper bound between which this share of new measurements "
-            "should fall, say 0.9: by exact jackknife+ if the model was fitted with --intervals, "
-            "else from the errors of left-out rows.",
-        ),
-    ] = None,
-    adaptive: Annotated[
-        bool,
-        typer.Option(
-            "--adaptive",
-            help="With --interval, of a model that was fitted with --intervals: wider where errors "
-            "of left-out rows say so.",
-        ),
-    ] = False,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Add the probability of every class.")
-    ] = False,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="Say of every row whether it is like the training data: add its leverage, its "
-            "distance and p_value, the share of such data that is as unusual.",
-        ),
-    ] = False,
-    id: Annotated[
-        list[str] | None,
-        typer.Option("--id", metavar="COL", help="Copy a column of DATA; may be repeated."),
-    ] = None,
-    drop: options.Drop = None,
-    excel_safe: Annotated[
-        bool,
-        typer.Option(
-            "--excel-safe",
-            help="Put ' before text that a spreadsheet would take for a formula: it starts with "
-            "= + - or @.",
-        ),
-    ] = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    output: Path | None = None,
+    interval: float | None = None,
+    adaptive: bool = False,
+    proba: bool = False,
+    check: bool = False,
+    id: list[str] | None = None,
+    drop: list[str] | None = None,
+    excel_safe: bool = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Predict the rows of DATA, in their order, with a model that skstretch fit wrote."""
     from skstretch.cli.models import check_asked, predicted, read_for, read_model
 
     talk = Talk(quiet)
-    check_writable(output, "-o", data, model)
-    check_json(json, output)
-    if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
-        raise DataError(f"-o {str(output)!r}: predictions are written as .csv or .tsv.")
+    _check_table(output, json, "predictions", (data, model))
     if Path(data).suffix == MODEL and model.suffix != MODEL:
         raise DataError(f"the model comes first: skstretch predict {data} {model}")
     if interval is not None and not 0 < interval < 1:
@@ -126,6 +112,14 @@ def predict(
         facts = {"rows": table.X.shape[0], "columns": list(columns), "output": str(output)}
         print_json({**facts, "target": found.target})
     talk.done(f"wrote {counted(table.X.shape[0], 'prediction')} to {output}")
+
+
+def _check_table(output: Path | None, json: bool, what: str, sources: tuple[Any, ...]) -> None:
+    """Refuse a place where no table can be written."""
+    check_writable(output, "-o", *sources)
+    check_json(json, output)
+    if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
+        raise DataError(f"-o {str(output)!r}: {what} are written as .csv or .tsv.")
 
 
 def written(columns: dict[str, Any], separator: str, excel_safe: bool = False) -> str:
@@ -157,14 +151,10 @@ INSPECT_EXAMPLES = (
 )
 
 
-def inspect(
-    model: options.Model,
-    top: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many of the strongest features to list.")
-    ] = 10,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
+@options.taking(
+    top=typer.Option(min=0, metavar="N", help="How many of the strongest features to list.")
+)
+def inspect(model: Path, top: int = 10, json: bool = False, quiet: bool = False) -> None:
     """Show what is in a model file, and the features with the strongest effect."""
     from skstretch.cli.models import read_model
 
@@ -178,7 +168,7 @@ def inspect(
 
 
 def _facts(file: Any, path: Path, top: int) -> dict[str, Any]:
-    from skstretch.cli.learning import facts_of_model, verdict_facts
+    from skstretch.cli.training import facts_of_model, verdict_facts
     from skstretch.estimators.quality import measure_of
     from skstretch.estimators.state import named_model, steps_in_words
     from skstretch.estimators.summary import stored_evidence, strongest
@@ -269,37 +259,30 @@ EFFECTS_EXAMPLES = (
 )
 
 
-@options.taking(form=options.read_form)
+@options.taking(
+    form=options.read_form,
+    output=options.output("Write all effects as CSV here (TSV if the name ends in .tsv)."),
+    bands=typer.Option(
+        min=1, metavar="N", help="Tell features together, in N contiguous bands of a spectrum."
+    ),
+    pairs=typer.Option(
+        min=2, metavar="N", help="Pairs of halves that the stability of signs is counted in."
+    ),
+    groups=options.column(help="Rows of one group stay together."),
+    top=typer.Option(min=0, metavar="N", help="How many of the strongest effects to show."),
+)
 def effects(
-    model: options.Model,
-    data: options.Data,
+    model: Path,
+    data: str,
     form: Form,
-    output: Annotated[
-        Path | None,
-        options.output("Write all effects as CSV here (TSV if the name ends in .tsv)."),
-    ] = None,
-    target: options.Target = None,
-    bands: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Tell features together, in N contiguous bands of a spectrum."
-        ),
-    ] = None,
-    pairs: Annotated[
-        int,
-        typer.Option(
-            min=2, metavar="N", help="Pairs of halves that the stability of signs is counted in."
-        ),
-    ] = 50,
-    groups: Annotated[
-        str | None,
-        typer.Option("--groups", metavar="COL", help="Rows of one group stay together."),
-    ] = None,
-    top: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many of the strongest effects to show.")
-    ] = 20,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    output: Path | None = None,
+    target: str | None = None,
+    bands: int | None = None,
+    pairs: int = 50,
+    groups: str | None = None,
+    top: int = 20,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Fit the model again without parts of DATA, and tell how sure each effect and its sign are.
 
@@ -311,19 +294,15 @@ def effects(
     from skstretch.estimators.state import named_model, transformed
 
     talk = Talk(quiet)
-    check_writable(output, "-o", data, model)
-    check_json(json, output)
-    if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
-        raise DataError(f"-o {str(output)!r}: effects are written as .csv or .tsv.")
+    _check_table(output, json, "effects", (data, model))
     found = read_model(model)
     given = target or found.target
-    X, y, labels = training_data(found.model, data, given, form, talk, groups, found.beside)
-    own = named_model(found.model)
+    aside = groups, found.beside
+    X, y, labels, weights = training_data(found.model, data, given, form, talk, *aside)
+    own, how = named_model(found.model), {"bands": bands, "n_pairs": pairs, "groups": labels}
     try:
         with talk.warnings():
-            told = own.effects(
-                transformed(found.model, X), y, bands=bands, n_pairs=pairs, groups=labels
-            )
+            told = own.effects(transformed(found.model, X), y, sample_weight=weights, **how)
     except ValueError as error:
         raise DataError(in_options(str(error))) from error
     table = {name: np.asarray(told[name]) for name in told}
@@ -360,55 +339,41 @@ REPORT_EXAMPLES = (
 )
 
 
-@options.taking(form=options.read_form)
+@options.taking(
+    form=options.read_form,
+    output=options.output("The HTML file to write; by default the name of the model with .html."),
+    data=typer.Option(
+        metavar="DATA",
+        help="The data that the model was fitted to, for the panels that need them.",
+    ),
+    time=options.column(help="Of survival, in place of --target: the time."),
+    event=options.column(help="Of survival: 1 where the event was seen, else 0."),
+    exposure=options.column(help="Of counts: how long was counted."),
+    at=typer.Option(
+        metavar="TIME",
+        help="Of survival: the time at which predictions are compared with what was seen; by "
+        "default the middle one of the events.",
+    ),
+    id=options.column(help="The column of DATA that names its rows."),
+    effects=typer.Option(
+        "--effects",
+        help="With --data: also tell how sure the effects are. Takes several times the fit.",
+    ),
+)
 def report(
-    model: options.Model,
+    model: Path,
     form: Form,
-    output: Annotated[
-        Path | None,
-        options.output("The HTML file to write; by default the name of the model with .html."),
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="DATA",
-            help="The data that the model was fitted to, for the panels that need them.",
-        ),
-    ] = None,
-    target: options.Target = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Of survival, in place of --target: the time."),
-    ] = None,
-    event: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Of survival: 1 where the event was seen, else 0."),
-    ] = None,
-    exposure: Annotated[
-        str | None, typer.Option(metavar="COL", help="Of counts: how long was counted.")
-    ] = None,
-    at: Annotated[
-        float | None,
-        typer.Option(
-            metavar="TIME",
-            help="Of survival: the time at which predictions are compared with what was seen; by "
-            "default the middle one of the events.",
-        ),
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COL", help="The column of DATA that names its rows."),
-    ] = None,
-    effects: Annotated[
-        bool,
-        typer.Option(
-            "--effects",
-            help="With --data: also tell how sure the effects are. Takes several times the fit.",
-        ),
-    ] = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    output: Path | None = None,
+    data: str | None = None,
+    target: str | None = None,
+    time: str | None = None,
+    event: str | None = None,
+    exposure: str | None = None,
+    at: float | None = None,
+    id: str | None = None,
+    effects: bool = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Write a report on a model as one HTML page that needs no network."""
     from skstretch.cli.models import read_model, restore_folds, training_data
@@ -430,9 +395,9 @@ def report(
         if value is not None and loss != of:
             raise DataError(f"--{option} is for {of!r} models, and the loss of this is {loss!r}.")
     target, beside = time or target or found.target, event or exposure or found.beside
-    X = y = rows = None
+    X = y = rows = weights = None
     if data is not None:
-        X, y, rows = training_data(found.model, data, target, form, talk, id, beside)
+        X, y, rows, weights = training_data(found.model, data, target, form, talk, id, beside)
         restore_folds(found.model, found.cv)
     facts: Any = {"source": data or str(model), "seconds": found.seconds, "target": target}
     facts["at"] = at
@@ -441,15 +406,14 @@ def report(
     with talk.warnings():
         if effects:
             try:
-                last_step(found.model).effects(transformed(found.model, X), y)
+                own = transformed(found.model, X)
+                last_step(found.model).effects(own, y, sample_weight=weights)
             except ValueError as error:
                 raise DataError(f"--effects: {error}") from error
         try:
             write_report(found.model, path, X=X, y=y, samples=rows, **facts)
         except ValueError as error:
-            if at is None:
-                raise
-            raise DataError(f"--at: {error}") from error
+            raise DataError(in_options(str(error))) from error
     if json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     talk.done(f"wrote {path}")

@@ -12,17 +12,16 @@ import numpy as np
 
 from skstretch.cli.console import Talk
 from skstretch.cli.data.matrices import dense
-from skstretch.cli.learning import (
+from skstretch.cli.training import (
     LARGEST,
     MEAN,
     Estimate,
+    Training,
     check_classes,
     check_number,
-    error_rates,
+    error_of,
     shuffled,
-    squared_error,
 )
-from skstretch.cli.training import Training
 
 SEED = 0
 INNER_FOLDS = 5
@@ -195,7 +194,7 @@ def compare_methods(training: Training, splits: list[Any], talk: Talk) -> list[M
     with talk.steps(len(named) * len(splits)) as step:
         for name, fit in named:
             places.append(_crossvalidated(name, fit, training, splits, step))
-    return sorted(places, key=lambda place: np.inf if place.error is None else place.error.mean)
+    return sorted(places, key=lambda place: np.inf if place.error is None else place.error[0])
 
 
 def _crossvalidated(
@@ -218,17 +217,9 @@ def _crossvalidated(
             return MethodResult(name, None, trouble=str(error).splitlines()[0])
         features.append(_features_used(model))
         step(name)
-    return MethodResult(
-        name, _judge(training, predictions), float(np.mean(seconds)), float(np.mean(features))
-    )
-
-
-def _judge(training: Training, predictions: Any) -> Estimate:
-    if not training.classifies:
-        return squared_error(training.y, predictions, None, training.groups).model
-    classes, codes = np.unique(training.y, return_inverse=True)
-    guessed = np.searchsorted(classes, predictions)
-    return error_rates(codes, guessed, classes.size, None, training.groups)[0].model
+    kind = "classes" if training.classifies else "numbers"
+    mean_error = error_of(training.y, predictions, kind, None, training.groups)
+    return MethodResult(name, mean_error, float(np.mean(seconds)), float(np.mean(features)))
 
 
 def _features_used(model: Any) -> int:

@@ -17,17 +17,21 @@ from skstretch.cli.columns import (
     check_features,
     check_infinite,
     check_roles,
+    exposed,
+    filled_words,
     meant,
     missing_counts,
+    missing_message,
     others,
     read_table,
+    read_values,
+    survival,
     unknown,
 )
 from skstretch.cli.console import Talk, counted, in_options, nearest, quoted
 from skstretch.cli.data.files import Choice, Form, Table, check_source
 from skstretch.cli.data.matrices import read_vector
-from skstretch.cli.learning import asked_to_select, splitter
-from skstretch.cli.training import exposed, filled_words, missing_message, read_values, survival
+from skstretch.cli.training import asked_to_select, splitter
 from skstretch.estimators.state import first_step, last_step, steps_before, transformed
 from skstretch.exceptions import DataError
 from skstretch.io.steps import takes_texts
@@ -340,8 +344,9 @@ def training_data(
     talk: Talk,
     label: str | None = None,
     beside: str | None = None,
-) -> tuple[Any, Any, list[str] | None]:
-    """Features in the order of the model, its target, and the names of the rows in a column.
+) -> tuple[Any, Any, list[str] | None, Any]:
+    """Features in the order of the model, its target, the names of the rows in a column, and the
+    weights that exposures are.
 
     `beside` is the column of events of survival, or of exposures of counts.
     """
@@ -370,16 +375,15 @@ def training_data(
     if not is_classifier(model):
         if values.numbers is None:
             raise DataError(f"the target {target!r} holds text ({values.odd!r}), not numbers.")
-        y = values.numbers
+        y, weights = values.numbers, None
         if beside is not None:
             other = read_values(table.aside[f"id {beside}"])
-            y = (
-                survival(other, values, (beside, target))
-                if loss == "cox"
-                else exposed(y, other, None, beside)[0]
-            )
-        return _framed(model, table.X), y, names
-    return _framed(model, table.X), _labels(model, values, target), names
+            if loss == "cox":
+                y = survival(other, values, (beside, target))
+            else:
+                y, weights = exposed(y, other, None, beside)
+        return _framed(model, table.X), y, names, weights
+    return _framed(model, table.X), _labels(model, values, target), names, None
 
 
 def restore_folds(model: Any, cv: str | None) -> None:

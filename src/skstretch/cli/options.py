@@ -1,5 +1,4 @@
-"""Options of the commands, what happens to the data before the model, and the names of columns that
-the shell completes.
+"""Options of the commands, each declared once, and the objects that are made of them.
 
 Nothing here loads numpy: a help page does not wait for it.
 """
@@ -23,8 +22,6 @@ from skstretch.exceptions import DataError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# the heading of the options that say how a data file is written
-PANEL = "How the data are written"
 # how much of a file is read to complete the name of a column
 HEAD = 1 << 16
 # where bash and the other shells put the line that is being typed
@@ -84,80 +81,19 @@ class CombineName(StrEnum):
     ONE_SE = "1se"
 
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="CSV or TSV (also .gz, .bz2, .xz, .zst), Excel, Parquet, Feather, NPZ, Matrix Market "
-        "or LIBSVM/SVMlight; - is standard input.",
-    ),
-]
+class Fill(StrEnum):
+    """What takes the place of missing values."""
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that skstretch fit wrote.")]
+    MEAN = "mean"
+    MEDIAN = "median"
 
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        "-t",
-        metavar="COL",
-        help="The column to predict. For NPZ the name of an array, for SVMlight the label by "
-        "default; for a bare matrix a file with one value a row (.npy, .mtx or text).",
-        autocompletion=completed_columns,
-    ),
-]
 
-TaskOption = Annotated[
-    TaskName,
-    typer.Option(
-        help="auto: classification if the target holds text or exactly two different values, "
-        "survival with --time, else regression."
-    ),
-]
+# What an option is called on a help page, and what is said of it.
 
-Groups = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL",
-        help="Rows with the same value stay in one fold.",
-        autocompletion=completed_columns,
-    ),
-]
-
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLS",
-        help="Leave columns out: a name, several with commas, a range of numbers (1100-1200) or a "
-        "pattern ('x*'); may be repeated.",
-        autocompletion=completed_columns,
-    ),
-]
-
-Features = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLS",
-        help="Learn from these columns alone, written as for --drop; '*' takes all.",
-        autocompletion=completed_columns,
-    ),
-]
-
-KeepIndex = Annotated[
-    bool,
-    typer.Option(
-        "--keep-index",
-        help="Use the first column as a feature, even where it labels or numbers the rows.",
-    ),
-]
-
-DropMissing = Annotated[
-    bool, typer.Option("--drop-missing", help="Leave out the rows that have a missing value.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors and the data asked for.")
-]
+# an option that takes a column; that says how the data are written; what happens before the model
+column: Any = partial(typer.Option, metavar="COL", autocompletion=completed_columns)
+written: Any = partial(typer.Option, rich_help_panel="How the data are written")
+before: Any = partial(typer.Option, rich_help_panel="Before the model")
 
 
 def output(help: str) -> Any:
@@ -165,67 +101,203 @@ def output(help: str) -> Any:
     return typer.Option("--output", "-o", metavar="FILE", help=help)
 
 
-# an option about how the data are written
-written: Any = partial(typer.Option, rich_help_panel=PANEL)
+# an option of the past, which is not shown
+GONE: Any = typer.Option(hidden=True)
+# the arguments of commands and of what they take, by name
+OPTIONS: dict[str, Any] = {
+    "data": typer.Argument(
+        metavar="DATA",
+        help="CSV or TSV (also .gz, .bz2, .xz, .zst), Excel, Parquet, Feather, NPZ, Matrix Market "
+        "or LIBSVM/SVMlight; - is standard input.",
+    ),
+    "model": typer.Argument(metavar="MODEL", help="A file that skstretch fit wrote."),
+    "target": column(
+        "--target",
+        "-t",
+        help="The column to predict. For NPZ the name of an array, for SVMlight the label by "
+        "default; for a bare matrix a file with one value a row (.npy, .mtx or text).",
+    ),
+    "task": typer.Option(
+        help="auto: classification if the target holds text or exactly two different values, "
+        "survival with --time, else regression."
+    ),
+    "json": typer.Option("--json", help="Print the result as JSON."),
+    "quiet": typer.Option("--quiet", "-q", help="Print nothing but errors and the data asked for."),
+    "groups": column(help="Rows with the same value stay in one fold."),
+    "weights": column(help="A weight for each row."),
+    "drop": column(
+        metavar="COLS",
+        help="Leave columns out: a name, several with commas, a range of numbers (1100-1200) or a "
+        "pattern ('x*'); may be repeated.",
+    ),
+    "features": column(
+        metavar="COLS",
+        help="Learn from these columns alone, written as for --drop; '*' takes all.",
+    ),
+    "keep_index": typer.Option(
+        "--keep-index",
+        help="Use the first column as a feature, even where it labels or numbers the rows.",
+    ),
+    "drop_missing": typer.Option(
+        "--drop-missing", help="Leave out the rows that have a missing value."
+    ),
+    # how a data file is written
+    "format": written(help="auto looks at the file."),
+    "sep": written(
+        metavar="CHAR",
+        help="Between the fields of a CSV: a character, or tab. Detected by default.",
+    ),
+    "decimal": written(metavar="CHAR", help="The decimal mark: . or , Detected by default."),
+    "encoding": written(metavar="NAME", help="Of a CSV; UTF-8 by default."),
+    "no_header": written(
+        "--no-header",
+        help="The first line of a CSV is data; columns are called 'column 1' and so on.",
+    ),
+    "comment": written(metavar="START", help="Leave out lines of a CSV that start so, say '#'."),
+    "skip_rows": written(min=0, metavar="N", help="Leave out the first N lines of a CSV."),
+    "zero_based": written(
+        "--zero-based", help="Features of an SVMlight file are numbered from 0, not from 1."
+    ),
+    "sheet": written(
+        metavar="NAME|NUMBER",
+        help="Of an Excel workbook: a sheet by name, or by number among the visible ones. "
+        "The first by default.",
+    ),
+    "max_memory": written(
+        metavar="SIZE",
+        help="What reading a file may take, say 8GB; half of this machine's memory by default.",
+    ),
+    # what is minimised
+    "loss": typer.Option(
+        help="squared; log: log-odds of classes (logistic, softmax); poisson: rates of counts."
+    ),
+    "time": column(
+        help="Survival, in place of --target: the time of the event, or of the last visit."
+    ),
+    "event": column(help="With --time: 1 where the event was seen, 0 where it was not (censored)."),
+    "exposure": column(
+        help="With --loss poisson: how long, or how much, was counted; predictions are for one "
+        "unit of it."
+    ),
+    # what a search tries, and how it chooses
+    "cv": typer.Option(
+        metavar="loo|N",
+        help="Leave one out, or N folds. Default: loo, or 10 where features are selected.",
+    ),
+    "k": typer.Option(
+        "--k",
+        metavar="LIST",
+        help="Stretching powers to try, say 1.1,2: near 1 few features matter, 2 is ridge.",
+    ),
+    "c": typer.Option(
+        "--c",
+        metavar="LIST",
+        help="Strengths to try (a small c is a strong penalty), or auto (default).",
+    ),
+    "a": typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is linear."),
+    "select": typer.Option(
+        metavar="LIST",
+        help="Numbers of features to choose from, say 10,30; with a point shares of them, 1.0 for "
+        "all. By default all, and an average also tries some of them.",
+    ),
+    "combine": typer.Option(
+        help="average: a weighted mean of the best candidates of all kinds; best: the least "
+        "error; 1se: the simplest within one standard error of the best."
+    ),
+    "nested": typer.Option(
+        help="Repeat the whole search without each of ten folds and predict these: the error to "
+        "trust. Takes about ten times as long."
+    ),
+    "penalty_factor": typer.Option(
+        metavar="COL=NUMBER",
+        help="Penalise a feature so many times as much as the others: 0 never (age, sex, batch), "
+        "inf leaves it out; may be repeated.",
+    ),
+    "keep": GONE,
+    "density": GONE,
+    "rule": GONE,
+    # what happens before the model
+    "impute": before(
+        help="Fill missing values with the mean or median of their column; the model remembers it "
+        "for predict."
+    ),
+    "snv": before("--snv", help="Spectra: every row gets mean 0 and deviation 1."),
+    "detrend": before("--detrend", help="Spectra: take a parabola out of every row."),
+    "derivative": before(
+        metavar="N", help="Spectra: Savitzky–Golay derivative along the columns; 0 smooths."
+    ),
+    "window": before(metavar="N", help="Columns in the window of the derivative; 11 by default."),
+    "polyorder": before(metavar="N", help="Degree of the polynomial in a window; 2 by default."),
+    "recipes": before(
+        "--recipes",
+        help="Spectra: try seven recipes (as measured, SNV, SNV and detrending, first and second "
+        "derivatives, these after SNV) and average them.",
+    ),
+}
+
+
+def taking(**given: Any) -> Callable[[Command], Command]:
+    """Make a function a command, whose arguments are declared by `given` or else by `OPTIONS`.
+
+    Where a function or class is given, its arguments are options of the command, listed where the
+    argument stands that is made of them: ``@taking(form=read_form)``.
+    """
+    readers = {name: each for name, each in given.items() if callable(each)}
+    shared = {name: inspect.signature(reader).parameters for name, reader in readers.items()}
+
+    def declared(parameter: inspect.Parameter) -> inspect.Parameter:
+        option = given.get(parameter.name, OPTIONS.get(parameter.name))
+        # by name alone: then those with and without a default may stand in any order
+        return parameter.replace(
+            kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[parameter.annotation, option]
+        )
+
+    def decorated(command: Command) -> Command:
+        own = inspect.signature(command)
+
+        @wraps(command)
+        def run(**words: Any) -> Any:
+            made = {
+                name: reader(**{key: words.pop(key) for key in shared[name]})
+                for name, reader in readers.items()
+            }
+            return command(**made, **words)
+
+        listed = [
+            declared(parameter)
+            for key, place in own.parameters.items()
+            for parameter in (shared[key].values() if key in shared else [place])
+        ]
+        changed = cast(Any, run)
+        changed.__signature__ = own.replace(parameters=listed)
+        changed.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
+        return cast(Command, run)
+
+    return decorated
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Rows and columns of a file to learn from."""
+
+    groups: str | None = None
+    drop: list[str] | None = None
+    features: list[str] | None = None
+    keep_index: bool = False
+    drop_missing: bool = False
 
 
 def read_form(
-    format: Annotated[
-        Kind,
-        written("--format", help="auto looks at the file."),
-    ] = Kind.AUTO,
-    sep: Annotated[
-        str | None,
-        written(
-            "--sep",
-            metavar="CHAR",
-            help="Between the fields of a CSV: a character, or tab. Detected by default.",
-        ),
-    ] = None,
-    decimal: Annotated[
-        str | None,
-        written("--decimal", metavar="CHAR", help="The decimal mark: . or , Detected by default."),
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        written(metavar="NAME", help="Of a CSV; UTF-8 by default."),
-    ] = None,
-    no_header: Annotated[
-        bool,
-        written(
-            "--no-header",
-            help="The first line of a CSV is data; columns are called 'column 1' and so on.",
-        ),
-    ] = False,
-    comment: Annotated[
-        str | None,
-        written(metavar="START", help="Leave out lines of a CSV that start so, say '#'."),
-    ] = None,
-    skip_rows: Annotated[
-        int,
-        written("--skip-rows", min=0, metavar="N", help="Leave out the first N lines of a CSV."),
-    ] = 0,
-    zero_based: Annotated[
-        bool,
-        written(
-            "--zero-based", help="Features of an SVMlight file are numbered from 0, not from 1."
-        ),
-    ] = False,
-    sheet: Annotated[
-        str | None,
-        written(
-            metavar="NAME|NUMBER",
-            help="Of an Excel workbook: a sheet by name, or by number among the visible ones. "
-            "The first by default.",
-        ),
-    ] = None,
-    max_memory: Annotated[
-        str | None,
-        written(
-            metavar="SIZE",
-            help="What reading a file may take, say 8GB; half of this machine's memory by default.",
-        ),
-    ] = None,
+    format: Kind = Kind.AUTO,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    no_header: bool = False,
+    comment: str | None = None,
+    skip_rows: int = 0,
+    zero_based: bool = False,
+    sheet: str | None = None,
+    max_memory: str | None = None,
 ) -> Form:
     """The form that the options ask for."""
     from skstretch.cli.data.delimited import separator_named
@@ -248,7 +320,7 @@ def read_form(
 class Aim:
     """What is minimised, and the columns beside or in place of the target that it needs."""
 
-    loss: str = "squared"
+    loss: LossName = LossName.SQUARED
     time: str | None = None
     event: str | None = None
     exposure: str | None = None
@@ -287,51 +359,11 @@ class Aim:
         return settled.get(self.loss, TaskName.AUTO)
 
 
-def read_aim(
-    loss: Annotated[
-        LossName,
-        typer.Option(
-            help="squared; log: log-odds of classes (logistic, softmax); poisson: rates of counts."
-        ),
-    ] = LossName.SQUARED,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="Survival, in place of --target: the time of the event, or of the last visit.",
-            autocompletion=completed_columns,
-        ),
-    ] = None,
-    event: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="With --time: 1 where the event was seen, 0 where it was not (censored).",
-            autocompletion=completed_columns,
-        ),
-    ] = None,
-    exposure: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="With --loss poisson: how long, or how much, was counted; predictions are for "
-            "one unit of it.",
-            autocompletion=completed_columns,
-        ),
-    ] = None,
-) -> Aim:
-    """The aim that the options ask for."""
-    return Aim(str(loss), time, event, exposure)
-
-
 # What a search tries, and how it chooses.
 
 # below this the penalty 1/(c k) leaves the range of float64
 LEAST_C = 1e-249
-
-
-# an option of the past, which is not shown, and what took its place
-Gone = Annotated[str | None, typer.Option(hidden=True)]
+# options of the past, and what took their place
 NEW_OPTIONS = {
     "keep": "--select 10,30",
     "density": "--select 0.1,1.0 (shares have a point)",
@@ -355,67 +387,17 @@ class Plan:
 
 
 def read_plan(
-    cv: Annotated[
-        str | None,
-        typer.Option(
-            metavar="loo|N",
-            help="Leave one out, or N folds. Default: loo, or 10 where features are selected.",
-        ),
-    ] = None,
-    k: Annotated[
-        str | None,
-        typer.Option(
-            "--k",
-            metavar="LIST",
-            help="Stretching powers to try, say 1.1,2: near 1 few features matter, 2 is ridge.",
-        ),
-    ] = None,
-    c: Annotated[
-        str | None,
-        typer.Option(
-            "--c",
-            metavar="LIST",
-            help="Strengths to try (a small c is a strong penalty), or auto (default).",
-        ),
-    ] = None,
-    a: Annotated[
-        str | None,
-        typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is linear."),
-    ] = None,
-    select: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Numbers of features to choose from, say 10,30; with a point shares of them, 1.0 "
-            "for all. By default all, and an average also tries some of them.",
-        ),
-    ] = None,
-    combine: Annotated[
-        CombineName,
-        typer.Option(
-            help="average: a weighted mean of the best candidates of all kinds; best: the "
-            "least error; 1se: the simplest within one standard error of the best."
-        ),
-    ] = CombineName.AVERAGE,
-    nested: Annotated[
-        bool,
-        typer.Option(
-            "--nested/--no-nested",
-            help="Repeat the whole search without each of ten folds and predict these: the error "
-            "to trust. Takes about ten times as long.",
-        ),
-    ] = True,
-    penalty_factor: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COL=NUMBER",
-            help="Penalise a feature so many times as much as the others: 0 never (age, sex, "
-            "batch), inf leaves it out; may be repeated.",
-        ),
-    ] = None,
-    keep: Gone = None,
-    density: Gone = None,
-    rule: Gone = None,
+    cv: str | None = None,
+    k: str | None = None,
+    c: str | None = None,
+    a: str | None = None,
+    select: str | None = None,
+    combine: CombineName = CombineName.AVERAGE,
+    nested: bool = True,
+    penalty_factor: list[str] | None = None,
+    keep: str | None = None,
+    density: str | None = None,
+    rule: str | None = None,
 ) -> Plan:
     """The plan that the options ask for; refuses what no data could follow."""
     for old, given in (("keep", keep), ("density", density), ("rule", rule)):
@@ -503,62 +485,48 @@ def fold_number(text: str | None) -> int | None:
     return int(word)
 
 
-def taking(**readers: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Give a command the options of functions in place of the arguments that they make.
-
-    ``@taking(form=read_form)`` makes `form` of the options of `read_form`; the help page lists
-    them where that argument stands.
-    """
-    shared = {name: inspect.signature(reader).parameters for name, reader in readers.items()}
-
-    def decorated(command: Command) -> Command:
-        own = inspect.signature(command)
-
-        @wraps(command)
-        def run(**words: Any) -> Any:
-            made = {
-                name: reader(**{key: words.pop(key) for key in shared[name]})
-                for name, reader in readers.items()
-            }
-            return command(**made, **words)
-
-        listed = [
-            # by name alone: then those with and without a default may stand in any order
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for key, place in own.parameters.items()
-            for parameter in (shared[key].values() if key in shared else [place])
-        ]
-        changed = cast(Any, run)
-        changed.__signature__ = own.replace(parameters=listed)
-        changed.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
-        return cast(Command, run)
-
-    return decorated
-
-
-BEFORE = "Before the model"
 # the parabola that scatter correction of powders is usually followed by
 DEGREE = 2
 
 
-class Fill(StrEnum):
-    """What takes the place of missing values."""
-
-    MEAN = "mean"
-    MEDIAN = "median"
-
-
 @dataclass(frozen=True)
 class Recipe:
-    """Steps before the model, as they were asked for."""
+    """Steps before the model, as they were asked for; refuses what no data could follow."""
 
-    impute: str | None = None
+    impute: Fill | None = None
     snv: bool = False
     detrend: bool = False
     derivative: int | None = None
-    window: int = 11
-    polyorder: int = 2
+    window: int | None = None
+    polyorder: int | None = None
     recipes: bool = False
+
+    def __post_init__(self) -> None:
+        for option, value in (("--window", self.window), ("--polyorder", self.polyorder)):
+            if value is not None and self.derivative is None:
+                raise DataError(f"{option} {value} goes with --derivative; --derivative 0 smooths.")
+        wide, order = self.smoothing.values()
+        if wide < 1 or wide % 2 == 0:
+            raise DataError(f"--window {wide} must be an odd number, 11 for example.")
+        if not 0 <= order < min(wide, 21):
+            raise DataError(f"--polyorder {order} must lie from 0 to below the window {wide}.")
+        if self.derivative is not None and not 0 <= self.derivative <= order:
+            raise DataError(
+                f"--derivative {self.derivative} must lie from 0 to the --polyorder, which is "
+                f"{order}."
+            )
+        if self.recipes and (self.snv or self.detrend or self.derivative is not None):
+            raise DataError(
+                "--recipes tries these by itself: leave out --snv, --detrend, --derivative."
+            )
+
+    @property
+    def smoothing(self) -> dict[str, int]:
+        """Window and degree of the polynomial in it."""
+        return {
+            "window": 11 if self.window is None else self.window,
+            "polyorder": 2 if self.polyorder is None else self.polyorder,
+        }
 
     @property
     def filters(self) -> bool:
@@ -571,15 +539,15 @@ class Recipe:
         if self.impute is not None:
             from sklearn.impute import SimpleImputer
 
-            found.append(SimpleImputer(strategy=self.impute))
+            found.append(SimpleImputer(strategy=str(self.impute)))
         if self.filters and not self.recipes:
             from skstretch import SpectralFilter
 
-            smoothing = {} if self.derivative is None else {"derivative": self.derivative}
-            if smoothing:
-                smoothing |= {"window": self.window, "polyorder": self.polyorder}
+            given = (
+                {} if self.derivative is None else {"derivative": self.derivative, **self.smoothing}
+            )
             degree = DEGREE if self.detrend else None
-            found.append(SpectralFilter(snv=self.snv, detrend=degree, **smoothing))
+            found.append(SpectralFilter(snv=self.snv, detrend=degree, **given))
         return found
 
     def check(self, table: Any) -> None:
@@ -588,70 +556,9 @@ class Recipe:
             raise DataError(
                 "--snv, --detrend, --derivative and --recipes are for spectra, not sparse data."
             )
-        if self.derivative is not None and self.window > table.X.shape[1]:
+        wide = self.smoothing["window"]
+        if self.derivative is not None and wide > table.X.shape[1]:
             raise DataError(
-                f"--window {self.window}: the file has {counted(table.X.shape[1], 'feature')}; a "
+                f"--window {wide}: the file has {counted(table.X.shape[1], 'feature')}; a "
                 "window cannot be wider."
             )
-
-
-# an option about what happens before the model
-step: Any = partial(typer.Option, rich_help_panel=BEFORE)
-
-
-def read_recipe(
-    impute: Annotated[
-        Fill | None,
-        step(
-            help="Fill missing values with the mean or median of their column; the model "
-            "remembers it for predict."
-        ),
-    ] = None,
-    snv: Annotated[
-        bool,
-        step("--snv", help="Spectra: every row gets mean 0 and deviation 1."),
-    ] = False,
-    detrend: Annotated[
-        bool,
-        step("--detrend", help="Spectra: take a parabola out of every row."),
-    ] = False,
-    derivative: Annotated[
-        int | None,
-        step(metavar="N", help="Spectra: Savitzky–Golay derivative along the columns; 0 smooths."),
-    ] = None,
-    window: Annotated[
-        int | None,
-        step(metavar="N", help="Columns in the window of the derivative; 11 by default."),
-    ] = None,
-    polyorder: Annotated[
-        int | None,
-        step(metavar="N", help="Degree of the polynomial in a window; 2 by default."),
-    ] = None,
-    recipes: Annotated[
-        bool,
-        step(
-            "--recipes",
-            help="Spectra: try seven recipes (as measured, SNV, SNV and detrending, first and "
-            "second derivatives, these after SNV) and average them.",
-        ),
-    ] = False,
-) -> Recipe:
-    """The recipe that the options ask for; refuses what no data could follow."""
-    for option, value in (("--window", window), ("--polyorder", polyorder)):
-        if value is not None and derivative is None:
-            raise DataError(f"{option} {value} goes with --derivative; --derivative 0 smooths.")
-    wide, order = 11 if window is None else window, 2 if polyorder is None else polyorder
-    if wide < 1 or wide % 2 == 0:
-        raise DataError(f"--window {wide} must be an odd number, 11 for example.")
-    if not 0 <= order < min(wide, 21):
-        raise DataError(f"--polyorder {order} must lie from 0 to below the window {wide}.")
-    if derivative is not None and not 0 <= derivative <= order:
-        raise DataError(
-            f"--derivative {derivative} must lie from 0 to the --polyorder, which is {order}."
-        )
-    if recipes and (snv or detrend or derivative is not None):
-        raise DataError(
-            "--recipes tries these by itself: leave out --snv, --detrend, --derivative."
-        )
-    filling = None if impute is None else str(impute)
-    return Recipe(filling, snv, detrend, derivative, wide, order, recipes)

@@ -1,9 +1,11 @@
-"""What a fit is given, from a file: features, a target and its task, weights and groups.
+"""Learning from a file: features and a target that can be fitted, the search, what it found.
 
 A target is one column, or two: an event and its time, counts and their exposure.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -12,81 +14,58 @@ from typing import Any
 import numpy as np
 
 from skstretch.cli.columns import (
-    CLAUSES,
+    Note,
     TrainingColumns,
+    Values,
     check_features,
     check_infinite,
     dropping,
+    exposed,
     is_spectrum,
     leave_out_index,
     missing_counts,
+    missing_message,
     note_identifiers,
     read_table,
+    read_values,
+    survival,
+    unknown,
 )
-from skstretch.cli.console import SHOWN, Talk, counted, listed
-from skstretch.cli.data.delimited import MISSING, number_in
-from skstretch.cli.data.files import (
-    Form,
-    Table,
-)
+from skstretch.cli.console import Talk, counted, in_options, on_terminal
+from skstretch.cli.data.files import Form, Table
 from skstretch.cli.data.matrices import read_vector
-from skstretch.cli.options import Aim, Recipe, TaskName
+from skstretch.cli.options import Aim, Chosen, Plan, Recipe, TaskName, fold_number
+from skstretch.core.classes import decided
+from skstretch.core.crossfit import paired_error
+from skstretch.core.stretch import selects
+from skstretch.estimators.inputs import N_FOLDS
+from skstretch.estimators.quality import (
+    LEAST_UNITS,
+    chance_in_words,
+    folds_in_words,
+    held_out_losses,
+    kind_of,
+    left_out_means,
+    measure_of,
+)
+from skstretch.estimators.state import named_model, steps_in_words
+from skstretch.estimators.summary import (
+    Summary,
+    mixture_members,
+    plain_evidence,
+    target_names,
+    trust,
+    verdict_of,
+)
 from skstretch.exceptions import DataError
 
-# whole numbers with so few different values may be classes
-FEW = 10
-# and so may numbers without a gap up to here
-MOST_CODES = 100
 # numbers below it have squares that float64 does not tell from zero
 LEAST = 1e-150
-
-
-# words for an event and for none
-EVENTS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
-@dataclass(frozen=True)
-class Values:
-    """Values of one column.
-
-    Attributes
-    ----------
-    numbers : float array, or None
-        None where some value is text.
-    words : list of str
-        As written; empty where missing.
-    odd : str
-        The first value that is no number.
-    """
-
-    numbers: Any
-    words: list[str]
-    odd: str = ""
-
-    @property
-    def missing(self) -> Any:
-        """Which values are missing."""
-        if self.numbers is not None:
-            return np.isnan(self.numbers)
-        return np.array([word == "" for word in self.words])
-
-
-def read_values(column: Any) -> Values:
-    """Numbers where all values are, else words; column is an array or a list of strings."""
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        numbers = column.astype(np.float64)
-        return Values(numbers, [_word(value) for value in column.tolist()])
-    words = ["" if (word := str(value).strip()) in MISSING else word for value in column]
-    found = [number_in(word) for word in words]
-    if None in found:
-        return Values(None, words, words[found.index(None)])
-    return Values(np.array(found, dtype=np.float64), words)
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.0f}" if value.is_integer() else repr(value)
-    return str(value)
+# how errors are measured, and what knows nothing
+SQUARED, BALANCED, PLAIN = "mean squared error", "balanced error rate", "error rate"
+MEAN, LARGEST = "predicting the mean", "the largest class"
+# the least groups of which some can be left out twice
+LEAST_GROUPS = 3
 
 
 @dataclass(frozen=True)
@@ -119,7 +98,7 @@ def read_labels(values: Values, asked: TaskName, name: str) -> Labels:
                 "predict: use --task classification, or encode it as numbers."
             )
         return Labels(values.numbers, task, reason)
-    if different > max(FEW, len(values.words) // 2):
+    if _mostly_alone(values.words):
         raise DataError(
             f"the target {name!r} has {different:,} different values in {len(values.words):,} "
             "rows, too many for classes"
@@ -134,17 +113,24 @@ def _rule(values: Values, different: int) -> tuple[TaskName, str]:
     if different == 2:
         return TaskName.CLASSIFICATION, "the target has two different values"
     reason = f"the target has {different:,} different numbers"
-    if _may_be_codes(values.numbers, different):
+    if _may_be_codes(values.numbers):
         reason += "; if they are classes, pass --task classification"
     return TaskName.REGRESSION, reason
 
 
-def _may_be_codes(numbers: Any, different: int) -> bool:
-    """Whether numbers may stand for classes: few whole ones, or 0..n-1 or 1..n in many rows."""
-    if not (numbers == np.round(numbers)).all():
+def _mostly_alone(words: list[str]) -> bool:
+    """Whether most rows have a class of their own, which no other row has."""
+    return 2 * sum(count == 1 for count in Counter(words).values()) > len(words)
+
+
+def _may_be_codes(numbers: Any) -> bool:
+    """Whether whole numbers may stand for classes: each in as many rows as there are numbers, or
+    without a gap and each in two rows."""
+    different = np.unique(numbers)
+    if (different != np.round(different)).any():
         return False
-    gapless = numbers.min() in (0, 1) and numbers.max() - numbers.min() == different - 1
-    return different <= FEW or bool(gapless and different <= min(numbers.size / 2, MOST_CODES))
+    rows = numbers.size / different.size
+    return bool(different.size <= rows or (rows >= 2 and (np.diff(different) == 1).all()))
 
 
 def _classes(values: Values) -> Any:
@@ -160,25 +146,21 @@ class Request:
     """What a user asked of a data file."""
 
     data: str
-    target: str | None = None
-    task: TaskName = TaskName.AUTO
+    form: Form
+    chosen: Chosen
+    target: str | None
+    task: TaskName
     weights: str | None = None
-    groups: str | None = None
-    drop: Sequence[str] = ()
-    drop_missing: bool = False
-    form: Form = field(default_factory=Form)
-    features: Sequence[str] = ()
-    keep_index: bool = False
     recipe: Recipe | None = None  # None where the command has no steps before the model
     aim: Aim = field(default_factory=Aim)
 
     @property
     def roles(self) -> dict[str, str | None]:
         """Columns that are no features."""
-        own = {"target": self.aim.time or self.target, "weights": self.weights}
         return {
-            **own,
-            "groups": self.groups,
+            "target": self.aim.time or self.target,
+            "weights": self.weights,
+            "groups": self.chosen.groups,
             "event": self.aim.event,
             "exposure": self.aim.exposure,
         }
@@ -216,8 +198,8 @@ class Training:
 def read_training(request: Request, talk: Talk) -> Training:
     """Read a file and check all that can be checked before a fit."""
     start = perf_counter()
-    aim, given = request.aim, (request.drop, talk.note, request.features, request.keep_index)
-    choose = TrainingColumns(request.roles, *given, survival=aim.time is not None)
+    aim, chosen = request.aim, request.chosen
+    choose = TrainingColumns(request.roles, chosen, talk.note, survival=aim.time is not None)
     table, named = read_table(request.data, request.form, choose, talk), choose.named
     if "target" not in named:
         table.aside["target"] = read_vector(
@@ -234,7 +216,7 @@ def read_training(request: Request, talk: Talk) -> Training:
     check_infinite(table)
     filled = missing_counts(table)[0] if _fills(request) else {}
     _check_filled(table, filled)
-    if not (request.keep_index or request.features):
+    if not (chosen.keep_index or chosen.features):
         leave_out_index(table, talk.note)
     note_identifiers(table, talk.note)
     if request.recipe is not None and not request.recipe.filters and is_spectrum(table.names):
@@ -269,7 +251,7 @@ def read_training(request: Request, talk: Talk) -> Training:
         perf_counter() - start,
         recipe,
         filled,
-        "cox" if aim.time is not None else aim.loss,
+        "cox" if aim.time is not None else str(aim.loss),
     )
 
 
@@ -294,7 +276,7 @@ def _known_rows(
             rows |= values.missing
     if not counts:
         return slice(None)
-    if request.drop_missing:
+    if request.chosen.drop_missing:
         if rows.all():
             raise DataError("every row has a missing value: --drop-missing leaves nothing.")
         return np.flatnonzero(~rows)
@@ -310,40 +292,6 @@ def _check_filled(table: Table, filled: dict[str, int]) -> None:
             f"column {empty[0]!r} has no value at all to fill it with: leave it out with "
             f"{dropping(empty[0])}."
         )
-
-
-def most_first(counts: Mapping[str, int]) -> str:
-    """Columns with their counts, the greatest first."""
-    order = sorted(counts, key=lambda name: -counts[name])
-    first = [f"{name!r} {counts[name]:,}" for name in order[:SHOWN]]
-    return listed(first, len(order), more="more columns")
-
-
-def filled_words(counts: Mapping[str, int], fill: str, where: str = "of the column") -> str:
-    """What was filled with a mean or median: how many values in which columns."""
-    total, columns = counted(sum(counts.values()), "missing value"), counted(len(counts), "column")
-    return f"filled {total} in {columns} with the {fill} {where}: {most_first(counts)}."
-
-
-def missing_message(
-    counts: dict[str, int], rows: Any, apart: Collection[str] | None = None, can_fill: bool = False
-) -> str:
-    """Counts by column, and the ways out; `apart` is None for new data, all rows of which count.
-
-    `can_fill` says whether the command can fill gaps of the features by itself.
-    """
-    message = f"missing values in {rows.sum():,} of {rows.size:,} rows: {most_first(counts)}."
-    if apart is None:
-        return f"{message} Fill these cells first, or fit the model with --impute."
-    order = sorted(counts, key=lambda name: -counts[name])
-    droppable = [name for name in order if name not in apart]
-    ways = ["leave out these rows with --drop-missing"]
-    if can_fill and droppable:
-        ways = ["have them filled with --impute mean or --impute median", *ways]
-    if droppable:
-        drop = dropping(*droppable) if len(droppable) <= CLAUSES else "--drop COL"
-        ways.append(f"the columns with {drop}")
-    return f"{message} Fill the cells, or {', or '.join(ways)}."
 
 
 def _taken(values: Values, keep: Any) -> Values:
@@ -376,37 +324,344 @@ def _weights(values: Values | None, name: str | None) -> Any:
     return values.numbers
 
 
-def survival(event: Any, time: Any, names: tuple[str, str]) -> Any:
-    """Events and times as one structured array; both have `numbers`, `words` and `odd`."""
-    words = [word.strip().lower() for word in event.words]
-    odd = next((word for word in words if word not in EVENTS), None)
-    if odd is not None:
+# The search.
+
+
+def penalty_factors(named: Mapping[str, float], training: Training) -> Any:
+    """One factor for every feature, None where none was named."""
+    if not named:
+        return None
+    if training.recipe.filters:
         raise DataError(
-            f"--event {names[0]!r} holds {odd!r}: an event is 1 or 0, true or false, yes or no."
+            "--penalty-factor with --snv, --detrend, --derivative or --recipes: these take all "
+            "columns for one spectrum, in which no column stands for itself."
         )
-    if time.numbers is None:
-        raise DataError(f"--time {names[1]!r} holds text ({time.odd!r}): times are numbers.")
-    if time.numbers.min() < 0:
-        raise DataError(f"--time {names[1]!r} has {time.numbers.min():g}: times start at 0.")
-    found = np.empty(len(words), dtype=[("event", bool), ("time", float)])
-    found["event"], found["time"] = [EVENTS[word] for word in words], time.numbers
-    if not found["event"].any():
+    n_features = training.X.shape[1]
+    # columns without names go by their numbers from 1
+    names = training.names or [str(number) for number in range(1, n_features + 1)]
+    place = {name: column for column, name in enumerate(names)}
+    factors = np.ones(n_features)
+    for name, value in named.items():
+        if name == training.target:
+            raise DataError(f"--penalty-factor names the target {name!r}.")
+        if name not in place:
+            raise DataError(unknown("--penalty-factor", name, names))
+        factors[place[name]] = value
+    return factors
+
+
+def asked_to_select(asked: Any, n_features: int) -> bool:
+    """Whether ``n_features_to_select`` asks for some of the features."""
+    return asked is not None and selects(asked if np.iterable(asked) else [asked], n_features)
+
+
+def splitter(text: str | None, groups: bool, classifies: bool, compressed: bool) -> Any:
+    """A splitter, or None for the default of the estimator.
+
+    ``loo`` leaves one row out, or with groups one group; a number is that many folds, shuffled
+    with a fixed seed, of whole groups where there are groups.
+    """
+    from sklearn.model_selection import LeaveOneGroupOut, LeaveOneOut
+
+    number = fold_number(text)
+    if number is None:
+        if groups:
+            return LeaveOneGroupOut()
+        return LeaveOneOut() if text is not None and compressed else None
+    return shuffled(number, groups, classifies)
+
+
+def shuffled(number: int, groups: bool, classifies: bool, seed: int = 0) -> Any:
+    """A splitter into folds: of shuffled rows, by class for classes, or of whole groups."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+    if groups:
+        return GroupKFold(number)
+    kind = StratifiedKFold if classifies else KFold
+    return kind(number, shuffle=True, random_state=seed)
+
+
+def check_number(option: str, number: int, training: Training) -> None:
+    """Refuse more folds than there are groups or rows."""
+    groups = training.groups is not None
+    units = len(np.unique(training.groups)) if groups else training.X.shape[0]
+    if number > units:
+        loo = ", or loo" if option == "--cv" else ""
         raise DataError(
-            f"--event {names[0]!r} is 0 in all rows: nothing tells who is at risk. Is it coded the "
-            "other way round?"
+            f"{option} {number}: there are only {units:,} {'groups' if groups else 'rows'}; use at "
+            f"most {units:,}{loo}."
         )
+
+
+def check_classes(option: str, number: int, training: Training, note: Note | None = None) -> None:
+    """Refuse more folds than a class has rows; with `note`, only where all classes are so small."""
+    if not training.classifies or training.groups is not None:
+        return
+    names, sizes = np.unique(training.y, return_counts=True)
+    least = int(sizes.min())
+    if number <= least:
+        return
+    smallest = str(names[sizes.argmin()])
+    message = f"{option} {number}: the class {smallest!r} has {counted(least, 'row')}"
+    if note is None or number > sizes.max():
+        raise DataError(f"{message}, fewer than there are folds.")
+    note(f"{message}, so some folds have none of it.")
+
+
+def check_plan(plan: Plan, training: Training, talk: Talk) -> None:
+    """Refuse what does not go with the data."""
+    n_features, number = training.X.shape[1], plan.n_folds
+    for count in plan.grid["n_features_to_select"] or ():
+        if isinstance(count, int) and count > n_features:
+            raise DataError(
+                f"--select {count}: the file has {counted(n_features, 'feature')}; to keep all of "
+                "them as one of the choices use --select 1.0."
+            )
+    if training.groups is not None and len(np.unique(training.groups)) < 2:
+        raise DataError("--groups: all rows are of one group; at least two groups are needed.")
+    if number is not None:
+        check_number("--cv", number, training)
+        check_classes("--cv", number, training, talk.note)
+
+
+def search_of(training: Training, plan: Plan, talk: Talk) -> Any:
+    """The search, or that of all recipes, not fitted yet."""
+    from skstretch.estimators import (
+        RecipeClassifierCV,
+        RecipeRegressorCV,
+        StretchyClassifierCV,
+        StretchyRegressorCV,
+        StretchySurvivalCV,
+    )
+
+    classes, several = training.classifies, training.recipe.recipes
+    given = {
+        **plan.grid,
+        "penalty_factor": penalty_factors(plan.factors, training),
+        "cv": folds_of(plan, training),
+        "combine": plan.combine,
+        "verbose": int(talk.shows_progress),
+    }
+    if training.loss == "cox":
+        return StretchySurvivalCV(**_of_survival(given, several))
+    own = (StretchyClassifierCV if classes else StretchyRegressorCV)(loss=training.loss, **given)
+    if not several:
+        return own
+    return (RecipeClassifierCV if classes else RecipeRegressorCV)(own)
+
+
+def folds_of(plan: Plan, training: Training) -> Any:
+    """What --cv asks for; other losses than squared error have ten folds by default."""
+    compressed = asked_to_select(plan.grid["n_features_to_select"], training.X.shape[1])
+    if training.loss != "squared":
+        if plan.cv is None:
+            return None
+        compressed = True  # so that loo is asked for
+    grouped, strata = training.groups is not None, training.strata is not None
+    return splitter(plan.cv, grouped, strata, compressed)
+
+
+def _of_survival(given: dict[str, Any], several: bool) -> dict[str, Any]:
+    """Parameters of a search for survival, which has fewer."""
+    if several:
+        raise DataError("--recipes is not for survival: choose one, for example --snv.")
+    if given.pop("a_grid", None) is not None:
+        raise DataError("--a is not for survival, whose models are linear: leave it out.")
+    return given
+
+
+def searched(training: Training, plan: Plan, talk: Talk) -> tuple[Any, float]:
+    """The fitted estimator, and the seconds that it took."""
+    from sklearn.pipeline import Pipeline, make_pipeline
+
+    check_plan(plan, training, talk)
+    own, steps = search_of(training, plan, talk), training.recipe.steps()
+    model = make_pipeline(*steps, own) if steps else own
+    given = {"sample_weight": training.weights, "groups": training.groups}
+    given = {name: value for name, value in given.items() if value is not None}
+    last = f"{type(own).__name__.lower()}__" if steps else ""
+    start = perf_counter()
+    try:
+        with talk.warnings(training.names):
+            # the note of `check_plan` says it in other words
+            warnings.filterwarnings("ignore", "The least populated class")
+            model.fit(
+                training.X, training.y, **{f"{last}{name}": each for name, each in given.items()}
+            )
+    except ValueError as error:
+        raise DataError(in_options(str(error), training.names)) from error
+    repeated = repeated_search(model, training, given, talk) if plan.nested else None
+    if training.recipe.recipes:
+        model = Pipeline([*(model.steps[:-1] if steps else []), *own.pipeline_.steps])
+    found = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    found._target_names = [training.target]
+    if repeated is not None:
+        repeated.store(found)
+    if training.names is not None:
+        first = model.steps[0][1] if steps or training.recipe.recipes else model
+        first.feature_names_in_ = np.array(training.names, dtype=object)
+    return model, perf_counter() - start
+
+
+def repeated_search(model: Any, training: Training, given: Mapping[str, Any], talk: Talk) -> Any:
+    """The whole search repeated without each tenth of the rows; None where that cannot be."""
+    from skstretch.estimators.nested import nested_score
+
+    groups = training.groups is not None
+    units = len(np.unique(training.groups)) if groups else training.X.shape[0]
+    if units < (LEAST_GROUPS if groups else LEAST_UNITS):
+        what = counted(units, "group" if groups else "row")
+        talk.note(f"{what}: too few to repeat the search without some of them.")
+        return None
+    number = min(N_FOLDS, units)
+    if training.strata is not None and not groups:
+        number = min(number, int(np.unique(training.strata, return_counts=True)[1].max()))
+    try:
+        folds = shuffled(max(2, number), groups, training.strata is not None)
+        return nested_score(model, training.X, training.y, folds, **given)
+    except ValueError as error:
+        said = in_options(str(error).replace(", or nested_cv=None", ""), training.names)
+        talk.note(f"the search could not be repeated for an error to trust: {said}")
+        return None
+
+
+Estimate = tuple[float, float]  # a mean and its standard error
+
+
+def error_of(
+    y: Any, predictions: Any, kind: str, weights: Any = None, groups: Any = None
+) -> Estimate:
+    """Mean loss of predictions of numbers or classes; all classes count alike."""
+    weights = np.ones(len(y)) if weights is None else weights
+    return paired_error(held_out_losses(y, predictions, weights, kind), weights, groups)
+
+
+def cross_validated(model: Any, training: Training) -> list[dict[str, Any]]:
+    """Errors of a fitted search, that of its score first, beside knowing nothing."""
+    kind, measure = kind_of(model), measure_of(model)
+    scores, units = (
+        np.asarray(model.cv_predictions_, dtype=float),
+        (training.weights, training.groups),
+    )
+    own = float(measure.of_scores(model.best_score_)), model.best_score_se_
+    if kind == "numbers":
+        means = left_out_means(training.y, *units)
+        return [_judged(SQUARED, own, error_of(training.y, means, kind, *units), MEAN)]
+    if kind == "classes":
+        codes = np.searchsorted(model.classes_, training.y).clip(max=model.classes_.size - 1)
+        largest = np.full(len(codes), np.argmax(np.bincount(codes, weights=training.weights)))
+        predicted = decided(scores.reshape(len(scores), -1))
+        weights = np.ones(len(codes)) if training.weights is None else training.weights
+        wrong, other = (
+            paired_error(codes != each, weights, training.groups) for each in (predicted, largest)
+        )
+        return [
+            _judged(BALANCED, own, error_of(codes, largest, kind, *units), LARGEST),
+            _judged(PLAIN, wrong, other, LARGEST),
+        ]
+    fitted = model._state.model
+    [found] = plain_evidence(model, scores[model._state.used, None], fitted.Y, fitted.weights)
+    baseline = found.figure(found.mean.loss), 0.0
+    return [_judged(measure.name, own, baseline, found.words.nothing)]
+
+
+def _judged(measure: str, own: Estimate, baseline: Estimate, name: str) -> dict[str, Any]:
+    return {
+        "measure": measure,
+        "error": own[0],
+        "standard_error": own[1],
+        "baseline": baseline[0],
+        "baseline_standard_error": baseline[1],
+        "baseline_name": name,
+    }
+
+
+# What was found, as facts for a page or JSON.
+
+
+def facts(model: Any, training: Any, seconds: float) -> dict[str, Any]:
+    """All that a fit has to say, what to trust first."""
+    steps, own = steps_in_words(model), named_model(model)
+    errors = cross_validated(own, training)
+    usable = own.cv_results_["usable"]
+    found = {
+        **verdict_facts(own, own.summary().evidence),
+        "task": str(training.task),
+        "task_reason": training.reason,
+        "target": training.target,
+        "rows": training.X.shape[0],
+        "features": training.X.shape[1],
+        **facts_of_model(own),
+        "candidates": len(usable),
+        "candidates_unusable": int((~usable).sum()),
+        "cv": folds_in_words(own),
+        "errors": errors,
+        "seconds_reading": training.seconds,
+        "seconds_fitting": seconds,
+    }
+    if training.classifies:
+        found["classes"] = own.classes_.tolist()
+        found["class_sizes"] = [int((training.y == c).sum()) for c in own.classes_]
+        found["cut"] = own.threshold_
+    elif training.loss != "cox":  # of counts the share of the deviance, D²
+        found["r2" if training.loss == "squared" else "d2"] = (
+            1.0 - errors[0]["error"] / errors[0]["baseline"]
+        )
+    return found | ({"steps": steps, "filled": training.filled} if steps else {})
+
+
+def verdict_facts(model: Any, evidence: Any) -> dict[str, Any]:
+    """What was found and how far to trust it, and the figures of the search repeated."""
+    words = {
+        "verdict": "" if evidence is None else verdict_of(model, evidence, target_names(model)),
+        "trust": trust(model, evidence).replace("Fit with nested_cv=10", "Leave out --no-nested"),
+    }
+    found: dict[str, Any] = {
+        name: on_terminal(in_options(text)).replace("pass groups", "use --groups")
+        for name, text in words.items()
+    }
+    if hasattr(model, "nested_score_"):
+        measure = measure_of(model)
+        found["nested"] = {
+            "measure": measure.name,
+            "error": float(measure.of_scores(model.nested_score_)),
+            "standard_error": float(model.nested_score_se_),
+            "targets": getattr(model, "nested_results_", []),
+        }
     return found
 
 
-def exposed(counts: Any, exposure: Any, weights: Any, name: str | None) -> tuple[Any, Any]:
-    """Rates and their weights, from counts and exposures."""
-    if exposure is None:
-        return counts, weights
-    if exposure.numbers is None:
-        raise DataError(f"--exposure {name!r} holds text ({exposure.odd!r}): pass numbers.")
-    if not np.isfinite(exposure.numbers).all() or not exposure.numbers.min() > 0:
-        raise DataError(
-            f"--exposure {name!r} has {exposure.numbers.min():g}: pass numbers above 0."
-        )
-    rates = counts / exposure.numbers
-    return rates, exposure.numbers if weights is None else weights * exposure.numbers
+def facts_of_model(model: Any) -> dict[str, Any]:
+    """What holds for a fitted model, and for one from a file: its models, errors, numerics.
+
+    a, k, c and density of an average are those of its heaviest model.
+    """
+    values = (
+        model._leader
+        if hasattr(model, "cv_results_")
+        else {
+            name: getattr(model, f"{name}_", getattr(model, name, None))
+            for name in ("a", "k", "c", "density")
+        }
+    )
+    found = {"features_used": int(np.atleast_2d(model.coef_).any(axis=0).sum()), **values}
+    found["choice"] = on_terminal(Summary(model).choice).replace("table below", "below")
+    if members := mixture_members(model):
+        table = model._members
+        found["mixture"] = [
+            {
+                "name": on_terminal(member.name),
+                "share": member.share,
+                **{name: table[name][i] for name in values},
+                "weight": np.asarray(table["weight"][i]).tolist(),
+            }
+            for i, member in enumerate(members)
+        ]
+    if chance := on_terminal(chance_in_words(model)):
+        found["permutation"] = {"pvalue": float(model.permutation_.pvalue), "text": chance}
+    return found | {
+        "solver": str(np.ravel(model.solver_)[0]),
+        "space": str(model._state.space),
+        "rcond": float(np.min(model.rcond_)),
+        "dof": float(np.mean(model.dof_)),
+    }

@@ -41,7 +41,8 @@ class PathRule:
 
     At most `n` candidates, from `first_dof` degrees of freedom to `most_dof` of all that there
     are; log(c) is a multiple of `step` above its beginning. A candidate is of no use (its
-    leave-one-out residuals are noise) below `least_diagonal` of B and `least_residual` of y.
+    leave-one-out residuals are noise) below `least_diagonal` of B and `least_residual` of y. The
+    path ends once `patience` candidates in a row have `worse` times the least error.
     """
 
     n: int
@@ -50,6 +51,14 @@ class PathRule:
     step: float
     least_diagonal: float
     least_residual: float
+    patience: int
+    worse: float
+
+    def is_over(self, errors: Array) -> bool:
+        """Whether a path of such errors (candidates by targets) has left the least of every
+        target behind."""
+        late = errors[-self.patience :] > self.worse * np.fmin.reduce(errors)
+        return len(errors) > self.patience and bool(late.all())
 
 
 def units_of(Y: Array) -> Array:

@@ -227,15 +227,15 @@ def factorise(A: Array, borders: int = 0) -> Factor:
 # by (K + lam)^-1 E x, which a factorisation tells at once.
 
 
-def drawn_products(sizes: Array, unknowns: Array, n_drawn: int, more: Array | float = 0.0) -> Array:
-    """``E x`` for each column x of the unknowns (n, t) and a few E, (n, m), `n_drawn` in all unless
+def drawn_products(sizes: Array, unknowns: Array, more: Array | float = 0.0) -> Array:
+    """``E x`` for each column x of the unknowns (n, t) and a few E, (n, m), four in all unless
     there are more columns; those of a column stand side by side.
 
     An entry ``sum_d p_id q_jd`` is off by about ``eps s_i s_j``, with the roots s of the diagonal.
     So entry i of ``E x`` is a normal number times ``eps s_i sqrt(sum_j s_j^2 x_j^2)``. `more` (t,)
     is what a right-hand side of sums adds under the root, squared.
     """
-    times = max(1, n_drawn // unknowns.shape[1])
+    times = max(1, 4 // unknowns.shape[1])
     spread = np.sqrt(np.square(sizes) @ np.square(unknowns) + np.square(more))
     shape = unknowns.shape[0], times * unknowns.shape[1]
     drawn = np.random.default_rng(0).standard_normal(shape)

@@ -419,10 +419,14 @@ def freedom(scores: Scores, at: Minimum) -> tuple[float, Array | None]:
 
 
 def settled(
-    scores: Scores, near: Minimum, gram: Array | None, starts: Sequence[Minimum]
+    scores: Scores,
+    near: Minimum,
+    gram: Array | None,
+    starts: Sequence[Minimum],
+    gap: float = ROUNDED_GAP,
 ) -> list[Minimum | None]:
-    """Minima close to where the `dual` x of each problem is, all in one pass a step; None where x
-    comes no closer.
+    """Minima close to where the `dual` x of each problem is, to a relative `gap`, all in one pass a
+    step; None where x comes no closer.
 
     Newton's method on x = g(η), η = Zφ(Zᵀx) + Fb, Fᵀx = 0: with S = Z diag(φ') Zᵀ and ρ = g − x
     the step is (I + HS) Δx + HF Δb = ρ. The gap is ½ρᵀSρ to second order. `gram` is S of the
@@ -441,7 +445,7 @@ def settled(
         each = zip([*live.items()], trials, products.step(trials), strict=True)
         for (i, one), trial, result in each:
             closer = one.moved(scores, starts[i], result)
-            if closer is not None and closer.gap > ROUNDED_GAP:
+            if closer is not None and closer.gap > gap:
                 live[i] = closer
                 continue
             del live[i]
@@ -483,6 +487,8 @@ class Near:
                 closer = Near(self.x + step[:N], self.b + step[N:], S, gap, step)
                 return closer if np.isfinite(step).all() else None
         if CERTIFIED.gap < self.gap < np.inf:
+            if result.gram is None:  # it may have led astray: back, and on with one of its own
+                return Near(self.x - self.step[:N], self.b - self.step[N:], None)
             half = 0.5 * self.step
             return replace(self, x=self.x - half[:N], b=self.b - half[N:], step=half)
         return None

@@ -1,6 +1,8 @@
 """Names for the array types of the maths, and what every way of solving returns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +12,8 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Index: TypeAlias = npt.NDArray[np.intp]
 ArrayLike: TypeAlias = npt.ArrayLike
+
+NO_PLACES: Callable[[], Any] = partial(np.array, (), dtype=np.intp)
 
 # The one precision of what is reported: gaps, residuals and rounding of coefficients, relative.
 PRECISION = 1e-10
@@ -58,6 +62,6 @@ class Fit:
     dof: float = np.nan
     space: str = ""
     solver: str = ""
-    targets: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    columns: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    targets: Index = field(default_factory=NO_PLACES)
+    columns: Index = field(default_factory=NO_PLACES)
     design: Any = None

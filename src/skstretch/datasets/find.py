@@ -1,7 +1,7 @@
 """Finding a data set: SKSTRETCH_DATA, then the cache, then the network; read and verified.
 
 Readers of the formats that the sets are published in take paths and give a `Sample`. Downloads have
-bounds on size and time: pooch for addresses, OpenML's own reader in a process that can be stopped.
+bounds on size and time; OpenML's own reader runs in a process that can be stopped.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import sys
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.request import Request, urlopen
 
 import numpy as np
@@ -27,7 +27,7 @@ from scipy import sparse
 from skstretch._version import __version__
 from skstretch.datasets.registry import Dataset, File, Form
 from skstretch.exceptions import ChecksumError, DatasetNotFoundError
-from skstretch.io.archive import replacing
+from skstretch.io.archive import add_numbers, data_digest, replacing
 
 CORN_PROPERTIES = ("moisture", "oil", "protein", "starch")
 
@@ -58,13 +58,17 @@ def as_labels(y: Any) -> NDArray[np.int64]:
     return 2 * codes.reshape(-1).astype(np.int64) - 1
 
 
-def read_dense_npz(path: Path) -> Sample:
-    """``X``, ``y`` and whatever else an ``.npz`` file names; no pickles."""
+def read_npz(path: Path) -> Sample:
+    """``X`` (or the parts of a CSR matrix), ``y`` and whatever else a file names; no pickles."""
     # numpy leaves a file that it opened itself open when it is no whole archive
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
         held = {name: file[name] for name in file.files}
-    X, y = held.pop("X").astype(np.float64), held.pop("y")
-    return Sample(X, _as_target(y), held)
+    if "X" in held:
+        X = held.pop("X").astype(np.float64)
+    else:
+        data, *places = (held.pop(name) for name in ("data", "indices", "indptr"))
+        X = sparse.csr_array((data.astype(np.float64), *places), shape=tuple(held.pop("shape")))
+    return Sample(X, _as_target(held.pop("y")), held)
 
 
 def read_sparse_npz(x_path: Path, y_path: Path, split_path: Path) -> Sample:
@@ -72,18 +76,6 @@ def read_sparse_npz(x_path: Path, y_path: Path, split_path: Path) -> Sample:
     X = sparse.csr_array(sparse.load_npz(x_path), dtype=np.float64)
     split = np.load(split_path, allow_pickle=False)
     return Sample(X, _as_target(np.load(y_path, allow_pickle=False)), {"split": split})
-
-
-def read_stored(path: Path) -> Sample:
-    """A sample as `store` wrote it."""
-    # numpy leaves a file that it opened itself open when it is no whole archive
-    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-        if "X" in file:
-            X: Any = file["X"].astype(np.float64)
-        else:
-            parts = (file["data"].astype(np.float64), file["indices"], file["indptr"])
-            X = sparse.csr_array(parts, shape=tuple(file["shape"]))
-        return Sample(X, file["y"])
 
 
 def read_prostate(path: Path) -> Sample:
@@ -99,7 +91,7 @@ def read_prostate(path: Path) -> Sample:
 
 def read_corn_npz(path: Path) -> Sample:
     """The prepared corn spectra; the target is moisture, all four are kept beside it."""
-    sample = read_dense_npz(path)
+    sample = read_npz(path)
     extras = dict(sample.extras)
     return _corn(sample.X, sample.y, extras.pop("wavelength_nm"))
 
@@ -132,23 +124,12 @@ def read_dense_challenge(*paths: Path) -> Sample:
 
 
 def read_sparse_challenge(*paths: Path, n_features: int) -> Sample:
-    """Lines of ``index:value``, the first index is 1."""
+    """Lines of ``index:value``, or of the indices of what is 1; the first index is 1."""
 
-    def split(line: str) -> tuple[list[int], list[float]]:
-        pairs = [entry.partition(":") for entry in line.split()]
-        return [int(index) for index, _, _ in pairs], [float(value) for _, _, value in pairs]
+    def stack(parts: list[sparse.csr_array]) -> sparse.csr_array:
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
-    return _both_parts(paths, lambda path: _csr(path, split, n_features), _stack)
-
-
-def read_binary_challenge(*paths: Path, n_features: int) -> Sample:
-    """Lines of the indices of the features that are 1; the first index is 1."""
-
-    def split(line: str) -> tuple[list[int], list[float]]:
-        indices = [int(entry) for entry in line.split()]
-        return indices, [1.0] * len(indices)
-
-    return _both_parts(paths, lambda path: _csr(path, split, n_features), _stack)
+    return _both_parts(paths, lambda path: _csr(path, n_features), stack)
 
 
 def _both_parts(
@@ -172,32 +153,20 @@ def _both_parts(
     return Sample(stack(parts), as_labels(np.concatenate(labels)), {"split": split})
 
 
-def _csr(
-    path: Path, split: Callable[[str], tuple[list[int], list[float]]], n_features: int
-) -> sparse.csr_array:
-    indices: list[int] = []
-    values: list[float] = []
-    ends = [0]
-    with path.open(encoding="ascii") as lines:
-        for line in lines:
-            found, held = split(line)
-            indices += found
-            values += held
-            ends.append(len(indices))
-    columns = np.array(indices, dtype=np.int64) - 1
+def _csr(path: Path, n_features: int) -> sparse.csr_array:
+    rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
+    entries = [entry.partition(":") for row in rows for entry in row]
+    columns = np.array([int(index) for index, _, _ in entries], dtype=np.int64) - 1
     if columns.size and (columns.min() < 0 or columns.max() >= n_features):
         raise ValueError(
             f"{path.name} has feature indices {columns.min() + 1} to {columns.max() + 1}; they "
             f"must lie between 1 and {n_features}."
         )
-    parts = (np.array(values), columns.astype(np.int32), np.array(ends, dtype=np.int32))
-    X = sparse.csr_array(parts, shape=(len(ends) - 1, n_features))
+    values = np.array([float(value or 1) for _, _, value in entries])
+    ends = np.cumsum([0, *map(len, rows)])
+    X = sparse.csr_array((values, columns, ends), shape=(len(rows), n_features))
     X.sort_indices()
     return X
-
-
-def _stack(parts: Iterable[sparse.csr_array]) -> sparse.csr_array:
-    return sparse.csr_array(sparse.vstack(list(parts), format="csr"))
 
 
 def _as_target(y: NDArray[Any]) -> NDArray[Any]:
@@ -223,16 +192,6 @@ CHUNK = 1 << 16
 OPENML_SECONDS, OPENML_BYTES = 3600.0, 16 << 30
 
 
-def _pooch() -> Any:
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            "downloads need pooch, of the extra `data`: pip install 'skstretch[data]'"
-        ) from error
-    return pooch
-
-
 def download(file: File, folder: Path) -> Path:
     """Fetch one file into `folder`, under its own name only once it is whole.
 
@@ -243,29 +202,23 @@ def download(file: File, folder: Path) -> Path:
     ChecksumError
         What arrived is not the file that the registry describes.
     """
-    pooch = _pooch()
-    known = None if file.sha256 is None else f"sha256:{file.sha256}"
-
-    def fetch(url: str, path: str, _: Any) -> None:
-        fetch_bounded(url, path, file.largest)
-
+    path = folder / file.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as target:
+        fetch_bounded(str(file.url), target, file.largest)
     try:
-        fetched = pooch.retrieve(
-            file.url, known_hash=known, fname=file.name, path=folder, downloader=fetch
-        )
-    except ValueError as error:
-        raise ChecksumError(
-            f"{file.url} gave a file that was cut short or changed: {error}"
-        ) from error
-    return Path(fetched)
+        return verify(path, file)
+    except ChecksumError:
+        path.unlink()
+        raise
 
 
-def fetch_bounded(url: str, path: str, largest: int) -> None:
-    """Write what stands at `url` to `path`: at most `largest` bytes, no slower than `SLOWEST`."""
+def fetch_bounded(url: str, target: BinaryIO, largest: int) -> None:
+    """Write what stands at `url`: at most `largest` bytes, no slower than `SLOWEST`."""
     seconds = TIMEOUT + largest / SLOWEST
     deadline, count = time.monotonic() + seconds, 0
     request = Request(url, headers={"User-Agent": f"skstretch/{__version__}"})
-    with urlopen(request, timeout=TIMEOUT) as answer, open(path, "wb") as target:
+    with urlopen(request, timeout=TIMEOUT) as answer:
         claimed = answer.headers.get("Content-Length")
         # read1 gives what is there: a server that sends byte after byte meets the deadline too
         while part := answer.read1(CHUNK):
@@ -279,7 +232,7 @@ def fetch_bounded(url: str, path: str, largest: int) -> None:
         raise OSError(f"it was cut short: {count:,} of {claimed} bytes came.")
 
 
-def download_openml(data_id: int, path: Path, *, dense: bool) -> Sample:
+def download_openml(data_id: int, path: Path, *, dense: bool) -> None:
     """Fetch a two-class set from OpenML and keep it as one ``.npz`` file at `path`.
 
     OpenML may hold a dense set as sparse text and the reverse; `dense` says what is wanted.
@@ -289,7 +242,6 @@ def download_openml(data_id: int, path: Path, *, dense: bool) -> Sample:
     code += "keep_openml(int(sys.argv[1]), sys.argv[2], sys.argv[3] == 'dense')"
     words = (str(data_id), str(path), "dense" if dense else "sparse")
     run_bounded(code, words, OPENML_SECONDS, OPENML_BYTES)
-    return read_stored(path)
 
 
 def keep_openml(data_id: int, path: str, dense: bool) -> None:
@@ -306,9 +258,10 @@ def keep_openml(data_id: int, path: str, dense: bool) -> None:
         n_retries=1,
     )
     X = sparse.csr_array(X)
-    if dense:
-        X = X.toarray()
-    store(Sample(X, as_labels(y)), Path(path))
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        np.savez_compressed(file, y=as_labels(y), **({"X": X.toarray()} if dense else parts))
 
 
 LIMIT = """
@@ -338,19 +291,6 @@ def run_bounded(code: str, words: tuple[str, ...], seconds: float, memory: int) 
         raise OSError(said[-1])
 
 
-def store(sample: Sample, path: Path) -> None:
-    """Write features and target into one ``.npz`` file, in place of an older one at once."""
-    arrays: dict[str, Any] = {"y": sample.y}
-    if hasattr(sample.X, "tocsr"):
-        X = sample.X.tocsr()
-        arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
-    else:
-        arrays["X"] = sample.X
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
-        np.savez_compressed(file, **arrays)
-
-
 VARIABLE = "SKSTRETCH_DATA"
 OLD_VARIABLE = "STRETCHY_DATA"  # its name until version 0.1, still read
 
@@ -358,7 +298,7 @@ Folder = str | os.PathLike[str] | None
 
 # What a reader raises on a damaged file, and what a download raises besides OSError.
 DAMAGE = (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
-FAILURE = (OSError, ValueError, ImportError, EOFError, HTTPException)
+FAILURE = (OSError, ValueError, EOFError, HTTPException)
 
 
 @dataclass(frozen=True)
@@ -400,12 +340,6 @@ def find_forms(dataset: Dataset, where: tuple[Place, ...]) -> Iterator[tuple[Pla
                 yield place, form
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file, read in pieces."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def verify(path: Path, file: File) -> Path:
     """The path, if its bytes are those that the registry describes.
 
@@ -423,7 +357,8 @@ def verify(path: Path, file: File) -> Path:
             f"{path} is {kind}: {size} bytes, expected {file.size}. Remove it and fetch or copy "
             "it again."
         )
-    seen = file_digest(path)
+    with path.open("rb") as stream:
+        seen = hashlib.file_digest(stream, "sha256").hexdigest()
     if seen != file.sha256:
         raise ChecksumError(
             f"{path} was changed: its sha256 is {seen}, expected {file.sha256}. Remove it and "
@@ -439,23 +374,10 @@ def verified_paths(place: Place, form: Form) -> list[Path]:
 
 
 def content_digest(X: Any, y: Any) -> str:
-    """SHA-256 of shape, values and target, the same for every file format and dtype.
-
-    Dense values enter in row order as little-endian float64; a sparse X enters as the row
-    pointers, sorted column indices and values of its CSR form.
-    """
-    digest = hashlib.sha256(repr(tuple(map(int, X.shape))).encode())
-    if hasattr(X, "tocsr"):
-        X = X.tocsr().copy()
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        X.sort_indices()
-        parts = [(X.indptr, "<i8"), (X.indices, "<i8"), (X.data, "<f8")]
-    else:
-        parts = [(X, "<f8")]
-    for values, dtype in [*parts, (y, "<f8")]:
-        digest.update(np.ascontiguousarray(values, dtype=dtype).tobytes())
-    return digest.hexdigest()
+    """SHA-256 of shape, values and target, the same for every file format and dtype."""
+    digest = data_digest(X)
+    add_numbers(digest, y)
+    return str(digest.hexdigest())
 
 
 def check_content(dataset: Dataset, sample: Sample, where: str) -> None:
@@ -473,59 +395,50 @@ def check_content(dataset: Dataset, sample: Sample, where: str) -> None:
             "short or of another set."
         )
     if dataset.content is not None:
-        _check_digest(dataset.content, dataset, sample, where)
+        seen = content_digest(sample.X, sample.y)
+        if seen != dataset.content:
+            raise ChecksumError(
+                f"the values in {where} are not those of {dataset.title}: their digest is {seen}, "
+                f"expected {dataset.content}. Remove the files and fetch them again."
+            )
     if dataset.classes is not None:
-        _check_classes(dataset.classes, dataset, sample, where)
+        low, high = int(np.sum(sample.y < 0)), int(np.sum(sample.y > 0))
+        if (low, high) != dataset.classes:
+            raise ChecksumError(
+                f"the labels in {where} are {low} times -1 and {high} times +1, but "
+                f"{dataset.title} has {dataset.classes[0]} and {dataset.classes[1]}."
+            )
     if dataset.levels is not None:
-        _check_levels(dataset.levels, dataset, sample, where)
-
-
-def _check_digest(expected: str, dataset: Dataset, sample: Sample, where: str) -> None:
-    seen = content_digest(sample.X, sample.y)
-    if seen != expected:
-        raise ChecksumError(
-            f"the values in {where} are not those of {dataset.title}: their digest is {seen}, "
-            f"expected {expected}. Remove the files and fetch them again."
-        )
-
-
-def _check_classes(expected: tuple[int, int], dataset: Dataset, sample: Sample, where: str) -> None:
-    seen = int(np.sum(sample.y < 0)), int(np.sum(sample.y > 0))
-    if seen != expected:
-        raise ChecksumError(
-            f"the labels in {where} are {seen[0]} times -1 and {seen[1]} times +1, but "
-            f"{dataset.title} has {expected[0]} and {expected[1]}."
-        )
-
-
-def _check_levels(expected: tuple[int, int], dataset: Dataset, sample: Sample, where: str) -> None:
-    low, high = float(sample.X.min()), float(sample.X.max())
-    whole = bool(np.all(np.mod(sample.X, 1) == 0))
-    if low < expected[0] or high > expected[1] or not whole:
-        raise ChecksumError(
-            f"the values in {where} run from {low:g} to {high:g}, but {dataset.title} has whole "
-            f"numbers from {expected[0]} to {expected[1]}."
-        )
+        least, most = float(sample.X.min()), float(sample.X.max())
+        whole = bool(np.all(np.mod(sample.X, 1) == 0))
+        if least < dataset.levels[0] or most > dataset.levels[1] or not whole:
+            raise ChecksumError(
+                f"the values in {where} run from {least:g} to {most:g}, but {dataset.title} has "
+                f"whole numbers from {dataset.levels[0]} to {dataset.levels[1]}."
+            )
 
 
 # how a form is read; formats that do not say how many features there are take it from the registry
 READERS: dict[str, Callable[..., Sample]] = {
-    "dense_npz": read_dense_npz,
+    "npz": read_npz,
     "sparse_npz": read_sparse_npz,
-    "stored": read_stored,
     "prostate_text": read_prostate,
     "corn_npz": read_corn_npz,
     "corn_mat": read_corn_mat,
     "tfidf_text": read_tfidf,
     "dense_text": read_dense_challenge,
     "sparse_text": read_sparse_challenge,
-    "binary_text": read_binary_challenge,
 }
-SIZED = ("tfidf_text", "sparse_text", "binary_text")
+SIZED = ("tfidf_text", "sparse_text")
 
 
-def load(dataset: Dataset, folder: Folder = None, download_if_missing: bool = True) -> Sample:
-    """The first form of the set that is found, verified.
+def load(
+    dataset: Dataset,
+    folder: Folder = None,
+    download_if_missing: bool = True,
+    read: Callable[[Dataset, Form, list[Path]], Sample] | None = None,
+) -> Sample:
+    """The first form of the set that is found, verified and read.
 
     Raises
     ------
@@ -534,15 +447,21 @@ def load(dataset: Dataset, folder: Folder = None, download_if_missing: bool = Tr
     DatasetNotFoundError
         No file is there and none could be fetched.
     """
-    where = places(folder)
+    where, read = places(folder), read or read_form
     for place, form in find_forms(dataset, where):
-        return read_form(dataset, form, verified_paths(place, form))
+        return read(dataset, form, verified_paths(place, form))
     failures: list[str] = []
     for form in dataset.forms if download_if_missing else ():
         if not is_remote(form):
             continue
         try:
-            return _fetch(dataset, form, data_home(folder))
+            paths, new = fetch_files(dataset, form, data_home(folder))
+            try:
+                return read(dataset, form, paths)
+            except ChecksumError:  # what turns out to be wrong is not kept
+                for path in new:
+                    path.unlink()
+                raise
         except FAILURE as error:
             failures.append(f"{address(form)}: {error}")
     if not download_if_missing:
@@ -560,12 +479,7 @@ def read_form(dataset: Dataset, form: Form, paths: list[Path]) -> Sample:
     except DAMAGE as error:
         raise ChecksumError(f"{names} cannot be read as {dataset.title}: {error}") from error
     check_content(dataset, sample, names)
-    return _as_float(sample)
-
-
-def _as_float(sample: Sample) -> Sample:
-    X = sample.X.astype(np.float64, copy=False)
-    return Sample(X, sample.y, sample.extras)
+    return sample
 
 
 def is_remote(form: Form) -> bool:
@@ -580,35 +494,18 @@ def address(form: Form) -> str:
     return ", ".join(str(file.url) for file in form.files)
 
 
-def _fetch(dataset: Dataset, form: Form, cache: Path) -> Sample:
-    """Download a form into the cache; what turns out to be wrong is not kept."""
-    if form.openml is not None:
-        path = cache / form.files[0].name
-        sample = download_openml(form.openml, path, dense=dataset.kind == "dense")
-        try:
-            check_content(dataset, sample, address(form))
-        except ChecksumError:
-            path.unlink()
-            raise
-        return _as_float(sample)
-    paths, new = fetch_files(form, cache)
-    try:
-        return read_form(dataset, form, paths)
-    except ChecksumError:
-        for path in new:
-            path.unlink()
-        raise
-
-
-def fetch_files(form: Form, cache: Path) -> tuple[list[Path], list[Path]]:
+def fetch_files(dataset: Dataset, form: Form, cache: Path) -> tuple[list[Path], list[Path]]:
     """All files of a form, and those of them that were not in the cache before."""
-    paths, new = [], []
-    for file in form.files:
-        if (cache / file.name).exists():
-            paths.append(verify(cache / file.name, file))
+    paths, new = [cache / file.name for file in form.files], []
+    for path, file in zip(paths, form.files, strict=True):
+        if path.exists():
+            verify(path, file)
+            continue
+        if form.openml is not None:
+            download_openml(form.openml, path, dense=dataset.kind == "dense")
         else:
-            paths.append(download(file, cache))
-            new.append(paths[-1])
+            download(file, cache)
+        new.append(path)
     return paths, new
 
 

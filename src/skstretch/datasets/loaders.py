@@ -1,14 +1,24 @@
-"""The loaders ``fetch_*``, made from the registry, its table in rows, and generated spectra."""
+"""The loaders ``fetch_*``, made from the registry, its table in rows, and generated spectra.
+
+Of Columbia Gaze a folder (or the zip archive) of photographs becomes one memory map.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
+import re
 import textwrap
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from skstretch.datasets.find import (
@@ -16,14 +26,15 @@ from skstretch.datasets.find import (
     Sample,
     address,
     check_content,
+    data_home,
     find_forms,
     is_remote,
     load,
     places,
 )
-from skstretch.datasets.gaze import load_gaze
-from skstretch.datasets.registry import DATASETS, PARTS, Dataset
-from skstretch.exceptions import DatasetNotFoundError
+from skstretch.datasets.registry import DATASETS, PARTS, Dataset, Form
+from skstretch.exceptions import ChecksumError, DatasetNotFoundError
+from skstretch.io.archive import replacing
 
 DESCRIPTION = """\
 Generated transmission spectra of two dyes
@@ -117,21 +128,6 @@ def _band(wavelength: Any, centre: float, width: float) -> Any:
     return np.exp(-0.5 * ((wavelength - centre) / width) ** 2)
 
 
-class Fetch(Protocol):
-    """A loader; two of them take one more keyword, which names a part of the set."""
-
-    __name__: str
-
-    def __call__(
-        self,
-        *,
-        data_home: Folder = None,
-        download_if_missing: bool = True,
-        return_X_y: bool = False,
-        **part: str,
-    ) -> Any: ...
-
-
 @dataclass(frozen=True)
 class Choice:
     """A keyword of a loader that picks one of several sets, by name in the registry."""
@@ -144,9 +140,8 @@ class Choice:
     def default(self) -> str:
         return next(iter(self.sets))
 
-    def name_of(self, value: str | None = None) -> str:
+    def name_of(self, value: str) -> str:
         """The set that a value of the keyword stands for."""
-        value = self.default if value is None else value
         if value not in self.sets:
             raise ValueError(
                 f"{self.keyword}={value!r} is unknown; choose from {', '.join(self.sets)}."
@@ -159,7 +154,7 @@ Reader = Callable[[Dataset, Folder, bool], Sample]
 
 def _fetcher(
     name: str, *, choice: Choice | None = None, read: Reader = load, more: str = "", shown: str = ""
-) -> Fetch:
+) -> Callable[..., Any]:
     """The loader of a set: its name, signature and documentation as if written by hand.
 
     `more` is a paragraph, `shown` an example for the documentation.
@@ -177,7 +172,11 @@ def _fetcher(
             name if choice is None else choice.name_of(part.get(choice.keyword, choice.default))
         )
         dataset = (DATASETS | PARTS)[chosen]
-        return as_bunch(dataset, read(dataset, data_home, download_if_missing), return_X_y)
+        sample = read(dataset, data_home, download_if_missing)
+        if return_X_y:
+            return sample.X, sample.y
+        more = {"DESCR": describe(dataset), "standin": False, **sample.extras}
+        return Bunch(data=sample.X, target=sample.y, **more)
 
     fetch.__name__ = fetch.__qualname__ = f"fetch_{name}"
     fetch.__doc__ = _documentation(DATASETS[name], choice, more, shown)
@@ -249,9 +248,159 @@ def _diabetes(dataset: Dataset, folder: Folder, download_if_missing: bool) -> Sa
         return load(dataset, folder, download_if_missing=False)
     except DatasetNotFoundError:
         held = load_diabetes(scaled=False)
-    sample = Sample(held.data, held.target, {"feature_names": np.array(held.feature_names)})
+    X = np.round(held.data, 4)  # older scikit-learn wrote 4.804 as 4.803999999999999
+    sample = Sample(X, held.target, {"feature_names": np.array(held.feature_names)})
     check_content(dataset, sample, "scikit-learn's load_diabetes(scaled=False)")
     return sample
+
+
+# Columbia Gaze
+
+WIDTH, HEIGHT = 1200, 1000
+
+# subject _ distance _ head pose P _ vertical gaze V _ horizontal gaze H, angles in degrees
+NAME = re.compile(r"\d+_\d+m_-?\d+P_(-?\d+)V_(-?\d+)H\.jpe?g", re.IGNORECASE)
+
+
+def parse_name(name: str) -> tuple[int, int]:
+    """Vertical and horizontal gaze, in degrees, from the name of a photograph.
+
+    Examples
+    --------
+    >>> from skstretch.datasets.loaders import parse_name
+    >>> parse_name("0001_2m_-15P_10V_-10H.jpg")
+    (10, -10)
+    """
+    found = NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(
+            f"{name!r} is not named as in the Columbia Gaze set (0001_2m_-15P_10V_-10H.jpg)."
+        )
+    return int(found[1]), int(found[2])
+
+
+def write_gaze_map(
+    source: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    n_images: int | None = None,
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Crop photographs to their centre, in grey, and write them as rows of a ``.npy`` file.
+
+    Those with a vertical gaze of 0 are taken. The file appears under its name only when it is
+    whole, so a run that was stopped leaves none.
+
+    Parameters
+    ----------
+    source : path
+        Folder that holds the JPEGs at any depth, or the zip archive of them.
+    path : path
+        The ``.npy`` file to write, float32 in [0, 1]; the angles go beside it, into
+        ``<stem>_y.npy``.
+    width, height : int
+        Size of the crop in pixels.
+    n_images : int or None, default=None
+        Refuse any other number of photographs, before one is read.
+
+    Returns
+    -------
+    X : read-only memory map of shape (n_images, height * width)
+        Rows in the order of the file names.
+    y : ndarray of shape (n_images,)
+        Horizontal gaze angle in radians.
+    """
+    path, kind = Path(path), np.dtype(np.float32)
+    with _opened(Path(source)) as photographs:
+        names = sorted(name for name in photographs if parse_name(name)[0] == 0)
+        _check_number(len(names), n_images, source)
+        y = np.radians([float(parse_name(name)[1]) for name in names])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(angles_path(path)) as file:
+            np.save(file, y)
+        shape = (len(names), width * height)
+        header = {"descr": kind.str, "fortran_order": False, "shape": shape}
+        with replacing(path) as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for name in names:
+                row = _grey_row(photographs[name], name, width, height)
+                file.write(np.divide(row, 255, dtype=kind).data)
+    return np.load(path, mmap_mode="r"), y
+
+
+def angles_path(path: Path) -> Path:
+    """Where the angles of the map at `path` are kept."""
+    return path.with_name(f"{path.stem}_y.npy")
+
+
+def load_gaze(dataset: Dataset, folder: Folder, download_if_missing: bool) -> Sample:
+    """The map in the cache; where there is none, it is written from the photographs first."""
+    path = data_home(folder) / f"gaze_{WIDTH}x{HEIGHT}.npy"
+
+    def mapped(X: Any, y: Any) -> Sample:
+        sample = Sample(X, y, {"image_shape": (HEIGHT, WIDTH), "scale": 1.0})
+        check_content(dataset, sample, str(path))
+        return sample
+
+    def written(dataset: Dataset, form: Form, paths: list[Path]) -> Sample:
+        return mapped(*write_gaze_map(paths[0], path, n_images=dataset.samples))
+
+    if path.exists():
+        return mapped(np.load(path, mmap_mode="r"), np.load(angles_path(path)))
+    return load(dataset, folder, download_if_missing, written)
+
+
+def _check_number(seen: int, expected: int | None, source: object) -> None:
+    if seen == 0:
+        raise FileNotFoundError(
+            f"{source} holds no photographs named like 0001_2m_-15P_0V_-10H.jpg."
+        )
+    if expected is not None and seen != expected:
+        raise ChecksumError(
+            f"{source} holds {seen} photographs of the wanted vertical gaze, expected {expected}: "
+            "it is not the whole set."
+        )
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[dict[str, Callable[[], Any]]]:
+    """Photographs by name, each with a function that opens it."""
+    if source.is_dir():
+        found = (path for path in source.rglob("*") if NAME.fullmatch(path.name))
+        yield {path.name: partial(path.open, "rb") for path in found}
+        return
+    try:
+        archive = zipfile.ZipFile(source)
+    except zipfile.BadZipFile as error:
+        raise ChecksumError(f"{source} is no whole zip archive: {error}") from error
+    with archive:
+        # macOS archives carry "._name" twins of every file; NAME leaves them out.
+        inside = {member.rpartition("/")[2]: member for member in archive.namelist()}
+        yield {
+            name: partial(archive.open, member)
+            for name, member in inside.items()
+            if NAME.fullmatch(name)
+        }
+
+
+def _grey_row(opened: Callable[[], Any], name: str, width: int, height: int) -> NDArray[np.uint8]:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("reading photographs needs Pillow: pip install pillow") from error
+    try:
+        with opened() as stream, Image.open(stream) as image:
+            left, top = (image.width - width) // 2, (image.height - height) // 2
+            if left < 0 or top < 0:
+                raise ChecksumError(
+                    f"{name} has {image.width} x {image.height} pixels, less than the crop of "
+                    f"{width} x {height}."
+                )
+            grey = image.crop((left, top, left + width, top + height)).convert("L")
+    except (OSError, zipfile.BadZipFile) as error:
+        raise ChecksumError(f"{name} cannot be read as a photograph: {error}") from error
+    return np.asarray(grey, dtype=np.uint8).reshape(-1)
 
 
 fetch_prostate = _fetcher("prostate")
@@ -310,19 +459,6 @@ def describe(dataset: Dataset) -> str:
     return "\n".join(lines)
 
 
-def as_bunch(dataset: Dataset, sample: Sample, return_X_y: bool) -> Any:
-    """``(X, y)`` or a `Bunch` with everything."""
-    if return_X_y:
-        return sample.X, sample.y
-    return Bunch(
-        data=sample.X,
-        target=sample.y,
-        DESCR=describe(dataset),
-        standin=False,
-        **sample.extras,
-    )
-
-
 def list_datasets(*, data_home: Folder = None) -> list[dict[str, Any]]:
     """The rows of the paper's Tables 2 and 3, and where each set would come from now.
 
@@ -353,14 +489,9 @@ def list_datasets(*, data_home: Folder = None) -> list[dict[str, Any]]:
 
 def _row(dataset: Dataset, data_home: Folder) -> dict[str, Any]:
     train, valid, test = dataset.parts or (None, None, None)
+    shown = ("name", "table", "domain", "task", "kind", "features", "samples")
     return {
-        "name": dataset.name,
-        "table": dataset.table,
-        "domain": dataset.domain,
-        "task": dataset.task,
-        "kind": dataset.kind,
-        "features": dataset.features,
-        "samples": dataset.samples,
+        **{name: getattr(dataset, name) for name in shown},
         "train": train,
         "valid": valid,
         "test": test,

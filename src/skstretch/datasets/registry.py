@@ -9,6 +9,7 @@ then checked by shape and, where the set is known, by `Dataset.content`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -72,192 +73,136 @@ class Dataset:
         return 2 if self.task == "regression" else 3
 
 
-def _prepared(reader: str, *files: tuple[str, str, int]) -> Form:
-    """A prepared form: name, checksum and size of each file, no address."""
-    return Form(reader, tuple(File(name, None, sha256, size) for name, sha256, size in files))
+# SHA-256 and size of the prepared files.
+CHECKSUMS = """\
+20097987d38262f047eefbfd655e7669c823d246e8dda86cfa82dd0ec8350226   1854281 arcene.npz
+bd5a4c792f47d42abcff73f238857402e0125d046d2b65a3c6fb9b6da9c038f6    341943 corn_m5.npz
+f2897ac651f46f3346e906d5a7fca555184a716aab60db1ba8be7764975304f4    347033 corn_mp5.npz
+15193828e6f3a96e29b464323b25537a163178c371e7855f092ffff8534d1e14    346616 corn_mp6.npz
+3683bb17cff5647163046f24435fec77c57bcb48012c96ede166d7078db84b29    177196 dexter_X.npz
+8036b3c6d7ac718a464d4fc8c06c22f59cbfebc3a52da7425c230ebb5605a1c2       728 dexter_split.npy
+b3d8387300d858d6dacf60d54060f8fa271356d6c1abb203a99c901bf554a3c3       728 dexter_y.npy
+935f9c8e796153f8f6d42aa0c5bf313979f1c80726d09c2b852df9f91bcafbd2     10785 diabetes.npz
+e67e89b430f470b54992b1edfd63400cbf88505d26f39471f74c278e83471147   2199383 dorothea_X.npz
+628aa8df92e6d821f7283a9375b9f88934d147a4837f99fbdaab497cd2668588      1278 dorothea_split.npy
+19de70dc720cd973b3994f64b378039327e4c66994dac0f1b761769262e79d49      1278 dorothea_y.npy
+f0a2b1109d427376595e2d7c659f518b6a7c6d23c22463864412dfb363564e76   1445513 madelon.npz
+e4e56c2ddac2678630bdd65a74df6ff134a9f0c15465f584aa6cdba4b88fd450      4182 prostate.npz
+"""
+KNOWN = {name: (sha256, int(size)) for sha256, size, name in map(str.split, CHECKSUMS.splitlines())}
+
+
+def _prepared(reader: str, *names: str) -> Form:
+    """A prepared form: files of known bytes, without an address."""
+    return Form(reader, tuple(File(name, None, *KNOWN[name]) for name in names))
 
 
 # The five classification sets of the NIPS 2003 challenge, the paper's Table 3.
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 CHALLENGE_TERMS = "UCI Machine Learning Repository, which states CC BY 4.0 (not re-checked)."
+NOT_OPENED = "OpenML id and UCI addresses were found in public code, not opened; no published "
 CHALLENGE_NOTE = (
-    "OpenML id and UCI addresses were found in public code, not opened; no published "
-    "checksums of the files were found. The values are compared with a verified copy instead."
+    f"{NOT_OPENED}checksums of the files were found. The values are compared with a verified copy "
+    "instead."
 )
 
 
-def _challenge_entries(stored: str) -> str:
-    split = "`split` (0 = training, 1 = validation; absent from OpenML's copy)"
-    return f"`data` ({stored}), `target` (−1 or +1), {split}"
+def _challenge(
+    name: str, openml: int, parts: tuple[int, int, int], *, kind: str, source: str, **more: Any
+) -> Dataset:
+    """A set of the challenge: prepared, as OpenML keeps it, and as text files, which UCI keeps."""
+    dense = kind == "dense"
+    reader = "dense_text" if dense else "sparse_text"
+    if dense:
+        prepared = _prepared("npz", f"{name}.npz") if "content" in more else None
+    else:
+        prepared = _prepared("sparse_npz", f"{name}_X.npz", f"{name}_y.npy", f"{name}_split.npy")
+    inside = [f"{name}_{part}" for part in ("train.data", "train.labels", "valid.data")]
+    files = [File(file, f"{UCI}/{name}/{name.upper()}/{file}") for file in inside]
+    files.append(File(f"{name}_valid.labels", f"{UCI}/{name}/{name}_valid.labels"))
+    kept = Form("npz", (File(f"{name}_openml.npz"),), openml=openml)
+    return Dataset(
+        name=name,
+        title=name.capitalize(),
+        task="classification",
+        kind=kind,
+        samples=parts[0] + parts[1],
+        parts=parts,
+        gives=f"`data` ({'float64' if dense else 'CSR'}), `target` (−1 or +1), "
+        "`split` (0 = training, 1 = validation; absent from OpenML's copy)",
+        forms=tuple(filter(None, (prepared, kept, Form(reader, tuple(files))))),
+        source=f"NIPS 2003 feature selection challenge: {source}",
+        **{"terms": CHALLENGE_TERMS, "note": CHALLENGE_NOTE, **more},
+    )
 
 
-def _challenge_forms(name: str, reader: str, openml: int) -> tuple[Form, ...]:
-    """OpenML's copy and the challenge's text files, where UCI keeps them."""
-    folder = f"{UCI}/{name}"
-    inside = ("train.data", "train.labels", "valid.data")
-    files = [File(f"{name}_{part}", f"{folder}/{name.upper()}/{name}_{part}") for part in inside]
-    files.append(File(f"{name}_valid.labels", f"{folder}/{name}_valid.labels"))
-    stored = (File(f"{name}_openml.npz"),)
-    return Form("stored", stored, openml=openml), Form(reader, tuple(files))
-
-
-ARCENE = Dataset(
-    name="arcene",
-    title="Arcene",
+ARCENE = _challenge(
+    "arcene",
+    1458,
+    (100, 100, 700),
+    kind="dense",
     domain="Mass spec.",
-    task="classification",
-    kind="dense",
     features=10_000,
-    samples=200,
     problem="cancer or not from mass spectra",
-    gives=_challenge_entries("float64"),
-    parts=(100, 100, 700),
+    source="cancer against normal mass spectra.",
     content="7d2d08237da19334f5af9f92d478c160b4e7753ab925475f538fa9ab9ae4da92",
-    forms=(
-        _prepared(
-            "dense_npz",
-            (
-                "arcene.npz",
-                "20097987d38262f047eefbfd655e7669c823d246e8dda86cfa82dd0ec8350226",
-                1_854_281,
-            ),
-        ),
-        *_challenge_forms("arcene", "dense_text", 1458),
-    ),
-    source="NIPS 2003 feature selection challenge: cancer against normal mass spectra.",
-    terms=CHALLENGE_TERMS,
-    note=CHALLENGE_NOTE,
 )
 
 
-DEXTER = Dataset(
-    name="dexter",
-    title="Dexter",
-    domain="Text categ.",
-    task="classification",
+DEXTER = _challenge(
+    "dexter",
+    4136,
+    (300, 300, 2000),
     kind="sparse",
+    domain="Text categ.",
     features=20_000,
-    samples=600,
     problem="texts on corporate acquisitions or not",
-    gives=_challenge_entries("CSR"),
-    parts=(300, 300, 2000),
-    content="888e086d599e46c14ed29a327b5edbd0f1f69aaf3284f3e66adfb50c02e745a5",
-    forms=(
-        _prepared(
-            "sparse_npz",
-            (
-                "dexter_X.npz",
-                "3683bb17cff5647163046f24435fec77c57bcb48012c96ede166d7078db84b29",
-                177_196,
-            ),
-            (
-                "dexter_y.npy",
-                "b3d8387300d858d6dacf60d54060f8fa271356d6c1abb203a99c901bf554a3c3",
-                728,
-            ),
-            (
-                "dexter_split.npy",
-                "8036b3c6d7ac718a464d4fc8c06c22f59cbfebc3a52da7425c230ebb5605a1c2",
-                728,
-            ),
-        ),
-        *_challenge_forms("dexter", "sparse_text", 4136),
-    ),
-    source="NIPS 2003 feature selection challenge: Reuters texts on corporate acquisitions.",
-    terms=CHALLENGE_TERMS,
-    note=CHALLENGE_NOTE,
+    source="Reuters texts on corporate acquisitions.",
+    content="1b498ee6fd109e3f4a36b42c04dffc6030fc3fa55785820dc86cf71affe89ac4",
 )
 
 
-DOROTHEA = Dataset(
-    name="dorothea",
-    title="Dorothea",
-    domain="Drug discov.",
-    task="classification",
+DOROTHEA = _challenge(
+    "dorothea",
+    4137,
+    (800, 350, 800),
     kind="sparse binary",
+    domain="Drug discov.",
     features=100_000,
-    samples=1150,
     problem="compounds that bind to thrombin or not",
-    gives=_challenge_entries("CSR"),
-    parts=(800, 350, 800),
-    content="81a3547885545256d78c144a7cd4dbb5d9c424fc72449c9ad455a1f7085945f2",
-    forms=(
-        _prepared(
-            "sparse_npz",
-            (
-                "dorothea_X.npz",
-                "e67e89b430f470b54992b1edfd63400cbf88505d26f39471f74c278e83471147",
-                2_199_383,
-            ),
-            (
-                "dorothea_y.npy",
-                "19de70dc720cd973b3994f64b378039327e4c66994dac0f1b761769262e79d49",
-                1278,
-            ),
-            (
-                "dorothea_split.npy",
-                "628aa8df92e6d821f7283a9375b9f88934d147a4837f99fbdaab497cd2668588",
-                1278,
-            ),
-        ),
-        *_challenge_forms("dorothea", "binary_text", 4137),
-    ),
-    source="NIPS 2003 feature selection challenge: compounds that bind to thrombin.",
+    source="compounds that bind to thrombin.",
     terms=CHALLENGE_TERMS + " DuPont and the KDD Cup 2001 ask for acknowledgement.",
-    note=CHALLENGE_NOTE,
+    content="1ad02fb970ff813da9c54da7b1f5cba5d401ba49e954489b20b4738084cf0351",
 )
 
 
-GISETTE = Dataset(
-    name="gisette",
-    title="Gisette",
-    domain="Digit recog.",
-    task="classification",
+GISETTE = _challenge(
+    "gisette",
+    41026,
+    (6000, 1000, 6500),
     kind="dense",
+    domain="Digit recog.",
     features=5000,
-    samples=7000,
     problem="handwritten 4 or 9, whole numbers 0..999",
-    gives=_challenge_entries("float64"),
-    parts=(6000, 1000, 6500),
+    source="handwritten 4 against 9.",
     classes=(3500, 3500),
     levels=(0, 999),
-    forms=_challenge_forms("gisette", "dense_text", 41026),
-    source="NIPS 2003 feature selection challenge: handwritten 4 against 9.",
-    terms=CHALLENGE_TERMS,
-    note="OpenML id and UCI addresses were found in public code, not opened; no published "
-    "checksums were found and no copy was at hand: shape, class counts and range 0..999 are "
-    "checked.",
+    note=f"{NOT_OPENED}checksums were found and no copy was at hand: shape, class counts and range "
+    "0..999 are checked.",
 )
 
 
-MADELON = Dataset(
-    name="madelon",
-    title="Madelon",
-    domain="Artificial data",
-    task="classification",
+MADELON = _challenge(
+    "madelon",
+    1485,
+    (2000, 600, 1800),
     kind="dense",
+    domain="Artificial data",
     features=500,
-    samples=2600,
     problem="an artificial problem",
-    gives=_challenge_entries("float64"),
-    parts=(2000, 600, 1800),
+    source="generated by its organisers, 20 of 500 features carry the class.",
     content="e2060012d21536e9db1299f30bc24d4e11a27f3b6c169fc91a55a703e145ea15",
-    forms=(
-        _prepared(
-            "dense_npz",
-            (
-                "madelon.npz",
-                "f0a2b1109d427376595e2d7c659f518b6a7c6d23c22463864412dfb363564e76",
-                1_445_513,
-            ),
-        ),
-        *_challenge_forms("madelon", "dense_text", 1485),
-    ),
-    source="NIPS 2003 feature selection challenge: generated by its organisers, 20 of 500 "
-    "features carry the class.",
-    terms=CHALLENGE_TERMS,
-    note=CHALLENGE_NOTE,
 )
 
 
@@ -266,18 +211,21 @@ MADELON = Dataset(
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/regression"
 
 
-def _corn_forms(instrument: str, sha256: str, size: int) -> tuple[Form, ...]:
-    ours = _prepared("corn_npz", (f"corn_{instrument}.npz", sha256, size))
-    archive = File(
-        "corn.mat_.zip",
-        "https://eigenvector.com/wp-content/uploads/2019/06/corn.mat_.zip",
-        "8a2d1a03648b6ad334caaafa5d8377bf945ba1477a5082c4963d705d07cca795",
-        1_094_488,
-    )
-    return ours, Form("corn_mat", (archive,), instrument=instrument)
+def _libsvm(name: str) -> tuple[Form, Form]:
+    """Text, packed as it is published, or unpacked."""
+    packed = File(f"{name}.bz2", f"{LIBSVM}/{name}.bz2")
+    return Form("tfidf_text", (packed,)), Form("tfidf_text", (File(name),))
 
 
-def _corn(instrument: str, sha256: str, size: int, content: str) -> Dataset:
+CORN_ARCHIVE = File(
+    "corn.mat_.zip",
+    "https://eigenvector.com/wp-content/uploads/2019/06/corn.mat_.zip",
+    "8a2d1a03648b6ad334caaafa5d8377bf945ba1477a5082c4963d705d07cca795",
+    1_094_488,
+)
+
+
+def _corn(instrument: str, content: str) -> Dataset:
     return Dataset(
         name="corn" if instrument == "m5" else f"corn_{instrument}",
         title="Corn" if instrument == "m5" else f"Corn ({instrument})",
@@ -290,7 +238,10 @@ def _corn(instrument: str, sha256: str, size: int, content: str) -> Dataset:
         gives="`data`, `target` (moisture), `targets` (80 x 4) with `target_names`, "
         "`feature_names`, `wavelength_nm`",
         content=content,
-        forms=_corn_forms(instrument, sha256, size),
+        forms=(
+            _prepared("corn_npz", f"corn_{instrument}.npz"),
+            Form("corn_mat", (CORN_ARCHIVE,), instrument=instrument),
+        ),
         source="NIR of corn samples, Cargill, distributed by Eigenvector Research; the target is "
         "moisture, as in the paper.",
         terms="Publicly posted, no explicit licence.",
@@ -312,14 +263,7 @@ PROSTATE = Dataset(
     "Statistical Learning)",
     content="6c94521c3278b3b908368c12bc05a543ae38e2bd784d13f590a6c188fa1409ea",
     forms=(
-        _prepared(
-            "dense_npz",
-            (
-                "prostate.npz",
-                "e4e56c2ddac2678630bdd65a74df6ff134a9f0c15465f584aa6cdba4b88fd450",
-                4182,
-            ),
-        ),
+        _prepared("npz", "prostate.npz"),
         Form(
             "prostate_text",
             (
@@ -349,43 +293,15 @@ DIABETES = Dataset(
     problem="disease progression from ten raw measures",
     gives="`data`, `target`, `feature_names`",
     content="64803347b9d9d3d40ac7cf261c24a4911dbfb6025c372eb2f4a685d6e3e5068c",
-    forms=(
-        _prepared(
-            "dense_npz",
-            (
-                "diabetes.npz",
-                "935f9c8e796153f8f6d42aa0c5bf313979f1c80726d09c2b852df9f91bcafbd2",
-                10785,
-            ),
-        ),
-    ),
+    forms=(_prepared("npz", "diabetes.npz"),),
     source="Efron et al. 2004, raw features, from scikit-learn's load_diabetes(scaled=False).",
     terms="Comes with scikit-learn (BSD-3-Clause).",
 )
 
 
-CORN = _corn(
-    "m5",
-    "bd5a4c792f47d42abcff73f238857402e0125d046d2b65a3c6fb9b6da9c038f6",
-    341_943,
-    "fc28d1481409046c0d336b609fc1a3fd18a3e55b8a00ea71f257c72d85f74cc4",
-)
-
-
-CORN_MP5 = _corn(
-    "mp5",
-    "f2897ac651f46f3346e906d5a7fca555184a716aab60db1ba8be7764975304f4",
-    347_033,
-    "9964cf3119518e093080c5fc11b20860c0156ac405d3979371105fd2cfcb995a",
-)
-
-
-CORN_MP6 = _corn(
-    "mp6",
-    "15193828e6f3a96e29b464323b25537a163178c371e7855f092ffff8534d1e14",
-    346_616,
-    "a3350fea0394d4f6d0b6f1a1d28a7c52753ea4376add2bcf89c5d35b574265f5",
-)
+CORN = _corn("m5", "fc28d1481409046c0d336b609fc1a3fd18a3e55b8a00ea71f257c72d85f74cc4")
+CORN_MP5 = _corn("mp5", "9964cf3119518e093080c5fc11b20860c0156ac405d3979371105fd2cfcb995a")
+CORN_MP6 = _corn("mp6", "a3350fea0394d4f6d0b6f1a1d28a7c52753ea4376add2bcf89c5d35b574265f5")
 
 
 TFIDF = Dataset(
@@ -398,10 +314,7 @@ TFIDF = Dataset(
     samples=3308,
     problem="log volatility of a share from the words of a report",
     gives="`data` (CSR), `target`",
-    forms=(
-        Form("tfidf_text", (File("E2006.test.bz2", f"{LIBSVM}/E2006.test.bz2"),)),
-        Form("tfidf_text", (File("E2006.test"),)),
-    ),
+    forms=_libsvm("E2006.test"),
     source="E2006-TFIDF (Kogan et al. 2009: volatility from 10-K reports), LIBSVM data sets; the "
     "paper uses the test part.",
     terms="No explicit terms at the source.",
@@ -415,10 +328,7 @@ TFIDF_TRAIN = replace(
     name="tfidf_train",
     title="TFIDF (training part)",
     samples=16_087,
-    forms=(
-        Form("tfidf_text", (File("E2006.train.bz2", f"{LIBSVM}/E2006.train.bz2"),)),
-        Form("tfidf_text", (File("E2006.train"),)),
-    ),
+    forms=_libsvm("E2006.train"),
 )
 
 

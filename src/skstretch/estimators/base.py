@@ -18,6 +18,7 @@ from skstretch.designs import (
     WideDesign,
     as_design,
     computed_rows,
+    factored,
     is_dask,
     lazy_outputs,
     tidy,
@@ -26,7 +27,7 @@ from skstretch.designs.as_design import Curves, contributions, lazy_contribution
 from skstretch.designs.dask.run import check_at_hand
 from skstretch.designs.source import dense_values
 from skstretch.estimators.effects import effects_of
-from skstretch.estimators.inputs import Targets, checked_X
+from skstretch.estimators.inputs import Targets, checked_X, given_factors
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.samples import novelty_of
 from skstretch.estimators.state import Decision, Learner
@@ -39,9 +40,6 @@ NO_BACKGROUND = (
     "which this model does not have (it was loaded from a file): pass background=X with the "
     "training data, or any samples that predictions should be compared with."
 )
-
-
-REFIT = "effect_ are the effects; refit to random halves of the samples to see how they vary"
 
 
 def curves_of(model: Any, background: Any = None) -> list[Curves]:
@@ -226,7 +224,7 @@ class StretchyModel(Learner):
         is the sum of the deviations of its candidates, times their weights.
         """
         check_is_fitted(self)
-        self._check_squared("coef_std", REFIT)
+        self._check_squared("coef_std", "effects() tells standard errors")
         state = self._state
         return cast(Array, state.shaped(state.std(checked_noise(noise_variance, state.n_targets))))
 
@@ -351,6 +349,7 @@ class StretchyModel(Learner):
         X: Any = None,
         y: Any = None,
         *,
+        sample_weight: Any = None,
         bands: Any = None,
         n_pairs: int = 50,
         groups: Any = None,
@@ -365,6 +364,8 @@ class StretchyModel(Learner):
         ----------
         X, y : array-like or None, default=None
             The training data, for a model that does not have them (one that was loaded).
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            With X and y: the weights of the fit, for counts their exposure.
         bands : None, int or dict, default=None
             Features to be told together: so many contiguous bands (of a spectrum), or a dict from
             the name of a band to its features, by name or number. The effect of a band is that of
@@ -392,17 +393,26 @@ class StretchyModel(Learner):
 
         Notes
         -----
+        Effects are changes of the prediction, or of the score of a class. With ``loss="log"`` they
+        are log-odds, with ``loss="poisson"`` changes of the log rate, of survival changes of the
+        log hazard: their exponentials are ratios of odds, rates and hazards.
+
         Errors are those of the fit, given the candidates: what the search might have chosen
         instead is not in them. Of many features without any effect about one in twenty has a
         stability above 0.95.
         """
         check_is_fitted(self)
-        self._check_squared("effects()", REFIT)
         data = None
         if X is not None:
-            X, targets = self._read(X, y, None, reset=False)
-            columns = self._state.columns
-            data = (lambda quadrant: as_design(X, quadrant, columns=columns)), targets
+            X, targets = self._read(X, y, sample_weight, reset=False)
+            columns, how = self._state.columns, Intercept.of(self.fit_intercept)
+            factors = given_factors(self, X.shape[1], how)
+            factors = None if factors is None else factors[columns]
+
+            def design_at(quadrant: Quadrant) -> Design:
+                return factored(as_design(X, quadrant, columns=columns), factors)
+
+            data = design_at, targets
         self.effects_ = effects_of(self, data, bands, n_pairs, groups, random_state)
         return self.effects_
 

@@ -14,15 +14,20 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from skstretch.core.classes import decided
+from skstretch.core.losses import Loss
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stability import complementary_halves, parts_of_units
+from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
+from skstretch.estimators.inputs import Targets
+from skstretch.estimators.losses import SQUARED, loss_of, targets_of
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import State
+from skstretch.search.losses import null_supports
 from skstretch.search.selection import path_supports
 from skstretch.solve.choose import N_JACKKNIFE, Spec, is_matrix_free
+from skstretch.solve.losses import solve_losses
 from skstretch.solve.model import fit_columns, fit_model
 from skstretch.solve.newton import minimised_coefs
 
@@ -91,33 +96,90 @@ def _of_targets(weight: Array, targets: Index) -> Array:
     return out
 
 
-def refitted(
-    parts: Sequence[Part], Y: Array, weights: Array, rows: Index
-) -> tuple[Array, Array | None]:
+@dataclass(frozen=True)
+class Sample:
+    """What parts are fitted to: targets with their weights, and the loss that is minimised."""
+
+    targets: Targets
+    loss: str = SQUARED
+    ties: str = ""
+
+    def at(self, rows: Index) -> "TargetRows":
+        """The same of some rows, which weigh as much as all do: so penalties keep their balance."""
+        weights = self.targets.weights
+        share = float(weights.sum() / weights[rows].sum())
+        loss = None
+        if self.loss != SQUARED:
+            loss = loss_of(self.loss, self.targets, rows, self.ties)(weights[rows])
+        return TargetRows(self.targets.Y[rows], share * weights[rows], share, loss)
+
+
+@dataclass(frozen=True)
+class TargetRows:
+    """Targets (m, t) and raised weights (m) of some rows. A loss other than squared error has their
+    own weights, and its penalties are lowered by the `share` instead: Efron's ties count whole
+    samples."""
+
+    Y: Array
+    weights: Array
+    share: float
+    loss: Loss | None
+
+    def supports(self, part: Part, design: Design, counts: list[int]) -> dict[int, Index]:
+        """What the lasso path of the targets of a part selects."""
+        if self.loss is not None:
+            return null_supports(design, part.spec.intercept, self.loss, counts)
+        return path_supports(design, self.Y[:, part.targets], self.weights, counts)
+
+    def fits(
+        self, parts: Sequence[Part], design: Design, columns: Index
+    ) -> Iterator[tuple[Array, Mask]]:
+        """Coefficients (t, D') and selected columns of parts that `_together` has put together."""
+        part = parts[0]
+        if self.loss is not None:
+            for one in parts:
+                yield self._by_loss(one, design, columns)
+        elif part.minimised:
+            specs = [p.spec for p in parts]
+            for coef in minimised_coefs(design, self.Y, self.weights, specs, part.targets):
+                yield coef, coef != 0.0
+        elif part.by_size and part.count is not None:
+            model = fit_model(design, self.Y, self.weights, part.spec, part.count)
+            yield model.coef, model.support
+        else:
+            given = part.spec, columns, part.targets
+            model = fit_columns(design, self.Y, self.weights, *given)
+            yield model.coef, model.support
+
+    def _by_loss(self, part: Part, design: Design, columns: Index) -> tuple[Array, Mask]:
+        assert self.loss is not None
+        coef = np.zeros((self.Y.shape[1], design.shape[1]))
+        kept = design if columns.size == design.shape[1] else design.take(columns)
+        spec, c = part.spec, self.share * part.spec.c
+        [found] = solve_losses(kept, [self.loss], spec.k, c, spec.intercept)
+        coef[:, columns] = found.coef.T
+        return coef, np.broadcast_to(np.isin(np.arange(design.shape[1]), columns), coef.shape)
+
+
+def refitted(parts: Sequence[Part], sample: Sample, rows: Index) -> tuple[Array, Array | None]:
     """Effects (t, D') of one standard deviation by the model of some rows, and what is selected.
 
-    Weights are raised so that samples and penalties keep their balance. What is selected (D') is
-    the share of the selecting candidates, by their weights; None where none selects.
+    What is selected (D') is the share of the selecting candidates, by their weights; None where
+    none selects.
     """
-    raised = weights[rows] * (weights.sum() / weights[rows].sum())
     taken = {id(p.design): p.design.take_rows(rows) for p in parts}
     linear = next((p.design for p in parts if p.quadrant.kind == "linear"), parts[0].design)
-    supports = _supports(parts, taken[id(linear)], Y[rows], raised)
-    total, chosen = np.zeros((Y.shape[1], linear.shape[1])), np.zeros(linear.shape[1])
+    data = sample.at(rows)
+    supports = _supports(parts, taken[id(linear)], data)
+    total, chosen = np.zeros((data.Y.shape[1], linear.shape[1])), np.zeros(linear.shape[1])
     for some in _together(parts):
-        part, design = some[0], taken[id(some[0].design)]
-        if part.minimised:
-            found = minimised_coefs(design, Y[rows], raised, [p.spec for p in some], part.targets)
-            total += sum(p.effect(coef) for p, coef in zip(some, found, strict=True))
-            continue
-        if part.by_size and part.count is not None:
-            model = fit_model(design, Y[rows], raised, part.spec, part.count)
-        else:
-            columns = supports.get((*part.targets.tolist(), part.count), part.kept)
-            model = fit_columns(design, Y[rows], raised, part.spec, columns, part.targets)
-        total += part.effect(model.coef)
-        if part.count is not None:
-            chosen += (part.weight[:, None] * model.support).sum(axis=0)
+        first = some[0]
+        columns = supports.get((*first.targets.tolist(), first.count), first.kept)
+        found = data.fits(some, taken[id(first.design)], columns)
+        for part, (coef, support) in zip(some, found, strict=True):
+            total += part.effect(coef)
+            if part.count is not None:
+                chosen += (part.weight[:, None] * support).sum(axis=0)
     share = sum(float(part.weight.sum()) for part in parts if part.count is not None)
     return total, chosen / share if share else None
 
@@ -132,16 +194,17 @@ def _together(parts: Sequence[Part]) -> list[list[Part]]:
 
 
 def _supports(
-    parts: Sequence[Part], design: Design, Y: Array, weights: Array
+    parts: Sequence[Part], design: Design, data: TargetRows
 ) -> dict[tuple[int | None, ...], Index]:
     """What the lasso paths select, by targets and count: one path for the same targets."""
-    asked: dict[tuple[int, ...], set[int]] = {}
+    asked: dict[tuple[int, ...], list[Part]] = {}
     for part in parts:
         if part.count is not None and not part.by_size:
-            asked.setdefault(tuple(part.targets.tolist()), set()).add(part.count)
+            asked.setdefault(tuple(part.targets.tolist()), []).append(part)
     found: dict[tuple[int | None, ...], Index] = {}
-    for targets, counts in asked.items():
-        paths = path_supports(design, Y[:, list(targets)], weights, sorted(counts))
+    for targets, some in asked.items():
+        counts = sorted({part.count for part in some if part.count is not None})
+        paths = data.supports(some[0], design, counts)
         found |= {(*targets, count): columns for count, columns in paths.items()}
     return found
 
@@ -178,18 +241,18 @@ class Tallies:
 
 def tallied(
     parts: Sequence[Part],
-    data: tuple[Array, Array],
+    sample: Sample,
     effect: Array,
     halves: Mask,
     folds: list[Index],
     bands: Bands,
 ) -> Tallies:
     """Jackknife errors, and the share of pairs whose halves both have the sign of the effect."""
-    everything = np.arange(len(data[0]))
+    everything = np.arange(len(sample.targets.Y))
     sums, squares = np.zeros_like(effect), np.zeros_like(effect)
     for fold in folds:
         rows = np.setdiff1d(everything, fold, assume_unique=True)
-        moved = bands.of(refitted(parts, *data, rows)[0]) - effect
+        moved = bands.of(refitted(parts, sample, rows)[0]) - effect
         sums, squares = sums + moved, squares + moved**2
     n = len(folds)
     variance = (n - 1) / n * np.maximum(squares - sums**2 / n, 0.0)
@@ -197,7 +260,7 @@ def tallied(
     for pair in halves:
         same = effect != 0.0  # no effect, no sign
         for half in pair:
-            found, share = refitted(parts, *data, np.flatnonzero(half))
+            found, share = refitted(parts, sample, np.flatnonzero(half))
             same &= np.sign(bands.of(found)) == np.sign(effect)
             if share is not None:
                 each = bands.of(share, np.maximum) / (2 * len(halves))
@@ -214,32 +277,42 @@ def effects_of(
         raise ValueError(f"n_pairs={n_pairs!r} must be a whole number from 2 on, say 50.")
     state: State = model._state
     parts = parts_of(state, searched=hasattr(model, "cv_results_"))
-    Y, weights, used = state.model.Y, state.model.weights, np.flatnonzero(state.used)
+    targets, used = targets_of(state), np.flatnonzero(state.used)
     if data is not None:
         design_at, targets = data
         parts = [replace(p, design=design_at(p.quadrant)) for p in parts]
-        Y, weights = targets.Y, targets.weights
-        used = np.arange(len(Y))
-    units = np.arange(len(Y))
+        used = np.arange(len(targets.Y))
+    units = everything = np.arange(len(targets.Y))
     if groups is not None:
-        check_consistent_length(groups, state.used if data is None else Y)
+        check_consistent_length(groups, state.used if data is None else targets.Y)
         units = np.unique(np.asarray(groups)[used], return_inverse=True)[1]
     n_units = int(units.max()) + 1
     if n_units < 6:
         raise ValueError(f"{n_units} samples or groups: errors of effects need at least six.")
     rng = check_random_state(seed)
-    strata = np.zeros(len(Y), dtype=np.intp)
-    if hasattr(model, "classes_") and groups is None:
-        strata = decided(Y)
+    strata = np.zeros(units.size, dtype=np.intp)
+    if groups is None:
+        strata = _alike(state.loss, targets)
     halves = complementary_halves(units, strata, int(n_pairs), rng)
     folds = parts_of_units(units, strata, min(N_JACKKNIFE, n_units), rng)
+    sample = Sample(targets, state.loss, getattr(model, "ties", ""))
     told = bands_of(model, state.columns, bands)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has told them
-        whole = refitted(parts, Y, weights, np.arange(len(Y)))[0]
-        found = tallied(parts, (Y, weights), told.of(whole), halves, folds, told)
+        whole = refitted(parts, sample, everything)[0]
+        found = tallied(parts, sample, told.of(whole), halves, folds, told)
     per_unit = told.of(whole / state.quadrant.moments.scale[state.columns])
     return as_table(dict(_told(model, told.names, found, per_unit)))
+
+
+def _alike(loss: str, targets: Targets) -> Index:
+    """What halves and parts have the same shares of: classes, events, counts above zero."""
+    if targets.codes is not None:
+        return targets.codes
+    y = targets.Y[:, 0]
+    if loss == "cox":
+        return event_and_time(y)[0].astype(np.intp)
+    return (y > 0.0).astype(np.intp) if loss == "poisson" else np.zeros(y.size, dtype=np.intp)
 
 
 def _told(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from skstretch.core.classes import decided
 from skstretch.core.crossfit import effective_weights
 from skstretch.core.loss_newton import CERTIFIED
 from skstretch.core.losses import Cox, Logistic, Poisson, Softmax, rates
@@ -276,6 +277,14 @@ def loss_of(name: str, targets: Targets, rows: Index, ties: str) -> MakeLoss:
     if targets.single:
         return partial(Logistic, codes.astype(float))
     return partial(Softmax, codes, n_classes=Y.shape[1])
+
+
+def targets_of(state: State) -> Targets:
+    """The targets of a fitted model: those of the samples of positive weight."""
+    Y, weights = state.model.Y, state.model.weights
+    codes = None if state.decision is None else decided(Y)
+    y = Y if state.survival is None else state.survival
+    return Targets(y, Y, weights, weights, state.single, codes=codes)
 
 
 def strata_of(name: str, targets: Targets) -> Any:

@@ -1,8 +1,12 @@
-"""How well a fitted model does, in words: scores, folds, errors beside knowing nothing, chance."""
+"""How well a fitted model does, in words: scores, folds, errors beside knowing nothing, chance.
+
+Also where the candidates of a search stand in a drawing.
+"""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -499,3 +503,63 @@ def left_out_means(y: Array, weights: Array | None = None, groups: Index | None 
 
 def _less(gain: float) -> str:
     return f"{share(gain, 0)} less" if gain >= 0 else f"{share(-gain, 0)} more"
+
+
+# Where the candidates of a search stand in a drawing.
+
+
+@dataclass(frozen=True)
+class GridPositions:
+    """Places of candidates by the strength of their penalty.
+
+    Attributes
+    ----------
+    at : array of int
+        The place of each candidate.
+    values : array
+        What each place stands for: a strength s or a c, or its number from 1.
+    kind : {"shared", "paths", "numbers"}
+        Whether all families have these strengths; some stand along paths of their own; or all do,
+        so that places are numbers.
+    """
+
+    at: Index
+    values: Array
+    kind: str
+
+
+def grid_positions(results: dict[str, Any], rows: Index, lines: Index, name: str) -> GridPositions:
+    """Places of some rows of ``cv_results_`` whose families are numbered by `lines`.
+
+    By ``param_s`` or ``param_c``, as `name` says. Exact minimisers have an automatic path of their
+    own, whose strengths s no other family has: it is spread evenly, from weak to strong, over the
+    places of the others.
+    """
+    strengths = np.asarray(results[f"param_{name}"])[rows]
+    a, k = (np.asarray(results[f"param_{letter}"])[rows] for letter in "ak")
+    alone = np.isnan(strengths) | ((name == "s") & (a == 0) & (k < 2))
+    known = np.unique(strengths[~alone])
+    at = np.searchsorted(known, strengths)
+    paths = [np.flatnonzero((lines == line) & alone) for line in np.unique(lines[alone])]
+    if not paths:
+        return GridPositions(at, known, "shared")
+    longest = max(path.size for path in paths)
+    numbered = known.size < longest
+    width = max(known.size, longest)
+    for path in paths:
+        weakest_first = path[np.argsort(-results["param_c"][rows][path], kind="stable")]
+        at[weakest_first] = np.rint(np.linspace(0, width - 1, path.size)).astype(int)
+    if numbered:
+        return GridPositions(at, np.arange(1.0, width + 1.0), "numbers")
+    return GridPositions(at, known, "paths")
+
+
+def field_edges(places: Index, width: int) -> Array:
+    """Edges of the fields at some places in order, which fill the width without gaps."""
+    return np.r_[0.0, (places[1:] + places[:-1] + 1) / 2, width]
+
+
+def same_density(values: Any, density: Any) -> Index:
+    """Rows with one density, where 1 is a count and 1.0 a share."""
+    kind = isinstance(density, Integral)
+    return np.flatnonzero([v == density and isinstance(v, Integral) == kind for v in values])

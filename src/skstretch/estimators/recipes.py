@@ -172,13 +172,13 @@ class Recipes(Versioned, BaseEstimator):
         table, t = part.table, outputs.shape[2]
         if self.combine == "best":
             return np.outer(np.arange(losses.size) == losses.argmin(), np.ones(t)).astype(float)
-        n, fair = float(table.weights[table.seen].sum()), np.ones(len(outputs))
+        n = float(table.weights[table.seen].sum())
         if table.problem.classes:
-            return np.outer(class_weights(losses, n, fair), np.ones(t))
+            return np.outer(class_weights(losses, n), np.ones(t))
         tested, flat = table.weights[table.problem.folds.tested], np.zeros(len(outputs))
         residuals = table.true - outputs
         errors = [squared_errors(residuals[:, :, [j]], tested, flat, n) for j in range(t)]
-        return np.array([regression_weights(each, n, fair) for each in errors]).T
+        return np.array([regression_weights(each, n) for each in errors]).T
 
     def _checked_recipes(self) -> dict[str, Any]:
         if isinstance(self.recipes, str) and self.recipes == "spectra":

@@ -32,11 +32,13 @@ from skstretch.designs import DaskArray, Design, as_design, rows_in_memory, tidy
 from skstretch.estimators.effects import as_table
 from skstretch.estimators.state import State
 from skstretch.exceptions import DependentSamplesWarning, GrossErrorWarning, RowsForgottenError
-from skstretch.solve.choose import N_COMPONENTS, N_JACKKNIFE, N_REFERENCE, NOTICED_SAMPLES, is_read
+from skstretch.solve.choose import N_COMPONENTS, N_JACKKNIFE, N_REFERENCE, is_read
 from skstretch.style import count
 
 # rows that a sentence names, and columns that are asked whether they are measurements
 NAMED, ASKED = 6, 20
+# samples, at least and at most, that are looked at for copies, an order and gross errors
+FEWEST, MOST = 30, 1_000
 
 # what was noticed, and the rows that show it
 Noticed = dict[str, list[int]]
@@ -64,9 +66,8 @@ def noticed_in(model: Any, *, grouped: bool) -> Noticed:
     """
     state: State = model._state
     n, X, found = int(state.used.sum()), training_X(state), Noticed()
-    least, most = NOTICED_SAMPLES
     read = is_read(model.plan_.storage) and not model.plan_.into_memory
-    if not least <= n <= most or X is None or read or isinstance(X, DaskArray):
+    if not FEWEST <= n <= MOST or X is None or read or isinstance(X, DaskArray):
         return found
     rows, residuals = np.flatnonzero(state.used), _left_out(model, state)
     unaware = isinstance(model.cv, numbers.Integral | LeaveOneOut | None)

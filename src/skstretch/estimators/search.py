@@ -522,8 +522,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             return []
         if self.quadrant == "identity" or 2.0 not in grid.linear_k:
             return []
-        counts, strengths = families.counts, STRENGTHS[:: families.every]
-        few = Grid((0.0,), families.few_k, grid.c, counts, counts, strengths).of_few(X.shape[1])
+        counts, strengths = families.counts, STRENGTHS[::2]
+        few = Grid((0.0,), (2.0,), grid.c, counts, counts, strengths).of_few(X.shape[1])
         return [few] if few.counts else []
 
     def _checked_grid(
@@ -545,7 +545,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                     raise ValueError('c_grid lists "auto": pass numbers, or c_grid="auto".')
         counts = [keep_count(density, n_features) for density in densities]
         few = max(counts) < n_features
-        linear = families.few_k if few else families.linear_k
+        linear = (2.0,) if few else families.linear_k
         linear = linear if automatic_k else tuple(value for value in k if value <= 2)
         if 0 in a and not linear:
             raise ValueError(

@@ -100,6 +100,8 @@ class State:
         What was minimised.
     baseline : Baseline or None
         The hazard of a risk score of 0; of survival only.
+    survival : structured array of shape (M,) or None
+        Event, time and what else y had; of survival only, and not of a loaded model.
     """
 
     model: FittedModel
@@ -112,6 +114,7 @@ class State:
     units: Units | None = None
     loss: str = "squared"
     baseline: Baseline | None = None
+    survival: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         # what can be made again stays out of pickles

@@ -144,6 +144,15 @@ def mixture_members(model: Any) -> list[Member]:
     return found
 
 
+def mixture_rows(model: Any) -> list[tuple[str, str, str, str]]:
+    """Names, weights, strengths c and errors of the averaged models, as text."""
+    write = measure_of(model, root=True).write_score
+    return [
+        (member.name, share(member.share), number(member.c), write(member.score))
+        for member in mixture_members(model)
+    ]
+
+
 def candidates_of_targets(model: Any) -> str:
     """The candidates that targets have chosen, each with the numbers of its targets."""
     table, identity = model._members, model.quadrant == "identity"
@@ -409,7 +418,7 @@ def strongest(
     effects = slopes * sd
     size = np.abs(effects).max(axis=0)
     order = np.argsort(-size, kind="stable")[:limit]
-    names, of = _names(model) if names is None else names, output_names(model)
+    names, of = feature_names(model) if names is None else names, output_names(model)
     found = []
     for column in order[size[order] > 0].tolist():
         target = int(np.abs(effects[:, column]).argmax())
@@ -582,7 +591,7 @@ class Summary:
                 "pandas. The numbers are coef_ and support_."
             ) from error
         slopes, support = np.atleast_2d(self.model.coef_), np.atleast_2d(self.model.support_)
-        moments, names = self.model._state.quadrant.moments, _names(self.model)
+        moments, names = self.model._state.quadrant.moments, feature_names(self.model)
         t, D = slopes.shape
         columns = {
             "feature": np.tile(np.array(names, dtype=object), t),
@@ -644,7 +653,8 @@ def target_names(model: Any) -> list[str]:
     return [UNNAMED[0]] if t == 1 else [f"target {j}" for j in range(1, t + 1)]
 
 
-def _names(model: Any) -> list[str]:
+def feature_names(model: Any) -> list[str]:
+    """The names of the features, or their numbers from x0."""
     names = getattr(model, "feature_names_in_", None)
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [*map(str, names)]
 
@@ -655,13 +665,11 @@ def _signed(value: float) -> str:
 
 def _html_mixture(model: Any) -> str:
     """The averaged models as a table that can be opened; nothing where there is one model."""
-    found = mixture_members(model)
+    found = mixture_rows(model)
     if not found:
         return ""
-    measure = measure_of(model, root=True)
-    head = _html_row(["model", "weight", "c", f"{measure.name} alone"], "th")
-    rows = [[p.name, share(p.share), number(p.c), measure.write_score(p.score)] for p in found]
-    table = head + "".join(_html_row(row, "td") for row in rows)
+    head = _html_row(["model", "weight", "c", f"{measure_of(model, root=True).name} alone"], "th")
+    table = head + "".join(_html_row([*row], "td") for row in found)
     return (
         "<details style='margin:0 0 .6em'><summary>The averaged models</summary>"
         f"<table style='border-collapse:collapse;font:inherit;color:inherit'>{table}</table>"

@@ -163,10 +163,10 @@ class StretchySurvivalCV(StretchySearch):
         event, time = event_and_time(state.model.Y[:, 0])
         own, names = targets.y[state.used], targets.y.dtype.names
         if "stratum" in names:  # each has a hazard of its own
-            return replace(state, loss="cox")
+            return replace(state, loss="cox", survival=own)
         entry = own["entry"] if "entry" in names else None
         found = Baseline.of(event, time, state.fitted[:, 0], state.model.weights, entry)
-        return replace(state, loss="cox", baseline=found)
+        return replace(state, loss="cox", baseline=found, survival=own)
 
     @property
     def _baseline(self) -> Baseline:

@@ -168,15 +168,10 @@ def _imputer(graph: Graph, step: Any, X: Value) -> Value:
     return out if marks is None else graph.add("Concat", out, marks, axis=1)
 
 
-def _standard(graph: Graph, step: Any, X: Value) -> Value:
-    if step.with_mean:
-        X = X - step.mean_
-    return X if step.scale_ is None else X / step.scale_
-
-
-def _robust(graph: Graph, step: Any, X: Value) -> Value:
-    if step.center_ is not None:
-        X = X - step.center_
+def _scaled(graph: Graph, step: Any, X: Value) -> Value:
+    """A `StandardScaler` or `RobustScaler`; the former keeps the mean that it does not subtract."""
+    centre = step.mean_ if getattr(step, "with_mean", False) else getattr(step, "center_", None)
+    X = X if centre is None else X - centre
     return X if step.scale_ is None else X / step.scale_
 
 
@@ -190,7 +185,7 @@ def _power(graph: Graph, step: Any, X: Value) -> Value:
             for x, lam in ((X, step.lambdas_), (-X, 2.0 - step.lambdas_))
         )
         out = above - below
-    return _standard(graph, step._scaler, out) if step.standardize else out
+    return _scaled(graph, step._scaler, out) if step.standardize else out
 
 
 def _powers(graph: Graph, logs: Value, lam: Array) -> Value:
@@ -459,8 +454,8 @@ def _tfidf(graph: Graph, step: Any, X: Value) -> Value:
 
 NODES: dict[str, Callable[[Graph, Any, Value], Value]] = {
     "SimpleImputer": _imputer,
-    "StandardScaler": _standard,
-    "RobustScaler": _robust,
+    "StandardScaler": _scaled,
+    "RobustScaler": _scaled,
     "PowerTransformer": _power,
     "QuantileTransformer": _quantiles,
     "VarianceThreshold": _kept,

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from scipy.linalg import qr
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.designs import is_dask
-from skstretch.features.quadrant import by_rows, checked
+from skstretch.features.positive import by_rows, checked
 
 # numbers that are worked on at a time: rows are independent, and float32 stays float32 outside
 BLOCK = 1 << 20
@@ -21,7 +21,7 @@ BLOCK = 1 << 20
 MOST = 20
 
 
-class SpectralFilter(TransformerMixin, Versioned, BaseEstimator):
+class SpectralFilter(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEstimator):
     """Scatter correction, detrending, smoothing, derivatives and selection of wavelengths.
 
     What is asked for happens to every row by itself, in this order:
@@ -224,17 +224,7 @@ class SpectralFilter(TransformerMixin, Versioned, BaseEstimator):
         names : ndarray of str
             The kept ones among them.
         """
-        check_is_fitted(self)
-        D, known = self.n_features_in_, getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            names = np.array([f"x{j}" for j in range(D)], dtype=object) if known is None else known
-            return names[self.support_]
-        names = np.asarray(input_features, dtype=object)
-        if names.shape != (D,):
-            raise ValueError(f"input_features should have length equal to n_features={D}.")
-        if known is not None and list(names) != list(known):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        return names[self.support_]
+        return super().get_feature_names_out(input_features)[self.support_]
 
 
 def _check_whole(name: str, value: Any, low: int, high: int, limit: str) -> None:

@@ -353,17 +353,8 @@ def _check_directory(count: int, directory: int) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What the header says of an array."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    sha256: str
-
-    @property
-    def n_bytes(self) -> int:
-        return int(np.dtype(self.dtype).itemsize) * math.prod(self.shape)
+# what the header says of an array: its type, shape and checksum
+Entry = tuple[str, tuple[int, ...], str]
 
 
 def read_entry(name: str, fields: Any) -> Entry:
@@ -378,9 +369,7 @@ def read_entry(name: str, fields: Any) -> Entry:
         raise ModelFileError(f"its array {name!r} has a shape {str(shape)[:80]}.")
     if not isinstance(sha256, str):
         raise ModelFileError(f"its array {name!r} has no checksum.")
-    with refusing(f"its array {name!r} has a dtype that numpy does not know"):
-        np.dtype(dtype)
-    return Entry(dtype, tuple(shape), sha256)
+    return dtype, tuple(shape), sha256
 
 
 class Hashed:
@@ -418,40 +407,49 @@ def write_array(archive: zipfile.ZipFile, name: str, array: Any) -> dict[str, An
 
 def read_array(archive: Archive, name: str, entry: Entry) -> Any:
     """An array whose type, shape, size and checksum are those that the header gives."""
-    member = f"{name}.npy"
+    member, (dtype, shape, sha256) = f"{name}.npy", entry
+    n_bytes = int(np.dtype(dtype).itemsize) * math.prod(shape)
     with archive.open(member) as raw:
         stream = Hashed(raw)
-        _check_npy_header(stream, name, entry)
-        if archive.size(member) != stream.count + entry.n_bytes:
+        _check_npy_header(stream, name, np.dtype(dtype), shape)
+        if archive.size(member) != stream.count + n_bytes:
             raise ModelFileError(f"its array {name!r} has not the size that the header gives.")
-        buffer = np.empty(entry.n_bytes, dtype=np.uint8)
-        for start in range(0, entry.n_bytes, CHUNK):
-            part = stream.read(min(CHUNK, entry.n_bytes - start))
+        buffer = np.empty(n_bytes, dtype=np.uint8)
+        for start in range(0, n_bytes, CHUNK):
+            part = stream.read(min(CHUNK, n_bytes - start))
             buffer[start : start + len(part)] = np.frombuffer(part, dtype=np.uint8)
         if stream.read(1) or stream.count != archive.size(member):
             raise ModelFileError(f"its array {name!r} is cut short.")
-    if stream.digest.hexdigest() != entry.sha256:
+    if stream.digest.hexdigest() != sha256:
         raise ModelFileError(f"the checksum of its array {name!r} does not match.")
-    array = buffer.view(entry.dtype).reshape(entry.shape)
+    array = buffer.view(dtype).reshape(shape)
     _check_bits(array, name)
     return array
 
 
-def _check_npy_header(stream: Hashed, name: str, entry: Entry) -> None:
-    version = npy_format.read_magic(stream)  # type: ignore[arg-type]
+def read_npy_header(stream: Any) -> tuple[tuple[int, ...], bool, Any]:
+    """Shape, order and type of an array in npy form, of the versions that hold plain numbers."""
+    version = npy_format.read_magic(stream)
     readers: dict[Any, Any] = {
         (1, 0): npy_format.read_array_header_1_0,
         (2, 0): npy_format.read_array_header_2_0,
     }
     if version not in readers:
-        raise ModelFileError(f"its array {name!r} has an unknown npy version {version}.")
-    shape, fortran, dtype = readers[version](stream, max_header_size=MAX_NPY_HEADER)
-    if dtype.hasobject:
+        raise ValueError(f"its npy version {version} holds no plain numbers")
+    found: tuple[tuple[int, ...], bool, Any] = readers[version](
+        stream, max_header_size=MAX_NPY_HEADER
+    )
+    return found
+
+
+def _check_npy_header(stream: Hashed, name: str, dtype: Any, shape: tuple[int, ...]) -> None:
+    own_shape, fortran, own = read_npy_header(stream)
+    if own.hasobject:
         raise ModelFileError(f"its array {name!r} holds pickled objects, which are never read.")
-    if dtype != np.dtype(entry.dtype) or tuple(shape) != entry.shape or fortran:
+    if own != dtype or tuple(own_shape) != shape or fortran:
         raise ModelFileError(
-            f"its array {name!r} is {dtype} of shape {str(shape)[:80]}, and the header says "
-            f"{entry.dtype} of shape {entry.shape}."
+            f"its array {name!r} is {own} of shape {str(own_shape)[:80]}, and the header says "
+            f"{dtype.str} of shape {shape}."
         )
 
 
@@ -478,6 +476,7 @@ class Rule:
     itemsize: int | None = 8  # of numbers; masks have one byte, None leaves it open
     finite: bool = False
     known: bool = False  # infinite perhaps, but no NaN
+    positive: bool = False
 
     def allows_type(self, array: Any, sizes: dict[str, int]) -> bool:
         """Whether type and shape are as they must be; an axis met first gives its size."""
@@ -497,4 +496,6 @@ class Rule:
         """What entries of the array break the rule."""
         if self.finite and not np.isfinite(array).all():
             return "has entries that are not finite"
+        if self.positive and not (array > 0).all():
+            return "has entries that are not positive"
         return "has entries that are NaN" if self.known and np.isnan(array).any() else ""

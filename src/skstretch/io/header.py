@@ -125,8 +125,11 @@ def encode(value: Any, depth: int = 0) -> Any:
         return value if abs(value) < 2**63 else {"$int": str(value)}
     if type(value) is float:
         return value if math.isfinite(value) else {"$float": str(value)}
-    if isinstance(value, np.generic) and _has_known_type(value):
-        return {"$numpy": [_type_name(value), encode(_plain(value))]}
+    if isinstance(value, np.generic):
+        name = value.dtype.str if value.dtype.kind in "US" else value.dtype.name
+        if name in NUMBERS or TEXT.fullmatch(name):
+            plain = value.decode("latin-1") if isinstance(value, bytes) else value.item()
+            return {"$numpy": [name, encode(plain)]}
     if type(value) is list:
         return [encode(item, depth + 1) for item in value]
     if type(value) is tuple:
@@ -144,8 +147,6 @@ def decode(data: Any) -> Any:
         return [decode(item) for item in data]
     if not isinstance(data, dict):
         return data
-    if len(data) != 1:
-        raise ValueError("an object that stands for no value")
     [(tag, content)] = data.items()
     if tag == "$int":
         return int(content)
@@ -186,19 +187,6 @@ def _as_numbers(name: str, values: list[Any]) -> Any:
     if not all(type(value) in (bool, int, float) for value in values):
         raise ValueError(f"values that are not of the type {name}")
     return np.asarray(values).astype(name)
-
-
-def _has_known_type(value: np.generic) -> bool:
-    name = _type_name(value)
-    return name in NUMBERS or TEXT.fullmatch(name) is not None
-
-
-def _type_name(value: np.generic) -> str:
-    return value.dtype.str if value.dtype.kind in "US" else value.dtype.name
-
-
-def _plain(value: np.generic) -> Any:
-    return value.decode("latin-1") if isinstance(value, bytes) else value.item()
 
 
 @dataclasses.dataclass
@@ -244,6 +232,11 @@ class Record:
     def put(self, name: str, array: Any) -> None:
         """Keep an array."""
         self.arrays[self.prefix + name] = array
+
+    def put_all(self, rules: Mapping[str, Rule], owner: Any, prefix: str = "") -> None:
+        """Keep what `take_all` takes, which is what an object has under the names of the rules."""
+        for name in rules:
+            self.put(prefix + name.lower(), getattr(owner, name))
 
     def take(self, name: str, rule: Rule) -> Any:
         """An array that keeps the rule."""

@@ -222,11 +222,10 @@ def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
     """The model of `load`, and the header of its file, read once."""
     name = os.fspath(path)
     try:
-        with open(name, "rb") as file:
+        with open(name, "rb") as file, refusing("its parts do not fit together"):
             archive = Archive(file)
             header = read_header(archive)
             record = Record(header, _read_arrays(archive, header))
-        with refusing("its parts do not fit together"):
             model = read_model(record)
             if "pipeline" in header:
                 model = read_pipeline(record, model)
@@ -259,7 +258,9 @@ def write_model(file: Record, model: Any, intervals: bool, outcomes: bool) -> No
     file.fields["notes"] = []
     _write_parameters(file, model)
     _write_names(file, getattr(model, "feature_names_in_", None))
-    file.fields["target_names"] = _bounded(getattr(model, "_target_names", None))
+    targets = getattr(model, "_target_names", None)
+    # what is too long for a header is left out
+    file.fields["target_names"] = targets if sum(map(len, targets or [])) <= MAX_TEXT else None
     write_state(file, state)
     if classifier:
         _write_classes(file, model.classes_, cast(Decision, state.decision))
@@ -416,11 +417,6 @@ def _not_stored(file: Record) -> dict[str, str]:
         for name, data in fields.items()
         if isinstance(data, dict) and "$repr" in data
     }
-
-
-def _bounded(names: list[str] | None) -> list[str] | None:
-    """Names of targets, unless they are too long for a header."""
-    return names if sum(map(len, names or [])) <= MAX_TEXT else None
 
 
 def _write_names(file: Record, names: Any) -> None:
@@ -586,18 +582,14 @@ def _read_nested(model: Any, file: Record) -> None:
     if "nested_results" not in file.fields:
         return
     model.nested_results_ = decode(file.field("nested_results", list))
-    try:
-        found = stored_evidence(model) or []
-        numbers = [value for each in found for value in astuple(each)[:-1]]  # the last is the kind
-        kinds = {each.kind or kind_of(model) for each in found}
-        sound = kinds == {kind_of(model)} and all(
-            isinstance(value, float | int | tuple | None) for value in numbers
-        )
-        rivals = [value for each in numbers if isinstance(each, tuple) for value in each]
-        sound = sound and all(isinstance(value, float) for value in rivals)
-    except (TypeError, KeyError):
-        sound = False
-    if not sound or len(found) != (1 if hasattr(model, "classes_") else model._state.n_targets):
+    found = stored_evidence(model) or []
+    numbers = [value for each in found for value in astuple(each)[:-1]]  # the last is the kind
+    rivals = [value for each in numbers if isinstance(each, tuple) for value in each]
+    sound = all(isinstance(value, float | int | tuple | None) for value in numbers)
+    sound = sound and all(isinstance(value, float) for value in rivals)
+    kinds = {each.kind or kind_of(model) for each in found}
+    n_targets = 1 if hasattr(model, "classes_") else model._state.n_targets
+    if not sound or kinds != {kind_of(model)} or len(found) != n_targets:
         raise ModelFileError("its header has no sound field 'nested_results'.")
     shape = "n" if file.field("single", bool) or hasattr(model, "classes_") else "n t"
     if not hasattr(model, "classes_"):
@@ -639,14 +631,11 @@ def _read_search(model: Any, file: Record) -> None:
 
 def _read_noticed(file: Record, n: int) -> dict[str, list[int]]:
     """What was odd about the samples at the fit."""
-    found = file.fields.get("noticed", {})
-    sound = type(found) is dict and {*found} <= {*KINDS}
-    for rows in found.values() if sound else ():
-        sound = sound and type(rows) is list
-        sound = sound and all(type(row) is int and 0 <= row < n for row in rows)
-    if not sound:
+    found = {kind: list(rows) for kind, rows in file.fields.get("noticed", {}).items()}
+    inside = all(type(row) is int and 0 <= row < n for rows in found.values() for row in rows)
+    if not inside or not {*found} <= {*KINDS}:
         raise ModelFileError("its header has samples of note that no fit has.")
-    return cast(dict[str, list[int]], found)
+    return found
 
 
 def _read_results(file: Record) -> dict[str, Any]:

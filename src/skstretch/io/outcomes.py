@@ -42,8 +42,8 @@ CANDIDATE = ("param_a", "param_k", "param_c", "param_s", "param_density")
 ARRAYS = {
     "outputs": Rule("candidates M t"),
     "Y": Rule("M t", finite=True),
-    "weights": Rule("M", finite=True),
-    "sample_weights": Rule("M", finite=True),
+    "weights": Rule("M", finite=True, positive=True),
+    "sample_weights": Rule("M", finite=True, positive=True),
     "parts": Rule("P fields", "i"),
     "values": Rule("values", known=True),
     "columns": Rule("columns", "i"),
@@ -82,13 +82,8 @@ class Kept:
     columns: Index
 
     @property
-    def arrays(self) -> dict[str, Any]:
-        """The arrays, by their names in a file."""
-        return {f"outcome_{name.lower()}": getattr(self, name) for name in ARRAYS}
-
-    @property
     def n_bytes(self) -> int:
-        return sum(values.nbytes for values in self.arrays.values())
+        return sum(getattr(self, name).nbytes for name in ARRAYS)
 
 
 def kept_of(model: Any, own_bytes: int) -> Kept | None:
@@ -147,7 +142,7 @@ def write_outcomes(file: Record, model: Any) -> None:
     kept = kept_of(model, sum(np.asarray(array).nbytes for array in file.arrays.values()))
     if kept is not None:
         file.fields["outcomes"] = {"data": kept.digest, "grouped": kept.grouped}
-        file.arrays.update(kept.arrays)
+        file.put_all(ARRAYS, kept, "outcome_")
 
 
 def read_outcomes(model: Any, file: Record) -> None:
@@ -159,8 +154,7 @@ def read_outcomes(model: Any, file: Record) -> None:
     own = Record(file.field("outcomes", dict))
     digest, grouped = own.field("data", str), own.field("grouped", bool)
     kept = Kept(digest, grouped, **file.take_all(ARRAYS, "outcome_"))
-    sound = (kept.weights > 0).all() and (kept.sample_weights > 0).all()
-    if not sound or np.isinf(kept.outputs).any() or not _fit_together(kept, model._state):
+    if np.isinf(kept.outputs).any() or not _fit_together(kept, model._state):
         raise ModelFileError("what it says of the candidates of its search contradicts itself.")
     model._kept = kept
 

@@ -207,7 +207,8 @@ def read_pipeline(file: Record, model: Any) -> Any:
 
 
 def _check_names(names: list[str]) -> None:
-    if len({*names}) < len(names) or any(not name or "__" in name for name in names):
+    texts = all(type(name) is str and name and "__" not in name for name in names)
+    if not texts or len({*names}) < len(names):
         raise ModelFileError("its steps have names that no pipeline has.")
 
 
@@ -235,8 +236,7 @@ class Reader(Tree):
     def steps(self, node: Record, last: int | None, depth: int = 0) -> list[tuple[str, Any]]:
         """Steps of a pipeline, each as wide as the one before it leaves; `last` is what is due."""
         out, due = [], None
-        for pair in node.field("steps", list):
-            name, inner = _pair(pair)
+        for name, inner in node.field("steps", list):
             step = self.step(inner, depth)
             out.append((name, step))
             if step == "passthrough":
@@ -339,8 +339,8 @@ class Reader(Tree):
 
     def _columns(self, node: Fields, D: int, depth: int) -> Any:
         """A `ColumnTransformer`: set up around stubs, which the steps then replace."""
-        made = [(*_pair(part[:2]), *part[2:]) for part in Record(node).field("parts", list)]
-        steps = [self._part(inner, depth) for _, inner, *_ in made]
+        made = Record(node).field("parts", list)
+        steps = [i if i in WORDS else self.step(i, depth + 1) for _, i, _, _ in made]
         own = self.next_step(node, D)
         indices = own.take("columns", Rule("columns", "i"))
         if ((indices < 0) | (indices >= D)).any():
@@ -360,9 +360,6 @@ class Reader(Tree):
             ):
                 raise ModelFileError("a part of its ColumnTransformer has not its columns.")
         return self._joined(own, labels, [*zip(names, steps, groups, columns, strict=True)])
-
-    def _part(self, node: Any, depth: int) -> Any:
-        return node if node in WORDS else self.step(node, depth + 1)
 
     def _joined(self, own: Record, labels: Any, parts: list[tuple[str, Any, Any, Any]]) -> Any:
         made = _joining(own)
@@ -389,12 +386,6 @@ class Reader(Tree):
         out.remainder = rest if isinstance(rest, str) else clone(rest)
         out.sparse_output_ = own.field("sparse_output", bool)
         return out
-
-
-def _pair(pair: Any) -> tuple[str, Any]:
-    if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str:
-        raise ModelFileError("its pipeline has a step without a name.")
-    return pair[0], pair[1]
 
 
 def _groups(indices: Any, sizes: list[Any]) -> list[Any]:

@@ -42,7 +42,7 @@ NOT_STORED = (
 # or one for each target), T transforms, F members of a mixture, U columns whose features are
 # stored.
 MOMENTS = {
-    name: Rule("D", "b") if name == "constant" else Rule("D", finite=True)
+    name: Rule("D", "b") if name == "constant" else Rule("D", finite=True, positive=name == "scale")
     for name in Moments.__dataclass_fields__
 }
 # coefficients of features in their unit, and what each target keeps
@@ -64,12 +64,14 @@ KEPT = {
     "kept_member": Rule("lists", "i"),
 }
 # what new samples are compared with: E columns, A components, R samples
-REFERENCE = {
+SPACE = {
     "basis": Rule("A E", itemsize=4, finite=True),
-    "variances": Rule("A", finite=True),
-    "leverage": Rule("R", finite=True),
+    "variances": Rule("A", finite=True, positive=True),
+}
+REFERENCE = {
+    "leverage": Rule("R", finite=True, positive=True),
     "distance": Rule("R", finite=True),
-    "masses": Rule("R", finite=True),
+    "masses": Rule("R", finite=True, positive=True),
 }
 # how left-out residuals spread
 SPREADS = {
@@ -79,7 +81,10 @@ SPREADS = {
     "slope": Rule("t", finite=True),
     "left_out": Rule("t M", finite=True),
 }
-TRAINING = {"targets": Rule("M t", finite=True), "weights": Rule("M", finite=True)}
+TRAINING = {
+    "targets": Rule("M t", finite=True),
+    "weights": Rule("M", finite=True, positive=True),
+}
 
 
 def write_state(file: Record, state: State) -> None:
@@ -136,23 +141,21 @@ def read_state(
 def _write_reference(file: Record, found: Reference | None) -> None:
     if found is not None:
         file.fields["novelty_total"] = encode(found.total)
-        for name in REFERENCE:
-            owner = found.space if hasattr(found.space, name) else found
-            file.put(f"novelty_{name}", getattr(owner, name))
+        file.put_all(SPACE, found.space, "novelty_")
+        file.put_all(REFERENCE, found, "novelty_")
 
 
 def _read_reference(file: Record, state: State) -> Reference | None:
     """What new samples are compared with; files of earlier versions have nothing."""
     if "novelty_total" not in file.fields:
         return None
-    taken, total = file.take_all(REFERENCE, "novelty_"), file.number("novelty_total", 0.0)
-    sound = taken["basis"].shape[1] == read_columns(state).size
-    for name in ("variances", "leverage", "masses"):
-        sound = sound and (taken[name] > 0).all()
-    if not sound or not 0 < total < np.inf or (taken["distance"] < 0).any():
+    space = Space(**file.take_all(SPACE, "novelty_"))
+    total = file.number("novelty_total", 0.0)
+    found = Reference(space, **file.take_all(REFERENCE, "novelty_"), total=total)
+    sound = space.basis.shape[1] == read_columns(state).size and 0 < total < np.inf
+    if not sound or (found.distance < 0).any():
         raise ModelFileError("its training samples cannot be compared with others.")
-    space = Space(taken.pop("basis"), taken.pop("variances"))
-    return Reference(space, **taken, total=total)
+    return found
 
 
 def _read_units(file: Record, state: State) -> State:
@@ -230,8 +233,8 @@ def write_moments(file: Record, moments: Moments) -> None:
 def read_moments(file: Record) -> Moments:
     found = {name: rule for name, rule in MOMENTS.items() if name != "rest" or "rest" in file}
     moments = Moments(**file.take_all(found))
-    if not (moments.scale > 0).all() or (moments.low > moments.high).any():
-        raise ModelFileError("its columns have scales that are not positive, or no range.")
+    if (moments.low > moments.high).any():
+        raise ModelFileError("its columns have no range.")
     return moments
 
 
@@ -311,8 +314,8 @@ def _read_facts(file: Record, t: int) -> list[dict[str, Any]]:
         raise ModelFileError(f"it has {p} fits of {t} targets that no model has.")
     file.sizes["p"] = p
     taken = file.take_all({**PASSES, **DUAL} if any(has_dual) else PASSES)
-    steps, gaps, facts = _read_steps(file, p), _read_gaps(file, p), []
-    for i in range(p):
+    facts = []
+    for i, figures in zip(range(p), _read_figures(file, p), strict=True):
         targets = np.arange(t) if p == 1 else np.array([i])
         facts.append(
             {
@@ -323,9 +326,7 @@ def _read_facts(file: Record, t: int) -> list[dict[str, Any]]:
                 "log_beta": taken["log_beta"][i] if has_dual[i] else None,
                 "rcond": float(taken["rcond"][i]),
                 "dof": float(taken["dof"][i]),
-                "n_iter": steps[i][0],
-                "residual": steps[i][1],
-                "gap": gaps[i],
+                **figures,
             }
         )
     return facts
@@ -336,10 +337,7 @@ def _read_spec(file: Record, quadrant: Quadrant) -> Spec:
     k, c = decode(k), decode(c)
     if not (type(k) is type(c) is float and 1 < k < np.inf and c > 0 and solver in SOLVERS):
         raise ModelFileError("its header has values for k, c or solver that no model has.")
-    try:
-        return Spec(k, c, Intercept(intercept), solver, quadrant.unit, quadrant.kind == "linear")
-    except ValueError as error:
-        raise ModelFileError(f"its header has a model that no fit gives: {error}") from None
+    return Spec(k, c, Intercept(intercept), solver, quadrant.unit, quadrant.kind == "linear")
 
 
 def _check_support(coef: Array, support: Mask, columns: Index, p: int) -> None:
@@ -350,26 +348,17 @@ def _check_support(coef: Array, support: Mask, columns: Index, p: int) -> None:
         raise ModelFileError("its coefficients and its kept features contradict each other.")
 
 
-def _read_steps(file: Record, p: int) -> list[Any]:
-    """Iterations and residual of every fit; older files and direct fits have none."""
-    found = decode(file.fields.get("iterations", [[None, None]] * p))
-    sound = type(found) is list and len(found) == p
-    for pair in found if sound else ():
-        count, residual = pair if type(pair) is list and len(pair) == 2 else (False, None)
-        counted = type(count) is int and count >= 0 and type(residual) in (float, type(None))
-        sound &= counted or (count is None and residual is None)
-    if not sound:
-        raise ModelFileError("its header has iterations that no model has.")
-    return cast(list[Any], found)
-
-
-def _read_gaps(file: Record, p: int) -> list[float | None]:
-    """The duality gap of every exact minimiser; closed forms have none."""
+def _read_figures(file: Record, p: int) -> list[dict[str, Any]]:
+    """Iterations, residual and duality gap of every fit; older files and closed forms have none."""
+    steps = decode(file.fields.get("iterations", [[None, None]] * p))
     gaps = decode(file.fields.get("gaps", [None] * p))
-    sound = type(gaps) is list and len(gaps) == p
-    if not sound or not {*map(type, gaps)} <= {float, type(None)}:
-        raise ModelFileError("its header has gaps that no model has.")
-    return cast(list[float | None], gaps)
+    found = []
+    for (count, residual), gap in zip(steps, gaps, strict=True):
+        counted = count is None or (type(count) is int and count >= 0)
+        if not counted or {type(residual), type(gap)} - {float, type(None)}:
+            raise ModelFileError("its header has iterations or gaps that no model has.")
+        found.append({"n_iter": count, "residual": residual, "gap": gap})
+    return found
 
 
 def _read_residuals(file: Record, owner: State | FittedModel) -> None:
@@ -659,8 +648,6 @@ def _read_training(
     mixed = "terms" in file.fields
     features = file.take("features", Rule("T M U" if mixed else "M U", finite=True))
     Y, weights = file.take_all(TRAINING).values()
-    if not (weights > 0).all():
-        raise ModelFileError("its weights are not positive.")
     if _has_shifts_in_logs(common):
         features = features - common.quadrant.b[columns[stored]]
     designs = []

@@ -46,7 +46,7 @@ ANALYZERS = ("word", "char", "char_wb")
 LONGEST_RUN = 16
 # characters of a pattern, and how many of its parts may repeat
 LONGEST_PATTERN, MOST_REPEATS = 200, 4
-IDF = Rule("words", itemsize=None, finite=True)
+IDF = Rule("words", itemsize=None, finite=True, positive=True)
 
 
 def write_words(step: Any, file: Record) -> None:
@@ -98,18 +98,6 @@ def read_weights(step: Any, file: Record) -> None:
     """The weights in the place of what another fit has learned."""
     if step.use_idf:
         step.idf_ = file.take("idf", IDF)
-        if not (step.idf_ > 0).all():
-            raise ModelFileError("its words have weights that are not positive.")
-
-
-def count_words(step: Any) -> int:
-    """Columns that come out of a vectorizer."""
-    return len(step.vocabulary_)
-
-
-def longest_word(step: Any, longest: int) -> int:
-    """Characters of the longest name of a column that comes out."""
-    return max(map(len, step.vocabulary_))
 
 
 def _trouble(step: Any) -> str:
@@ -154,7 +142,8 @@ MAX_DEGREE = 64
 TINY = np.array([[1.0], [2.0], [4.0]])
 
 COLUMN = Rule("D", itemsize=None, finite=True)
-SCALER = {"mean_": COLUMN, "var_": COLUMN, "scale_": COLUMN}
+SCALE = Rule("D", itemsize=None, finite=True, positive=True)
+SCALER = {"mean_": COLUMN, "var_": COLUMN, "scale_": SCALE}
 
 
 def _fit_tiny(step: Any, file: Record) -> None:
@@ -264,10 +253,7 @@ def _read_learned(step: Any, learned: dict[str, Rule], file: Record) -> None:
             )
         if key not in file:
             continue
-        values = file.take(key, rule)
-        if key == "scale" and not (values > 0).all():
-            raise ModelFileError(f"its {type(step).__name__} has scales that are not positive.")
-        setattr(step, name, values)
+        setattr(step, name, file.take(key, rule))
 
 
 # What is particular to some kinds.
@@ -503,6 +489,14 @@ def _n_kept(step: Any) -> int:
     return int(step.get_support().sum())
 
 
+VECTORIZER: dict[str, Any] = {
+    "width": lambda step: len(step.vocabulary_),
+    "fit": fit_words,
+    "write": write_words,
+    "unneeded": ("vocabulary",),
+    "label": lambda step, longest: max(map(len, step.vocabulary_)),
+    "texts": True,
+}
 KINDS = {
     "SimpleImputer": Kind(
         SimpleImputer,
@@ -513,7 +507,7 @@ KINDS = {
         label=lambda step, longest: longest + len("missingindicator_"),
     ),
     "StandardScaler": Kind(StandardScaler, SCALER, write=_write_seen, read=_read_seen),
-    "RobustScaler": Kind(RobustScaler, {"center_": COLUMN, "scale_": COLUMN}),
+    "RobustScaler": Kind(RobustScaler, {"center_": COLUMN, "scale_": SCALE}),
     "PowerTransformer": Kind(
         PowerTransformer, {"lambdas_": COLUMN}, write=_write_power, read=_read_power
     ),
@@ -573,7 +567,7 @@ KINDS = {
             "biases_": Rule("units", itemsize=None, finite=True),
             "weights_": Rule("D units", itemsize=None, finite=True),
             "mean_": COLUMN,
-            "scale_": COLUMN,
+            "scale_": SCALE,
         },
         width=_n_features_out,
         fit=_fit_nothing,
@@ -589,18 +583,8 @@ KINDS = {
         read=_read_basis,
         unneeded=("random_state",),
     ),
-    **{
-        cls.__name__: Kind(
-            cls,
-            width=count_words,
-            fit=fit_words,
-            write=write_words,
-            unneeded=("vocabulary",),
-            label=longest_word,
-            texts=True,
-        )
-        for cls in (CountVectorizer, TfidfVectorizer)
-    },
+    "CountVectorizer": Kind(CountVectorizer, **VECTORIZER),
+    "TfidfVectorizer": Kind(TfidfVectorizer, **VECTORIZER),
     "TfidfTransformer": Kind(TfidfTransformer, fit=fit_weights, write=write_weights),
 }
 # what holds other steps

@@ -4,9 +4,9 @@ As with the displays of scikit-learn, `from_estimator` draws, `plot` draws again
 `ax_` and `figure_` hold what was drawn last.
 """
 
-from skstretch.plots.features import CoefficientPathDisplay, ContributionsDisplay, EffectsDisplay
+from skstretch.plots.features import CoefficientPathDisplay, EffectsDisplay
 from skstretch.plots.grid import StretchyGridDisplay
-from skstretch.plots.intervals import PredictionIntervalDisplay
+from skstretch.plots.predictions import ContributionsDisplay, PredictionIntervalDisplay
 
 __all__ = [
     "CoefficientPathDisplay",

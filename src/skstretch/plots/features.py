@@ -1,203 +1,18 @@
-"""Displays of features: shares of a prediction, effects with errors, paths of coefficients."""
+"""Displays of features: effects with errors, paths of coefficients."""
 
-from dataclasses import dataclass, field
-from numbers import Integral
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import style
-from skstretch.estimators.summary import SURE
-from skstretch.style import axes
+from skstretch.estimators.summary import SURE, feature_names
+from skstretch.plots.predictions import Display, axes
 
 
 @dataclass
-class ContributionsDisplay:
-    """The strongest contributions to one prediction, as horizontal bars.
-
-    From the mean prediction of the training data the bars lead to the prediction of the sample: to
-    the right they raise it, to the left they lower it. What is not drawn is added up in the last
-    bar.
-
-    Parameters
-    ----------
-    contributions : ndarray of shape (n_features,)
-        The share of every feature in the prediction.
-    base : float
-        What contributions are added to: the mean prediction.
-    names : list of str
-        Names of the features.
-    values : ndarray of shape (n_features,) or None, default=None
-        What was measured of the sample; written beside the names.
-    output : str, default="prediction"
-        What is explained.
-    top : int, default=10
-        How many features have a bar of their own.
-
-    See Also
-    --------
-    skstretch.StretchyRegressorCV.contributions : The numbers alone, of many samples.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from skstretch import StretchyRegressor
-    >>> from skstretch.plots import ContributionsDisplay
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> model = StretchyRegressor().fit(X, y)
-    >>> display = ContributionsDisplay.from_estimator(model, X[:1])
-    >>> bool(abs(display.prediction - model.predict(X[:1])[0]) < 1e-9)
-    True
-    """
-
-    contributions: Any
-    base: float
-    names: list[str]
-    values: Any = None
-    output: str = "prediction"
-    top: int = 10
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        *,
-        sample: int = 0,
-        target: int = 0,
-        top: int = 10,
-        ax: Any = None,
-    ) -> "ContributionsDisplay":
-        """Explain the prediction of a fitted estimator for one sample.
-
-        Parameters
-        ----------
-        estimator : estimator
-            One of the four, fitted.
-        X : array-like of shape (n_samples, n_features)
-            Samples, in any container that `predict` takes.
-        sample : int, default=0
-            Which row of X.
-        target : int, default=0
-            Which of several targets or classes.
-        top : int, default=10
-            How many features have a bar of their own.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : ContributionsDisplay
-            The numbers, with ``ax_`` and ``figure_``.
-        """
-        check_is_fitted(estimator)
-        row = _one_row(X, sample)
-        shares = np.asarray(estimator.contributions(row))[0]
-        base, output = estimator.contributions_base_, "prediction"
-        classes = getattr(estimator, "classes_", None)
-        if classes is not None:
-            output = f"score of {classes[target if shares.ndim == 2 else 1]}"
-        if shares.ndim == 2:
-            shares, base = shares[:, target], base[target]
-            output = f"target {target}" if classes is None else output
-        names = getattr(estimator, "feature_names_in_", None)
-        names = [f"x{j}" for j in range(shares.size)] if names is None else list(names)
-        return cls(shares, float(base), names, _checked_numbers(row), output, top).plot(ax)
-
-    @property
-    def prediction(self) -> float:
-        """The prediction of the sample: base plus all contributions."""
-        return float(self.base + np.sum(self.contributions))
-
-    @property
-    def strongest(self) -> Any:
-        """Places of the features with a bar of their own, the strongest first."""
-        order = np.argsort(-np.abs(self.contributions), kind="stable")[: self.top]
-        return order[self.contributions[order] != 0.0]
-
-    def plot(self, ax: Any = None) -> "ContributionsDisplay":
-        """Draw on `ax`, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : ContributionsDisplay
-            Itself.
-        """
-        own = self.strongest
-        sizes, labels = [float(self.contributions[j]) for j in own], [self._label(j) for j in own]
-        others = np.count_nonzero(self.contributions) - own.size
-        if others:
-            sizes.append(float(np.sum(self.contributions) - np.sum(sizes)))
-            labels.append(f"{others:,} other{'s' if others > 1 else ''}")
-        ax = axes(ax, (6.4, 1.5 + 0.3 * max(1, len(sizes))))
-        places = np.arange(len(sizes))
-        colors = [style.BLUE if size > 0 else style.RUST for size in sizes]
-        if others:
-            colors[-1] = style.GREY
-        ax.barh(places, sizes, color=colors, height=0.66)
-        ax.axvline(0, color=style.GUIDE, lw=0.8)
-        ax.set_yticks(places, labels)
-        ax.invert_yaxis()
-        title = f"{self.output}: {style.number(self.prediction)}, mean {style.number(self.base)}"
-        ax.set(xlabel=f"contribution to the {self.output.partition(' ')[0]}", title=title)
-        ax.title.set_fontsize("medium")
-        for place, size in enumerate(sizes):
-            self._write(ax, place, size)
-        ax.margins(x=0.22)  # for the numbers beside the bars
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    def _label(self, j: int) -> str:
-        if self.values is None:
-            return str(self.names[j])
-        return f"{self.names[j]} = {style.number(self.values[j])}"
-
-    def _write(self, ax: Any, place: int, size: float) -> None:
-        """The number at the end of a bar."""
-        right = size >= 0
-        text = f"+{style.number(size)}" if right else style.number(size)
-        side = "left" if right else "right"
-        shift = (4 if right else -4, 0)
-        ax.annotate(
-            text,
-            (size, place),
-            shift,
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            fontsize="small",
-            color=style.MARK,
-        )
-
-
-def _one_row(X: Any, sample: Any) -> Any:
-    """One row of samples in any container, still with two axes."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    if not isinstance(sample, Integral) or not -n <= int(sample) < n:
-        raise ValueError(f"sample={sample!r} is not a row of X, which has rows 0 to {n - 1}.")
-    at = int(sample) % n
-    if hasattr(X, "iloc"):
-        return X.iloc[at : at + 1]
-    row = X[at : at + 1]
-    return row.compute() if hasattr(row, "compute") else row
-
-
-def _checked_numbers(row: Any) -> Any:
-    """The numbers of one row, (n_features,)."""
-    dense = row.toarray() if hasattr(row, "toarray") else row
-    return np.asarray(dense, dtype=float).reshape(-1)
-
-
-@dataclass
-class EffectsDisplay:
+class EffectsDisplay(Display):
     """The strongest effects of features, with bars of two standard errors.
 
     With `positions` (wavelengths) all effects are a curve over them, the errors a band around it.
@@ -236,8 +51,6 @@ class EffectsDisplay:
     errors: Any
     stability: Any
     positions: Any = None
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -303,21 +116,9 @@ class EffectsDisplay:
         drawn = *(column[order] for column in columns), places[order]
         return cls(*drawn).plot(ax)
 
-    def plot(self, ax: Any = None) -> "EffectsDisplay":
-        """Draw on `ax`, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : EffectsDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> Any:
         if self.positions is not None:
-            return self._plot_curve(axes(ax, (7.0, 3.4)))
+            return self._draw_curve(axes(ax, (7.0, 3.4)))
         places = np.arange(len(self.features))[::-1]
         ax = axes(ax, (5.4, 1.2 + 0.26 * len(places)))
         stable = self.stability >= SURE
@@ -340,10 +141,9 @@ class EffectsDisplay:
         ax.set_yticks(places, [str(name) for name in self.features])
         ax.set(xlabel="effect of one standard deviation, ± 2 standard errors")
         ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2))
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
-    def _plot_curve(self, ax: Any) -> "EffectsDisplay":
+    def _draw_curve(self, ax: Any) -> Any:
         """Effects along the positions of the features, and dots where the sign is stable."""
         low, high = (self.effects + side * 2 * self.errors for side in (-1, 1))
         ax.axhline(0.0, color="black", lw=1)
@@ -354,12 +154,11 @@ class EffectsDisplay:
         ax.plot(self.positions[stable], self.effects[stable], ".", color=style.MARK, label=label)
         ax.set(xlabel="position of the feature", ylabel="effect of one standard deviation")
         ax.legend(frameon=False, fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
 
 @dataclass
-class CoefficientPathDisplay:
+class CoefficientPathDisplay(Display):
     """How effects change along k or c.
 
     With `positions` (wavelengths), every value of k or c is a profile over them; without, the
@@ -405,8 +204,6 @@ class CoefficientPathDisplay:
     positions: Any = None
     top: int = 8
     title: str = ""
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -449,37 +246,23 @@ class CoefficientPathDisplay:
         values, effects = estimator.effect_path(along=along, values=values)
         if effects.ndim == 3:
             effects = effects[:, target]
-        names = getattr(estimator, "feature_names_in_", None)
-        names = [f"x{j}" for j in range(effects.shape[1])] if names is None else list(names)
+        names = feature_names(estimator)
         if isinstance(positions, str):
             positions = np.array([float(name) for name in names])
         return cls(values, effects, names, along, positions, top, _whose(estimator)).plot(ax)
 
-    def plot(self, ax: Any = None) -> "CoefficientPathDisplay":
-        """Draw on `ax`, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : CoefficientPathDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> Any:
         ax = axes(ax, (7.0, 4.2))
         ax.axhline(0, color=style.GUIDE, lw=0.8)
         if self.positions is None:
-            self._plot_lines(ax)
+            self._draw_lines(ax)
         else:
-            self._plot_profiles(ax)
+            self._draw_profiles(ax)
         ax.set_ylabel("effect of one standard deviation")
         ax.set_title(self.title, fontsize="medium")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
-    def _plot_lines(self, ax: Any) -> None:
+    def _draw_lines(self, ax: Any) -> None:
         size = np.abs(self.effects).max(axis=0)
         largest = np.argsort(-size)[: self.top]
         others = np.setdiff1d(np.arange(size.size), largest)
@@ -502,7 +285,7 @@ class CoefficientPathDisplay:
         ax.set_xlabel(self.along)
         ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
-    def _plot_profiles(self, ax: Any) -> None:
+    def _draw_profiles(self, ax: Any) -> None:
         for i, value in enumerate(self.values):
             ax.plot(
                 self.positions,

@@ -1,7 +1,6 @@
-"""Where the candidates of a search stand in a drawing, and the heat map of a search."""
+"""The heat map of a search."""
 
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,66 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstretch import style
 from skstretch.core.types import Array, Index
+from skstretch.estimators.quality import field_edges, grid_positions, same_density
 from skstretch.estimators.summary import mixture_members
-from skstretch.style import axes
-
-
-@dataclass(frozen=True)
-class GridPositions:
-    """Places of candidates by the strength of their penalty.
-
-    Attributes
-    ----------
-    at : array of int
-        The place of each candidate.
-    values : array
-        What each place stands for: a strength s or a c, or its number from 1.
-    kind : {"shared", "paths", "numbers"}
-        Whether all families have these strengths; some stand along paths of their own; or all do,
-        so that places are numbers.
-    """
-
-    at: Index
-    values: Array
-    kind: str
-
-
-def grid_positions(results: dict[str, Any], rows: Index, lines: Index, name: str) -> GridPositions:
-    """Places of some rows of ``cv_results_`` whose families are numbered by `lines`.
-
-    By ``param_s`` or ``param_c``, as `name` says. Exact minimisers have an automatic path of their
-    own, whose strengths s no other family has: it is spread evenly, from weak to strong, over the
-    places of the others.
-    """
-    strengths = np.asarray(results[f"param_{name}"])[rows]
-    a, k = (np.asarray(results[f"param_{letter}"])[rows] for letter in "ak")
-    alone = np.isnan(strengths) | ((name == "s") & (a == 0) & (k < 2))
-    known = np.unique(strengths[~alone])
-    at = np.searchsorted(known, strengths)
-    paths = [np.flatnonzero((lines == line) & alone) for line in np.unique(lines[alone])]
-    if not paths:
-        return GridPositions(at, known, "shared")
-    longest = max(path.size for path in paths)
-    numbered = known.size < longest
-    width = max(known.size, longest)
-    for path in paths:
-        weakest_first = path[np.argsort(-results["param_c"][rows][path], kind="stable")]
-        at[weakest_first] = np.rint(np.linspace(0, width - 1, path.size)).astype(int)
-    if numbered:
-        return GridPositions(at, np.arange(1.0, width + 1.0), "numbers")
-    return GridPositions(at, known, "paths")
-
-
-def field_edges(places: Index, width: int) -> Array:
-    """Edges of the fields at some places in order, which fill the width without gaps."""
-    return np.r_[0.0, (places[1:] + places[:-1] + 1) / 2, width]
-
-
-def same_density(values: Any, density: Any) -> Index:
-    """Rows with one density, where 1 is a count and 1.0 a share."""
-    kind = isinstance(density, Integral)
-    return np.flatnonzero([v == density and isinstance(v, Integral) == kind for v in values])
-
+from skstretch.plots.predictions import Display, axes
 
 # what the strengths of a search are, beside the axis
 LABELS = {
@@ -80,7 +22,7 @@ LABELS = {
 
 
 @dataclass
-class StretchyGridDisplay:
+class StretchyGridDisplay(Display):
     """Heat map of a search.
 
     Columns are the transforms and powers, rows the strengths of the penalty. The chosen candidate,
@@ -135,8 +77,6 @@ class StretchyGridDisplay:
     score_name: str = "score"
     averaged: list[tuple[int, int]] = field(default_factory=list)
     unusable: Any = None
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -190,21 +130,8 @@ class StretchyGridDisplay:
         drawn = scores, pairs, places.values, labels, within, chosen, scoring, averaged, unusable
         return cls(*drawn).plot(ax)
 
-    def plot(self, ax: Any = None) -> "StretchyGridDisplay":
-        """Draw on `ax`, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None is a new figure.
-
-        Returns
-        -------
-        display : StretchyGridDisplay
-            Itself.
-        """
-        width = 1.8 + 0.75 * len(self.columns)
-        ax = axes(ax, (max(4.2, width), 1.6 + 0.22 * len(self.strengths)))
+    def _draw(self, ax: Any) -> Any:
+        ax = axes(ax, (max(4.2, 1.8 + 0.75 * len(self.columns)), 1.6 + 0.22 * len(self.strengths)))
         image = self._fields(ax)
         self._mark(ax)
         ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(*pair) for pair in self.columns])
@@ -219,8 +146,7 @@ class StretchyGridDisplay:
         ax.title.set_fontsize("medium")
         label = f"{self.score_name}, greater is better (poorest quarter alike)"
         ax.figure.colorbar(image, ax=ax, label=label, extend="min")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
     def _left_out(self) -> Any:
         """Which candidates were tried and have no score."""

@@ -3,6 +3,7 @@
 A search keeps what every candidate gave (`skstretch.search.candidates`), and the page is made from
 that: nothing is fitted again. So it is for a model from a file that holds them, where its training
 data are at hand (`skstretch.io.outcomes`). Other files and pickles have kept the model alone.
+Beside them: how sure the effects of the model are.
 """
 
 import re
@@ -18,12 +19,17 @@ import numpy as np
 from skstretch.core.losses import rates
 from skstretch.core.types import Array, Index, Mask
 from skstretch.estimators import StretchyClassifierCV, StretchyRegressorCV
-from skstretch.estimators.quality import Measure, selecting
-from skstretch.estimators.summary import family_name
+from skstretch.estimators.quality import (
+    Measure,
+    field_edges,
+    grid_positions,
+    same_density,
+    selecting,
+)
+from skstretch.estimators.summary import SURE, family_name
 from skstretch.exceptions import GridEdgeWarning, IllConditionedWarning
-from skstretch.plots.grid import field_edges, grid_positions, same_density
-from skstretch.report.subject import Subject
-from skstretch.style import SHADES, count, number, plain, thousands
+from skstretch.report.subject import Subject, distinct, short
+from skstretch.style import SHADES, count, number, plain, share, thousands
 
 # what a heat map has room for
 MOST_CANDIDATES = 2000
@@ -232,6 +238,8 @@ MOST_OUTPUTS, MOST_PICTURES = 30, 150
 TOP = 50
 # samples that are drawn, and points of a profile; more features are groups of neighbours
 POINTS, GROUPS = 500, 300
+# effects with a bar
+MOST_EFFECTS = 20
 # the place of a mixture, which is no candidate of its search
 MIXTURE = -1
 
@@ -428,3 +436,53 @@ def _others(subject: Subject, surface: Surface, outcomes: Any) -> dict[int, Fitt
 
 def _pictures(slope: Array, scale: Array) -> list[Picture]:
     return [picture(row, scale) for row in slope[:MOST_OUTPUTS]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Columns of the data of a chart by name, its caption, and a table of the first of them."""
+
+    columns: dict[str, Any]
+    caption: str
+    rows: list[tuple[str, ...]]
+
+
+def sure_effects(subject: Subject) -> Panel | None:
+    """Effects of the first target between two standard errors, as `effects` told them.
+
+    All of them `at` places along an axis where names are numbers, else the strongest.
+    """
+    table = getattr(subject.model, "effects_", None)
+    if table is None:
+        return None
+    columns = ("feature", "effect_per_sd", "standard_error", "sign_stability")
+    names, effect, error, stable = (
+        np.asarray(table[name])[: len(table["feature"]) // len(subject.outputs)] for name in columns
+    )
+    each = names.size == subject.shape[1]  # not bands
+    known = subject.names if each else [short(name) for name in names]
+    sure, order = (stable >= SURE) & (effect != 0.0), np.argsort(-np.abs(effect), kind="stable")
+    shown = order = order[:MOST_EFFECTS]
+    along = subject.positions if each else None
+    if along is not None:
+        shown = np.unique(np.linspace(0, names.size - 1, min(names.size, POINTS)).astype(np.intp))
+    of = f" of {subject.outputs[0]}" if len(subject.outputs) > 1 else ""
+    caption = (
+        f"Effects{of} of one standard deviation, two standard errors to either side, from fits "
+        f"without parts of the samples. Marked are those whose sign {share(SURE, 0)} of pairs of "
+        f"halves agree on: {sure.sum()} of {names.size}; of features without any effect about "
+        "one in twenty is marked by chance."
+    )
+    found = {
+        "name": distinct([known[i] for i in shown]),
+        **{
+            end: (effect + side * error)[shown]
+            for end, side in (("low", -2.0), ("effect", 0.0), ("high", 2.0))
+        },
+        "sure": sure[shown],
+        **({} if along is None else {"at": along[shown]}),
+    }
+    rows: list[tuple[str, ...]] = [
+        (known[i], number(effect[i], 3), number(error[i], 2), share(stable[i], 0)) for i in order
+    ]
+    return Panel(found, caption, rows)

@@ -20,24 +20,22 @@ from skstretch.report.candidates import (
     MOST_OUTPUTS,
     TOP,
     Fitted,
+    Panel,
     Picture,
     density_curve,
     starts,
 )
 from skstretch.report.charts import library
-from skstretch.report.checks import Panel
-from skstretch.report.outcomes import chosen_time
 from skstretch.report.quality import (
-    Contents,
     Explained,
     calibration,
+    chosen_time,
     class_note,
-    contents_of,
     explained_samples,
     number_note,
 )
 from skstretch.report.subject import Subject, checked_subject, distinct
-from skstretch.report.text import own_text, page_context
+from skstretch.report.text import Contents, contents_of, own_text, page_context
 from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, SHADES, css, number, thousands
 
 # The data of the charts, as plain lists and dicts of few digits.
@@ -81,7 +79,7 @@ def chart_data(contents: Contents) -> Data:
         **_samples(contents),
     }
     data["fits"] = {str(row): _fit(contents, row, data) for row in contents.candidates.fitted}
-    curves = calibration(contents)
+    curves = calibration(subject, contents.scores, contents.bars, contents.judged)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
     data |= {"effects": _panel(contents.effects), "novelty": _panel(contents.strange)}
@@ -91,7 +89,7 @@ def chart_data(contents: Contents) -> Data:
         for third in thirds
         for step, (x, y) in enumerate(zip(rounded(third.time), rounded(third.left), strict=True))
     ]
-    data["explained"] = [_shares(one) for one in explained_samples(contents)]
+    data["explained"] = [_shares(one) for one in explained_samples(subject, contents.scores)]
     data["specs"] = _specs(contents, data)
     return data
 
@@ -169,13 +167,8 @@ def _shares(one: Explained) -> Data:
             zip(one.names, one.written, rounded(one.shares), strict=True)
         )
     ]
-    return {
-        "sample": one.sample,
-        "title": one.title,
-        "why": one.why,
-        "facts": one.facts,
-        "bars": bars,
-    }
+    own = {name: getattr(one, name) for name in ("sample", "title", "why", "facts")}
+    return {**own, "bars": bars}
 
 
 def _features(contents: Contents) -> Data:

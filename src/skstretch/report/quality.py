@@ -1,49 +1,37 @@
-"""How good a model is: out-of-fold outputs, intervals, and all that a page says of them.
+"""How good a model is: curves, groups and intervals of outputs that have not seen their samples.
 
 Single samples: what makes their prediction what it is, and which of them deserve a look.
 """
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaincinv
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 from sklearn.model_selection import KFold
 
 from skstretch.core.classes import calibrated, decided, margins, probabilities
 from skstretch.core.crossfit import jackknife_plus, residual_width
+from skstretch.core.survival import (
+    event_and_time,
+    kaplan_meier,
+    kaplan_meier_at,
+    log_rank,
+    rank_groups,
+)
 from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
 from skstretch.estimators.base import base_of, check_outputs, contributions_of
 from skstretch.estimators.influence import influence_of
-from skstretch.estimators.quality import Evidence, left_out_means
-from skstretch.estimators.summary import plain_evidence, stored_evidence, trust, verdict_of
+from skstretch.estimators.quality import left_out_means
+from skstretch.estimators.samples import reference_of
+from skstretch.estimators.summary import stored_evidence
 from skstretch.exceptions import NeedsInverseError, RowsForgottenError
-from skstretch.report.candidates import (
-    PAGE_WORK,
-    POINTS,
-    FittedCandidates,
-    Known,
-    Surface,
-    fitted_candidates,
-    quiet,
-    surface_of,
-)
-from skstretch.report.checks import Panel, strange_samples, sure_effects
-from skstretch.report.outcomes import (
-    Curves,
-    Judged,
-    Z,
-    curves_of,
-    judged,
-    point,
-    rate_calibration,
-    survival_calibration,
-)
+from skstretch.report.candidates import PAGE_WORK, Known, Panel, quiet
 from skstretch.report.subject import Subject, distinct
-from skstretch.style import CURVES, count, near_one, number, share, thousands
+from skstretch.style import CURVES, count, near_one, number, plain, share
 
 # Out-of-fold scores of a classifier: ROC, confusion, reliability.
 
@@ -51,6 +39,9 @@ from skstretch.style import CURVES, count, near_one, number, share, thousands
 CURVE_POINTS, MOST_CLASSES, N_BINS = 60, 20, 8
 # tenths that are kept aside, for intervals and for probabilities
 N_FOLDS = 10
+
+
+Points = list[dict[str, float]]
 
 
 def roc(outputs: Array, codes: Index) -> list[dict[str, Any]]:
@@ -100,7 +91,7 @@ def crossfit_probabilities(outputs: Array, codes: Index, n_classes: int) -> Arra
     return found
 
 
-def reliability(probability: Array, happened: Any) -> list[dict[str, float]]:
+def reliability(probability: Array, happened: Any) -> Points:
     """Bins of equal counts: mean probability, observed share and its 90 % Wilson interval."""
     order = np.argsort(probability, kind="stable")
     bins = np.array_split(order, min(N_BINS, max(1, order.size // 10)))
@@ -141,6 +132,153 @@ def number_note(observed: Array, predicted: Array) -> str:
     own, mean = (float(np.mean(np.square(observed - guess)[known])) for guess in guesses)
     r2 = near_one(1.0 - own / mean if mean > 0 else np.nan)
     return f"typical error {number(np.sqrt(own))}, out-of-fold R² {r2}"
+
+
+# Survival and counts: curves by risk, and groups beside what was seen.
+
+THIRDS = ("low risk", "middle risk", "high risk")
+# groups of a calibration at most, and samples of one at least
+GROUPS, GROUP_SIZE = 5, 20
+# corners of a curve, and standard errors of two-sided 90 %
+CORNERS, Z = 200, 1.645
+
+
+@dataclass(frozen=True)
+class Third:
+    """Samples of like risk: Kaplan and Meier's curve, and what a table says of it."""
+
+    name: str
+    time: Array
+    left: Array
+    row: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Survival by thirds of the risk, with the test whether they differ."""
+
+    thirds: list[Third]
+    head: tuple[str, ...]
+    test: str
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        return [third.row for third in self.thirds]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Scores of samples, by models that have not seen them where `left_out`, and what happened.
+
+    The scores are risks of survival, or rates of counts.
+    """
+
+    subject: Subject
+    scores: Array
+    Y: Array
+    weights: Array
+    left_out: bool
+
+    @property
+    def n_groups(self) -> int:
+        return int(np.clip(np.count_nonzero(self.weights) // GROUP_SIZE, 1, GROUPS))
+
+
+def judged(subject: Subject, outputs: Array | None) -> Judged | None:
+    """Held-out outputs (n, 1) beside y; where none were kept, those of the data given."""
+    left_out = outputs is not None and bool(np.isfinite(outputs).any())
+    if subject.y is None or not (left_out or subject.X is not None):
+        return None
+    scores = np.asarray(outputs if left_out else subject.model.predict(subject.X), dtype=float)
+    scores = scores.reshape(subject.shape[0])
+    known = np.isfinite(scores) & (subject.weights > 0)
+    return Judged(subject, scores[known], subject.Y[known, 0], subject.weights[known], left_out)
+
+
+def chosen_time(subject: Subject) -> float:
+    """The time that was asked for; else the middle one of the events."""
+    if subject.at is not None:
+        return subject.at
+    event, time = event_and_time(subject.Y[:, 0])
+    return float(np.quantile(time[event], 0.5, method="lower"))
+
+
+def curves_of(found: Judged) -> Curves:
+    """Curves of thirds of the risk."""
+    event, time = event_and_time(found.Y)
+    groups, at = rank_groups(found.scores, found.weights, len(THIRDS)), chosen_time(found.subject)
+    names = THIRDS if groups.max() == 2 else THIRDS[::2] if groups.max() else ("all samples",)
+    thirds = [
+        _third(name, event[own], time[own], found.weights[own], at)
+        for name, own in ((name, groups == g) for g, name in enumerate(names))
+    ]
+    head = ("samples of", "samples", "events", "half have had it at", f"without it at {number(at)}")
+    return Curves(thirds, (*head, "90\u00a0% interval"), _test(event, time, groups, found.weights))
+
+
+def _third(name: str, event: Any, time: Array, weights: Array, at: float) -> Third:
+    times, left, _ = kaplan_meier(event, time, weights)
+    half = times[left <= 0.5]
+    seen, low, high = kaplan_meier_at(event, time, weights, at, Z)
+    facts = number(half[0]) if half.size else "not reached", share(seen, 0)
+    row = (
+        name,
+        str(time.size),
+        str(int(event.sum())),
+        *facts,
+        f"{share(low, 0)} to {share(high, 0)}",
+    )
+    x = np.concatenate([[0.0], times, [time.max()]])
+    y = np.concatenate([[1.0], left, left[-1:] if left.size else [1.0]])
+    kept = np.unique(np.linspace(0, x.size - 1, min(x.size, CORNERS)).astype(np.intp))
+    return Third(name, x[kept], y[kept], row)
+
+
+def _test(event: Any, time: Array, groups: Index, weights: Array) -> str:
+    if not groups.max():
+        return "All samples have the same risk: there is nothing to compare."
+    chi2, degrees, p = log_rank(event, time, groups, weights)
+    written = "below 0.0001" if p < 1e-4 else plain(float(f"{p:.2g}"))
+    of = count(degrees, "degree", "degrees")
+    return f"Log-rank test of the curves: p-value {written} (chi² {number(chi2)}, {of} of freedom)."
+
+
+def survival_calibration(found: Judged) -> Points:
+    """Groups by their predicted survival at a time, beside Kaplan and Meier's of the group."""
+    event, time = event_and_time(found.Y)
+    at, baseline = chosen_time(found.subject), found.subject.state.baseline
+    said = baseline.survival(found.scores, np.array([at]))[:, 0]  # type: ignore[union-attr]
+    points = []
+    for own in _groups(said, found):
+        w = found.weights[own]
+        seen, low, high = kaplan_meier_at(event[own], time[own], w, at, Z)
+        expected = float(np.average(said[own], weights=w))
+        points.append(point(expected, seen, low, high, w.size))
+    return points
+
+
+def rate_calibration(found: Judged) -> Points:
+    """Groups by their predicted rate, beside the rate that was seen, with Poisson's interval."""
+    points = []
+    for own in _groups(found.scores, found):
+        w, y = found.weights[own], found.Y[own]
+        events, exposure = float(w @ y), float(w.sum())
+        low = gammaincinv(events, 0.05) if events else 0.0
+        high = gammaincinv(events + 1.0, 0.95)
+        said = float(np.average(found.scores[own], weights=w))
+        seen, low, high = (value / exposure for value in (events, low, high))
+        points.append(point(said, seen, low, high, w.size))
+    return points
+
+
+def _groups(said: Array, found: Judged) -> list[Any]:
+    numbers = rank_groups(said, found.weights, found.n_groups)
+    return [numbers == g for g in range(int(numbers.max()) + 1)]
+
+
+def point(said: float, seen: float, low: Any, high: Any, n: float) -> dict[str, float]:
+    """What was said beside what was seen in n cases, and its interval."""
+    return {"said": said, "seen": seen, "low": float(low), "high": float(high), "n": float(n)}
 
 
 # Jackknife+ intervals of samples that the model has not seen, and how often they hold.
@@ -248,185 +386,18 @@ def _held(subject: Subject, outputs: Array) -> Array:
     return np.asarray(inside.mean(axis=1).T)
 
 
-# One sentence in plain words, and a few figures beside it.
-
-
-KINDS = {
-    "numbers": "A regression model",
-    "classes": "A classifier",
-    "counts": "A model of counts",
-    "survival": "A model of survival",
-}
-Tile = tuple[str, str, str]  # figure, what it is, how to read it
-
-
-def interval_sentence(bars: Bars | None) -> str:
-    """What the intervals held of observations that they had not seen; nothing without a check."""
-    if bars is None or not bars.finite or not bars.levels:
-        return ""
-    seen = bars.seen[0, bars.levels.index(COVERAGE)]
-    return (
-        f" Its {share(COVERAGE, 0)} intervals reach about ±{number(bars.half)}; made without a "
-        f"tenth of the samples they held {share(seen, 0)} of the observations in it."
-    )
-
-
-def modest_verdict(subject: Subject) -> str:
-    """What can be said without the observed values."""
-    n, D = subject.shape
-    return f"{KINDS[subject.kind]} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
-
-
-def tiles(subject: Subject, quality: list[Evidence] | None, bars: Bars | None) -> list[Tile]:
-    """Figures for the top of the page."""
-    found = [*_evidence_tiles(subject, quality), *_bar_tiles(bars)]
-    kept, (n, D) = int(subject.state.support.any(axis=0).sum()), subject.shape
-    found.append((thousands(kept), "features in use", f"of {thousands(D)} given"))
-    dof = np.max(np.atleast_1d(subject.model.dof_))
-    found.append((number(dof), "degrees of freedom", f"spent on {count(n, 'sample')}"))
-    return found
-
-
-def _evidence_tiles(subject: Subject, quality: list[Evidence] | None) -> list[Tile]:
-    """The error to trust first, then the one that has seen the choice."""
-    found: list[Tile] = []
-    if quality is not None and len(quality) == 1 and quality[0].enough:
-        one = quality[0]
-        how = "search repeated on other samples" if one.trusted else "has seen the choice of model"
-        found.append((one.write(one.loss), one.words.error, f"{how}, standard error {one.spread}"))
-        if one.ridge is not None:
-            found.append(
-                (
-                    one.write(one.ridge.loss),
-                    "ridge regression",
-                    f"{one.words.short} on the same samples",
-                )
-            )
-        found.append((one.write(one.mean.loss), "knowing nothing", one.words.nothing))
-        if one.right is not None and one.largest is not None:
-            largest = f"largest class: {share(one.largest)}"
-            found.append((share(one.right), "put into their class", largest))
-        elif one.found and one.trusted and one.words.explained:
-            found.append((near_one(one.r2), one.words.explained, "0 is the mean, 1 is perfect"))
-    if (quality is not None and not quality[0].trusted) or not subject.searched:
-        return found
-    measure, figure = subject.measure, subject.error("best_score_")
-    figure, _, error = figure.partition(", standard error ")
-    spread = f"has seen the choice of model{f', standard error {error}' if error else ''}"
-    return [*found, (figure, f"plain {measure.name}", spread)] if figure else found
-
-
-def _bar_tiles(bars: Bars | None) -> list[Tile]:
-    if bars is None or not bars.finite or bars.lower.shape[1] > 1:
-        return []
-    how = "from errors of samples left out, not checked"
-    if bars.levels:
-        seen = share(bars.seen[0, bars.levels.index(COVERAGE)], 0)
-        how = f"held {seen} of observations that they had not seen"
-    return [(f"±{number(bars.half)}", f"{share(COVERAGE, 0)} interval", how)]
-
-
-@dataclass(frozen=True)
-class Contents:
-    """Everything that was worked out for a page."""
-
-    subject: Subject
-    surface: Surface | None
-    candidates: FittedCandidates
-    bars: Bars | None
-
-    @property
-    def outputs(self) -> Array | None:
-        """Out-of-fold outputs of the chosen candidate or the mixture, (n, t)."""
-        return self.candidates.fitted[self.candidates.chosen].outputs
-
-    @cached_property
-    def shown(self) -> Index:
-        """Samples that are drawn: at most POINTS, even over the observed values."""
-        Y = self.subject.Y
-        if Y.shape[0] <= POINTS:
-            return np.arange(Y.shape[0])
-        order = np.argsort(Y[:, 0], kind="stable")
-        places = np.linspace(0, Y.shape[0] - 1, POINTS).astype(int)
-        return np.sort(order[places])
-
-    @cached_property
-    def quality(self) -> list[Evidence] | None:
-        """Errors of each target or of the classes: of the search repeated, else plain ones."""
-        subject = self.subject
-        if (stored := stored_evidence(subject.model)) is not None:
-            return stored
-        if subject.y is None or self.outputs is None:
-            return None
-        outputs = getattr(subject.model, "cv_predictions_", self.outputs)
-        outputs = np.asarray(outputs, dtype=float).reshape(subject.shape[0], -1)
-        return plain_evidence(subject.model, outputs, subject.Y, subject.weights)
-
-    @cached_property
-    def judged(self) -> Judged | None:
-        """Left-out risks or rates beside what happened; None of numbers and classes."""
-        judges = self.subject.kind in ("counts", "survival")
-        return judged(self.subject, self.outputs) if judges else None
-
-    @cached_property
-    def effects(self) -> Panel | None:
-        """Effects with their errors, where they were asked for."""
-        return sure_effects(self.subject)
-
-    @cached_property
-    def strange(self) -> Panel | None:
-        """How unlike the others samples are."""
-        return strange_samples(self.subject)
-
-    @cached_property
-    def curves(self) -> Curves | None:
-        """Survival by thirds of the risk; None of anything else."""
-        survives = self.judged is not None and self.subject.kind == "survival"
-        return curves_of(self.judged) if survives else None  # type: ignore[arg-type]
-
-    @property
-    def note(self) -> str:
-        """The figure of the model, for counts and survival."""
-        if not self.quality:
-            return ""
-        return f"{self.quality[0].words.error} {self.quality[0].write(self.quality[0].loss)}"
-
-    @property
-    def sentence(self) -> str:
-        """How well the model does, for the top of the page."""
-        subject = self.subject
-        if self.quality is None:
-            return f"{modest_verdict(subject)} {trust(subject.model, None)}".strip()
-        names = [subject.target] if subject.classifies else subject.outputs
-        text = verdict_of(subject.model, self.quality, names)
-        return text + (interval_sentence(self.bars) if self.quality[0].found else "")
-
-    def cut(self, row: int) -> Array | None:
-        """Out-of-fold scores of a candidate less their cut, which only the model has learned."""
-        outputs = self.candidates.fitted[row].outputs
-        if outputs is None or row != self.candidates.chosen:
-            return outputs
-        return outputs - np.atleast_1d(self.subject.model.threshold_)
-
-
-def contents_of(subject: Subject) -> Contents:
-    """Work out everything."""
-    surface = surface_of(subject) if subject.searched else None
-    candidates = fitted_candidates(subject, surface)
-    outputs = candidates.fitted[candidates.chosen].outputs
-    return Contents(subject, surface, candidates, bars_of(subject, outputs, candidates.known))
-
-
-def calibration(contents: Contents) -> list[list[dict[str, float]]]:
+def calibration(
+    subject: Subject, scores: Array | None, bars: Bars | None, found: Judged | None
+) -> list[Points]:
     """Points of the calibration chart: one list for each output of a regressor, else one."""
-    subject, bars = contents.subject, contents.bars
     if subject.classifies:
-        scores = None if subject.y is None else contents.cut(contents.candidates.chosen)
-        return [] if scores is None else _class_calibration(scores, subject)
-    if contents.judged is not None:
+        if subject.y is None or scores is None:
+            return []
+        return _class_calibration(scores, subject)
+    if found is not None:
         if subject.kind == "survival":
-            return [survival_calibration(contents.judged)]
-        return [rate_calibration(contents.judged)] if subject.weighted else []
+            return [survival_calibration(found)]
+        return [rate_calibration(found)] if subject.weighted else []
     if bars is None or not bars.levels:
         return []
     n = subject.shape[0]
@@ -436,7 +407,7 @@ def calibration(contents: Contents) -> list[list[dict[str, float]]]:
     ]
 
 
-def _class_calibration(scores: Array, subject: Subject) -> list[list[dict[str, float]]]:
+def _class_calibration(scores: Array, subject: Subject) -> list[Points]:
     known = np.isfinite(scores).all(axis=1)
     scores, codes = scores[known], subject.codes[known]
     size = subject.model.classes_.size
@@ -451,6 +422,8 @@ def _class_calibration(scores: Array, subject: Subject) -> list[list[dict[str, f
 
 # features with a bar of their own, and samples in a table
 MOST_SHARES, MOST_ROWS = 8, 10
+# p-values of strange samples that are marked
+STRANGE = 0.05
 # multiplications that leaving every sample out may take: a few seconds
 INFLUENCE_WORK = 1e9
 
@@ -472,11 +445,8 @@ class Explained:
     shares: Array
 
 
-def explained_samples(contents: Contents) -> list[Explained]:
+def explained_samples(subject: Subject, outputs: Array | None) -> list[Explained]:
     """A few telling samples with the strongest contributions to their predictions."""
-    subject, outputs = contents.subject, contents.outputs
-    if subject.classifies:
-        outputs = contents.cut(contents.candidates.chosen)
     if subject.X is None or subject.y is None or outputs is None:
         return []
     known = np.isfinite(outputs).all(axis=1)
@@ -590,18 +560,16 @@ class Striking:
     rows: list[tuple[str, ...]]
 
 
-def striking_samples(contents: Contents) -> Striking | None:
+def striking_samples(subject: Subject, scores: Array | None) -> Striking | None:
     """Doubtful labels of a classifier, or the most influential samples of a search."""
-    subject = contents.subject
     if not subject.searched or subject.y is None:
         return None
     if subject.classifies:
-        return _doubtful(contents)
+        return _doubtful(subject, scores)
     return _influential(subject)
 
 
-def _doubtful(contents: Contents) -> Striking | None:
-    subject, outputs = contents.subject, contents.cut(contents.candidates.chosen)
+def _doubtful(subject: Subject, outputs: Array | None) -> Striking | None:
     decision = subject.state.decision
     if outputs is None or decision is None or decision.factor is None:
         return None
@@ -658,3 +626,30 @@ def _work(subject: Subject) -> float:
     exact = sum(m.spec.exact for m in members) if members else subject.state.model.spec.exact
     closed = max(1, len(members)) - exact
     return float(closed * n * n * (D + n) + exact * n * n * (30.0 * n + 5.0 * D))
+
+
+def strange_samples(subject: Subject) -> Panel | None:
+    """Leverage and distance of samples by those without a twentieth, with their p-values.
+
+    None where they are not known, or long work.
+    """
+    n, D = subject.shape
+    if subject.X is None or 20.0 * n * n * D > PAGE_WORK or subject.in_blocks:
+        return None
+    found, rows = reference_of(subject.state, passes=False), np.flatnonzero(subject.state.used)
+    if found is None or found.leverage.size != rows.size:
+        return None
+    p = found.own_p_values()
+    names = [subject.sample_name(row) for row in rows]
+    columns = {"sample": names, "leverage": found.leverage, "distance": found.distance, "p": p}
+    caption = (
+        "Each point is a sample, compared with the others by models that have not seen it: to the "
+        "right lie samples far out among the others, at the top those that the others do not "
+        "explain. Marked is the strangest twentieth of them: there always is one. Look at points "
+        "far from the rest. novelty(X) tells the same of new samples."
+    )
+    table: list[tuple[str, ...]] = [
+        (names[i], number(found.leverage[i]), number(found.distance[i]), plain(round(p[i], 3)))
+        for i in np.argsort(p, kind="stable")[:MOST_ROWS]
+    ]
+    return Panel(columns | {"strange": p <= STRANGE}, caption, table)

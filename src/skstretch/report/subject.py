@@ -30,7 +30,7 @@ from skstretch.estimators.state import (
     steps_in_words,
     transformed,
 )
-from skstretch.estimators.summary import Member, mixture_members, target_names
+from skstretch.estimators.summary import Member, feature_names, mixture_members, target_names
 from skstretch.io.archive import add_numbers, data_digest
 from skstretch.io.outcomes import reunited
 
@@ -160,10 +160,7 @@ class Subject:
     @cached_property
     def names(self) -> list[str]:
         """Names of the features, bounded in length."""
-        names = getattr(self.model, "feature_names_in_", None)
-        if names is None:
-            return [f"x{j}" for j in range(self.shape[1])]
-        return [short(name) for name in names]
+        return [short(name) for name in feature_names(self.model)]
 
     def sample_name(self, place: Any) -> str:
         """The name of a sample, or its number from 0."""
@@ -282,7 +279,7 @@ def checked_subject(
     source = None if source is None else short(source, 120)
     seconds = None if seconds is None else float(seconds)
     target = None if target is None else str(target)
-    at = None if at is None else checked_number("at", at, "pass a time.")
+    at = None if at is None else _checked_time(at, own._state.baseline)
     subject = Subject(model, X, y, source, seconds, target, steps, samples=samples, at=at)
     n, D = subject.shape
     if X is not None and tuple(X.shape) != (n, D):
@@ -295,6 +292,16 @@ def checked_subject(
     if y is not None:
         _check_targets(subject)
     return _reunited(subject)
+
+
+def _checked_time(at: Any, baseline: Any) -> float:
+    at = checked_number("at", at, "pass a time.")
+    if baseline is not None and not 0.0 < at <= baseline.last:
+        raise ValueError(
+            f"at={at:g} must be above 0 and at most {baseline.last:g}, the last time of the "
+            "training data: nothing is known beyond."
+        )
+    return at
 
 
 def _sample_names(X: Any, y: Any) -> list[str] | None:

@@ -1,17 +1,225 @@
-"""The texts of a page: titles, captions, alternatives of charts, tables."""
+"""What is on a page, and its texts: titles, captions, alternatives of charts, tables."""
 
 import platform
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
-from skstretch.estimators.quality import chance_in_words, folds_in_words
-from skstretch.estimators.summary import SCORES, UNNAMED, Summary, shares_in_words, trust
-from skstretch.report.candidates import MIXTURE, MOST_OUTPUTS, POINTS
-from skstretch.report.quality import Contents, striking_samples, tiles
+from skstretch.core.types import Array, Index
+from skstretch.estimators.quality import Evidence, chance_in_words, folds_in_words
+from skstretch.estimators.summary import (
+    SCORES,
+    UNNAMED,
+    Summary,
+    mixture_rows,
+    plain_evidence,
+    shares_in_words,
+    stored_evidence,
+    trust,
+    verdict_of,
+)
+from skstretch.report.candidates import (
+    MIXTURE,
+    MOST_OUTPUTS,
+    POINTS,
+    FittedCandidates,
+    Panel,
+    Surface,
+    fitted_candidates,
+    sure_effects,
+    surface_of,
+)
+from skstretch.report.quality import (
+    COVERAGE,
+    Bars,
+    Curves,
+    Judged,
+    bars_of,
+    curves_of,
+    judged,
+    strange_samples,
+    striking_samples,
+)
 from skstretch.report.subject import Subject, short
 from skstretch.style import count, near_one, number, plain, share, thousands
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything that was worked out for a page."""
+
+    subject: Subject
+    surface: Surface | None
+    candidates: FittedCandidates
+    bars: Bars | None
+
+    @property
+    def outputs(self) -> Array | None:
+        """Out-of-fold outputs of the chosen candidate or the mixture, (n, t)."""
+        return self.candidates.fitted[self.candidates.chosen].outputs
+
+    @cached_property
+    def shown(self) -> Index:
+        """Samples that are drawn: at most POINTS, even over the observed values."""
+        Y = self.subject.Y
+        if Y.shape[0] <= POINTS:
+            return np.arange(Y.shape[0])
+        order = np.argsort(Y[:, 0], kind="stable")
+        places = np.linspace(0, Y.shape[0] - 1, POINTS).astype(int)
+        return np.sort(order[places])
+
+    @cached_property
+    def quality(self) -> list[Evidence] | None:
+        """Errors of each target or of the classes: of the search repeated, else plain ones."""
+        subject = self.subject
+        if (stored := stored_evidence(subject.model)) is not None:
+            return stored
+        if subject.y is None or self.outputs is None:
+            return None
+        outputs = getattr(subject.model, "cv_predictions_", self.outputs)
+        outputs = np.asarray(outputs, dtype=float).reshape(subject.shape[0], -1)
+        return plain_evidence(subject.model, outputs, subject.Y, subject.weights)
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        """Left-out risks or rates beside what happened; None of numbers and classes."""
+        judges = self.subject.kind in ("counts", "survival")
+        return judged(self.subject, self.outputs) if judges else None
+
+    @cached_property
+    def effects(self) -> Panel | None:
+        """Effects with their errors, where they were asked for."""
+        return sure_effects(self.subject)
+
+    @cached_property
+    def strange(self) -> Panel | None:
+        """How unlike the others samples are."""
+        return strange_samples(self.subject)
+
+    @cached_property
+    def curves(self) -> Curves | None:
+        """Survival by thirds of the risk; None of anything else."""
+        survives = self.judged is not None and self.subject.kind == "survival"
+        return curves_of(self.judged) if survives else None  # type: ignore[arg-type]
+
+    @property
+    def note(self) -> str:
+        """The figure of the model, for counts and survival."""
+        if not self.quality:
+            return ""
+        return f"{self.quality[0].words.error} {self.quality[0].write(self.quality[0].loss)}"
+
+    @property
+    def sentence(self) -> str:
+        """How well the model does, for the top of the page."""
+        subject = self.subject
+        if self.quality is None:
+            return f"{modest_verdict(subject)} {trust(subject.model, None)}".strip()
+        names = [subject.target] if subject.classifies else subject.outputs
+        text = verdict_of(subject.model, self.quality, names)
+        return text + (interval_sentence(self.bars) if self.quality[0].found else "")
+
+    @property
+    def scores(self) -> Array | None:
+        """Its outputs, less the cut where they are scores of classes."""
+        return self.cut(self.candidates.chosen) if self.subject.classifies else self.outputs
+
+    def cut(self, row: int) -> Array | None:
+        """Out-of-fold scores of a candidate less their cut, which only the model has learned."""
+        outputs = self.candidates.fitted[row].outputs
+        if outputs is None or row != self.candidates.chosen:
+            return outputs
+        return outputs - np.atleast_1d(self.subject.model.threshold_)
+
+
+def contents_of(subject: Subject) -> Contents:
+    """Work out everything."""
+    surface = surface_of(subject) if subject.searched else None
+    candidates = fitted_candidates(subject, surface)
+    outputs = candidates.fitted[candidates.chosen].outputs
+    return Contents(subject, surface, candidates, bars_of(subject, outputs, candidates.known))
+
+
+# One sentence in plain words, and a few figures beside it.
+
+
+KINDS = {
+    "numbers": "A regression model",
+    "classes": "A classifier",
+    "counts": "A model of counts",
+    "survival": "A model of survival",
+}
+Tile = tuple[str, str, str]  # figure, what it is, how to read it
+
+
+def interval_sentence(bars: Bars | None) -> str:
+    """What the intervals held of observations that they had not seen; nothing without a check."""
+    if bars is None or not bars.finite or not bars.levels:
+        return ""
+    seen = bars.seen[0, bars.levels.index(COVERAGE)]
+    return (
+        f" Its {share(COVERAGE, 0)} intervals reach about ±{number(bars.half)}; made without a "
+        f"tenth of the samples they held {share(seen, 0)} of the observations in it."
+    )
+
+
+def modest_verdict(subject: Subject) -> str:
+    """What can be said without the observed values."""
+    n, D = subject.shape
+    return f"{KINDS[subject.kind]} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
+
+
+def tiles(subject: Subject, quality: list[Evidence] | None, bars: Bars | None) -> list[Tile]:
+    """Figures for the top of the page."""
+    found = [*_evidence_tiles(subject, quality), *_bar_tiles(bars)]
+    kept, (n, D) = int(subject.state.support.any(axis=0).sum()), subject.shape
+    found.append((thousands(kept), "features in use", f"of {thousands(D)} given"))
+    dof = np.max(np.atleast_1d(subject.model.dof_))
+    found.append((number(dof), "degrees of freedom", f"spent on {count(n, 'sample')}"))
+    return found
+
+
+def _evidence_tiles(subject: Subject, quality: list[Evidence] | None) -> list[Tile]:
+    """The error to trust first, then the one that has seen the choice."""
+    found: list[Tile] = []
+    if quality is not None and len(quality) == 1 and quality[0].enough:
+        one = quality[0]
+        how = "search repeated on other samples" if one.trusted else "has seen the choice of model"
+        found.append((one.write(one.loss), one.words.error, f"{how}, standard error {one.spread}"))
+        if one.ridge is not None:
+            found.append(
+                (
+                    one.write(one.ridge.loss),
+                    "ridge regression",
+                    f"{one.words.short} on the same samples",
+                )
+            )
+        found.append((one.write(one.mean.loss), "knowing nothing", one.words.nothing))
+        if one.right is not None and one.largest is not None:
+            largest = f"largest class: {share(one.largest)}"
+            found.append((share(one.right), "put into their class", largest))
+        elif one.found and one.trusted and one.words.explained:
+            found.append((near_one(one.r2), one.words.explained, "0 is the mean, 1 is perfect"))
+    if (quality is not None and not quality[0].trusted) or not subject.searched:
+        return found
+    measure, figure = subject.measure, subject.error("best_score_")
+    figure, _, error = figure.partition(", standard error ")
+    spread = f"has seen the choice of model{f', standard error {error}' if error else ''}"
+    return [*found, (figure, f"plain {measure.name}", spread)] if figure else found
+
+
+def _bar_tiles(bars: Bars | None) -> list[Tile]:
+    if bars is None or not bars.finite or bars.lower.shape[1] > 1:
+        return []
+    how = "from errors of samples left out, not checked"
+    if bars.levels:
+        seen = share(bars.seen[0, bars.levels.index(COVERAGE)], 0)
+        how = f"held {seen} of observations that they had not seen"
+    return [(f"±{number(bars.half)}", f"{share(COVERAGE, 0)} interval", how)]
+
 
 # The box of numbers at the foot of a report.
 
@@ -172,18 +380,13 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
             )
             for point in data["density"]
         ],
-        "survival": contents.curves
-        and {
-            "test": contents.curves.test,
-            "head": contents.curves.head,
-            "rows": [third.row for third in contents.curves.thirds],
-        },
+        "survival": contents.curves,
         "calibration": _calibration_rows(contents, data),
         "confusion": _confusion(data),
         "effects": contents.effects,
         "strange": contents.strange,
         "explained": _explained_rows(data),
-        "striking": striking_samples(contents),
+        "striking": striking_samples(subject, contents.scores),
         "numbers": numbers_of(contents),
     }
 
@@ -225,18 +428,13 @@ def _mixture(subject: Subject) -> Context | None:
     """The averaged models with their weights, the heaviest first."""
     if not subject.mixture:
         return None
-    measure = subject.measure
-    rows = [
-        (member.name, share(member.share), number(member.c), measure.write_score(member.score))
-        for member in subject.mixture
-    ]
-    own = measure.write_score(subject.model.best_score_)
-    return {"rows": rows, "measure": measure.name, "error": own, "several": _own_shares(subject)}
-
-
-def _own_shares(subject: Subject) -> bool:
-    """Whether every target has weights of its own, so that those shown are means over them."""
-    return bool(np.ndim(subject.model._members["weight"]) > 1)
+    return {
+        "rows": mixture_rows(subject.model),
+        "measure": subject.measure.name,
+        "error": subject.measure.write_score(subject.model.best_score_),
+        # every target has weights of its own, so that those shown are means over them
+        "several": np.ndim(subject.model._members["weight"]) > 1,
+    }
 
 
 def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
@@ -257,7 +455,7 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
         "measure": surface.measure.name,
         "better": surface.measure.better,
         "count": count(len(surface.candidates), "model"),
-        "alike": _alike(within, len(surface.candidates)),
+        "alike": _told_apart(within, len(surface.candidates)),
         "unusable": sum(candidate.level < 0 for candidate in surface.candidates),
         "rows": [
             (
@@ -270,7 +468,7 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
         "alt": (
             f"Heat map of {surface.measure.name} over {len(surface.rows)} kinds of models and "
             f"{len(surface.columns)} strengths of the penalty. {data['own'][0]}: "
-            f"{own_text(contents)}. {_alike(within, len(surface.candidates))}."
+            f"{own_text(contents)}. {_told_apart(within, len(surface.candidates))}."
         ),
     }
 
@@ -283,7 +481,7 @@ def _role(subject: Subject, own: bool) -> str:
     return f" ({'averaged' if subject.mixture else 'chosen'})" * own
 
 
-def _alike(within: int, total: int) -> str:
+def _told_apart(within: int, total: int) -> str:
     """How many models the data do not tell apart from the best, which is one of them."""
     if within <= 1:
         others = count(total - 1, "model")
@@ -405,19 +603,15 @@ def _risks(contents: Contents) -> str:
 def _calibration_rows(contents: Contents, data: dict[str, Any]) -> list[tuple[str, ...]]:
     """What was said and seen, as text."""
     write = number if contents.subject.kind == "counts" else share
-    return (
-        [
-            (
-                write(point["said"]),
-                write(point["seen"]),
-                f"{write(point['low'])} to {write(point['high'])}",
-                thousands(point["n"]),
-            )
-            for point in data["calibration"][0]
-        ]
-        if data["calibration"]
-        else []
-    )
+    return [
+        (
+            write(point["said"]),
+            write(point["seen"]),
+            f"{write(point['low'])} to {write(point['high'])}",
+            thousands(point["n"]),
+        )
+        for point in (data["calibration"] or [[]])[0]
+    ]
 
 
 def _calibration_caption(contents: Contents) -> str:

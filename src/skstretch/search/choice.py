@@ -11,8 +11,9 @@ L the log loss of classes, or half the logarithm of the mean squared error of a 
 a log loss too but for a constant. On few samples they are near the fair shares q, on many they
 leave out families that are plainly worse.
 
-Fair shares are equal at every fork: bent, straight on all features or on few; then ridge or k < 2.
-So ridge counts no less for the many powers and numbers of features that are tried beside it.
+Fair shares of a regression are equal at every fork: curved, straight on all features or on few;
+then ridge or k < 2. So ridge counts no less for the many powers and numbers of features that are
+tried beside it. Families of classes have equal shares, which did better there (docs/rules.md).
 
 Residuals of the closed form at a != 0 flatter it on few samples: the transform to z-scores has seen
 the samples that are left out, and the exponential enlarges what that is worth. Its errors count
@@ -308,19 +309,19 @@ def fair_shares(candidates: Sequence[Candidate]) -> Array:
     return np.array(shares)
 
 
-def regression_weights(errors: Array, n_samples: float, fair: Array) -> Array:
+def regression_weights(errors: Array, n_samples: float, fair: Array | float = 1.0) -> Array:
     """Weights (F,) from the mean squared errors of families over n samples."""
     if errors.min() <= 0.0:  # families that predict without error share everything
         return np.asarray((errors <= 0.0) / np.sum(errors <= 0.0))
     return trimmed(tempered(0.5 * TAU * n_samples * np.log(errors), fair))
 
 
-def class_weights(losses: Array, n_samples: float, fair: Array) -> Array:
-    """Weights (F,) from the log losses of families over n samples."""
-    return trimmed(tempered(TAU_CLASSES * n_samples * losses, fair))
+def class_weights(losses: Array, n_samples: float) -> Array:
+    """Weights (F,) from the log losses of families over n samples; all count alike before."""
+    return trimmed(tempered(TAU_CLASSES * n_samples * losses))
 
 
-def tempered(losses: Array, fair: Array) -> Array:
+def tempered(losses: Array, fair: Array | float = 1.0) -> Array:
     """``p_f ~ q_f exp(-L_f)`` (F,)."""
     shares = fair * np.exp(losses.min() - losses)
     return np.asarray(shares / shares.sum())
@@ -483,10 +484,8 @@ class CandidateTable:
         losses = np.array([-self.losses[row].score for row in rows])
         hidden = APPROXIMATE_LOSS * np.log(self.loss.n_classes)
         n = float(self.weights[self.seen].sum())
-        fair = fair_shares([self.candidates[row] for row in rows])
-        shares = fair * np.exp(TAU_CLASSES * n * np.minimum(0.0, losses.min() - losses + hidden))
-        least = LEAST_WEIGHT * fair[losses.argmin()]
-        return [row for row, share in zip(rows, shares, strict=True) if share >= least]
+        shares = np.exp(TAU_CLASSES * n * np.minimum(0.0, losses.min() - losses + hidden))
+        return [row for row, share in zip(rows, shares, strict=True) if share >= LEAST_WEIGHT]
 
     def _leaders(self, number: int) -> list[int]:
         """The best candidates of all families for one target, or for classes."""
@@ -504,9 +503,9 @@ class CandidateTable:
         """Weights of candidates for some targets."""
         # folds that are repeated do not make more samples
         n = float(self.weights[self.seen].sum())
-        fair = fair_shares([self.candidates[i] for i in rows])
         if self.problem.classes:
-            return class_weights(np.array([-self.losses[i].score for i in rows]), n, fair)
+            return class_weights(np.array([-self.losses[i].score for i in rows]), n)
+        fair = fair_shares([self.candidates[i] for i in rows])
         bent = np.array([float(self.candidates[i].a != 0.0) for i in rows])
         own = np.stack([self.results[i].residuals[:, part] for i in rows])
         return regression_weights(squared_errors(own, self._tested, bent, n), n, fair)

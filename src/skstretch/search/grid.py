@@ -37,10 +37,9 @@ from skstretch.search.minimisers import minimised_candidates
 from skstretch.search.selection import lasso_supports, selected_candidates
 from skstretch.solve.choose import (
     AUTOMATIC_STRENGTH,
-    HELD_OUT_TOLERANCE,
-    ITERATED_STRENGTHS,
-    ITERATED_TOLERANCE,
     PATH,
+    SCORING,
+    SEARCHES,
     STRENGTHS,
     Spec,
     choose_space,
@@ -115,7 +114,7 @@ class Grid:
             self,
             densities=self.densities[:1],
             counts=self.counts[:1],
-            strengths=ITERATED_STRENGTHS,
+            strengths=SEARCHES[-1].strengths,
             iterated=True,
         )
 
@@ -215,7 +214,7 @@ def _iterated(
         _, known = with_penalty(design, Y, weights, asked)
         middle = AUTOMATIC_STRENGTH * known.c / problem.unit
         for c in [middle / s for s in grid.strengths] if grid.c is None else grid.c:
-            spec = replace(known, c=c, tolerance=ITERATED_TOLERANCE)
+            spec = replace(known, c=c, tolerance=SCORING.gap)
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", ConvergenceWarning)
@@ -225,7 +224,7 @@ def _iterated(
                 outputs, reason = np.full((folds.tested.size, Y.shape[1]), np.nan), str(why)
             residuals = Y[folds.tested] - outputs
             facts = np.nan, np.nan, float(design.shape[1])
-            error = HELD_OUT_TOLERANCE * target_size(Y)
+            error = SCORING.gap * target_size(Y)
             candidate = Candidate(a, k, c, middle / c, grid.densities[0])
             reasons = of_targets(reason, residuals)
             yield (
@@ -428,7 +427,7 @@ def crossfit(
     if not whole or is_matrix_free(design, spec) or is_costly(*design.shape):
         model = fit_model(design, Y, weights, spec, count, n_jobs, report)
         once = folds.folds is not None and len(folds.folds) == 1
-        rough = replace(spec, tolerance=HELD_OUT_TOLERANCE) if once else spec
+        rough = replace(spec, tolerance=SCORING.gap) if once else spec
         return Crossfitted(model, _refitted(design, Y, weights, rough, count, folds))
     grid = Grid(a=(1.0,), k=(spec.k,), c=(spec.c,), densities=(1.0,), counts=(count,))
     problem = Problem(Y, weights, spec.intercept, folds)

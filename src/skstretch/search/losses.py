@@ -144,7 +144,7 @@ class PathView:
             if gram is not None:
                 each = zip(last, parts, strict=True)
                 close = [beside(near, before, at, part.rest) for at, part in each]
-                found = settled(self.scores, near, gram, close)
+                found = settled(self.scores, near, gram, close, FOLD.gap / 10.0)
             rest = [part.rest for part, one in zip(parts, found, strict=True) if one is None]
             starts = [elsewhere(self.scores, near, loss, k, c) for loss in rest]
             solved = iter(minimise(self.scores, starts, FOLD))
@@ -233,7 +233,7 @@ def along(
         path.append(judged(seen, intercept, near, dof, last, parts))
         losses = np.array([one.held_out for one in path])
         least = losses.min()
-        risen = len(path) > PATIENCE and bool((losses[-PATIENCE:] > WORSE * least).all())
+        risen = bool((losses[-PATIENCE:] > WORSE * least).all())
         if losses[-1] > least:  # beside the best it may have no share of an average
             risen |= bool(np.exp(TAU_CLASSES * (least - losses[-1]) / unit) < LEAST_WEIGHT)
         if cs is None and (risen or whole.value(near.eta) <= LEAST_LOSS * zero.objective):

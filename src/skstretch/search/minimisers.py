@@ -49,9 +49,7 @@ from skstretch.search.candidates import (
 )
 from skstretch.solve.choose import (
     PATH,
-    PATIENCE,
     SCORING,
-    WORSE,
     Spec,
     approximates_folds,
     unusable,
@@ -211,8 +209,7 @@ class FoldScorer:
         t, weights = len({x.target for x in path}), self.problem.weights[self.problem.folds.tested]
         with np.errstate(over="ignore"):
             errors = np.array([weights @ np.square(one.loo) for one in path]).reshape(-1, t)
-        worse = errors[-PATIENCE:] > WORSE * np.fmin.reduce(errors)
-        return len(errors) > PATIENCE and bool(worse.all())
+        return PATH.is_over(errors)
 
     def candidates(
         self,

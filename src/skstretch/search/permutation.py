@@ -248,7 +248,7 @@ def _mixture_scores(
     for i in range(q):
         own = residuals[:, i]
         shares = (
-            class_weights(losses[:, i], n, fair)
+            class_weights(losses[:, i], n)
             if codes is not None
             else regression_weights(squared_errors(own, tested.weights, bent, n), n, fair)
         )

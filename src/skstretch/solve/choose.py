@@ -152,14 +152,11 @@ BUDGET = Budget()
 
 # Precision: `PRECISION` is the target. Where rounding moves more than a tenth of it, by the
 # condition and by drawn perturbations, the accurate solution by QR takes over from LU.
-# perturbations of the size of rounding that are drawn, unless there are more targets
-N_DRAWN = 4
 # how much better than its bound QR is, as a rule
 QR_SPARE = 30.0
-# of fits without the matrix: those that are reported, and those that only choose
-ITERATED_TOLERANCE, HELD_OUT_TOLERANCE = 1e-6, 1e-4
-# steps of Krylov after which it is given up, and after which ``"auto"`` turns to LU after all
-MAX_ITER, FAIR_STEPS = 1000, 150
+
+# steps of Krylov after which ``"auto"`` turns to LU after all
+FAIR_STEPS = 150
 
 # Honesty, see `unusable`: a solution below this condition carries no trustworthy digit ...
 POOR_RCOND = 1e-13
@@ -171,26 +168,30 @@ FEWEST_NUMBERS = 2.0
 AUTOMATIC_STRENGTH = 0.1
 
 # Relative strengths that a search tries, from interpolation to nearly the mean alone: at k = 2,
-# where one eigendecomposition serves all (every second, where each takes a factorisation); where
-# each takes iterated fits
+# where one eigendecomposition serves all; every second, where each takes a factorisation
 STRENGTHS = tuple(10.0 ** (e / 2) for e in (-24, -22, -20, -18, *range(-16, 5)))
-ITERATED_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
-# the path of an exact minimiser along c, how closely its candidates are solved while they only
-# choose, and where it ends: at so many in a row with so much more than the least error
+# the path of an exact minimiser along c, and how closely candidates are solved while they only
+# choose; its gap is also the residual at which fits without the matrix end
 PATH = PathRule(
-    n=20, first_dof=0.5, most_dof=0.98, step=0.1, least_diagonal=1e-6, least_residual=1e-4
+    n=20,
+    first_dof=0.5,
+    most_dof=0.98,
+    step=0.1,
+    least_diagonal=1e-6,
+    least_residual=1e-4,
+    patience=3,
+    worse=1.1,
 )
 SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
 PATIENCE, WORSE = 3, 1.1
 # of other losses than squared error: powers, the step of c, and the part of the loss of no features
 # below which a path has nothing left to explain
-LOSS_POWERS, LOSS_RATIO, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 1.6, 1e-4
+LOSS_POWERS, LOSS_RATIO, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 2.0, 1e-3
 # c of a single model of these, in multiples of that at which features begin to matter
 LOSS_STRENGTH = 10.0
-# folds of at most this part of the samples are left out by one Newton step on a path's way; what
-# they and larger ones, which are solved, say of the best candidates is then made exact
-SMALL_FOLD = 0.1
-# folds where features are selected, and held-out samples that are enough to choose by
+# folds where features are selected (that small, one is left out by one Newton step on a path's way;
+# what it and larger ones, which are solved, say of the best candidates is then made exact), and
+# held-out samples that are enough to choose by
 N_FOLDS, ENOUGH = 10, 1_000
 # numbers that a lasso path is made of, at most: of more columns those that correlate most
 PATH_NUMBERS = 2**24
@@ -204,8 +205,6 @@ N_JACKKNIFE = 20
 SPREAD_PENALTIES, LEAST_SPREAD = tuple(10.0 ** (e / 2) for e in range(-2, 9)), 0.05
 # of novelty: principal components at most, and training samples that new ones are compared with
 N_COMPONENTS, N_REFERENCE = 10, 200
-# samples, at least and at most, that are looked at for copies, an order and gross errors
-NOTICED_SAMPLES = 30, 1_000
 
 # Averages (docs/rules.md): how soon a family that is worse loses its share (squared error, log
 # loss), what a != 0 is worth less on few samples, and the least weight
@@ -224,12 +223,10 @@ class Families:
         Powers at a = 0 (exact minimisers below 2, ridge at 2) and of closed forms elsewhere.
     a : tuple of float
         Transforms ``exp(a z)``; 0 is the linear limit.
-    few_k, counts : tuple of float, tuple of int
-        Powers at a = 0 where features are selected along the lasso path (k < 2 took ten times as
-        long and was no better: 0.494 and 0.490, 0.392 and 0.396 of eyedata, 0.0237 twice of
-        cookie), and their numbers.
-    every : int
-        Of the strengths of ridge, every so many-th is tried on them.
+    counts : tuple of int
+        Numbers of features that are selected along the lasso path, for ridge (k < 2 took ten times
+        as long and was no better: 0.494 and 0.490, 0.392 and 0.396 of eyedata, 0.0237 twice of
+        cookie).
     iterated : bool
         Whether closed forms are fitted without the matrix.
     left_out : str
@@ -238,12 +235,17 @@ class Families:
 
     linear_k: tuple[float, ...]
     k: tuple[float, ...] = (1.25, 1.5, 2.0)
-    few_k: tuple[float, ...] = (2.0,)
     counts: tuple[int, ...] = (2, 3, 5, 7, 10, 14, 20, 50)
-    every: int = 2
     iterated: bool = False
     left_out: str = ""
     a: tuple[float, ...] = (-0.2, 0.0)
+
+    @property
+    def strengths(self) -> tuple[float, ...]:
+        """The automatic strengths; of iterated fits those about that of single models."""
+        if not self.iterated:
+            return STRENGTHS
+        return tuple(s for s in STRENGTHS if 0.99 < 10.0 * s / AUTOMATIC_STRENGTH < 101.0)
 
     def seconds(
         self, n_samples: int, n_features: int, n_targets: int, n_c: int | None = None
@@ -257,14 +259,14 @@ class Families:
         side = min(n_samples, n_features)
         gram, factor = float(n_samples) * n_features * side, 2.0 * float(side) ** 3
         if self.iterated:
-            steps = FAIR_STEPS * (n_c or len(ITERATED_STRENGTHS)) * (len(self.k) + 1)
-            return 4.0 * steps * n_samples * n_features / RATE
+            fits = (n_c or len(self.strengths)) * (len(self.k) + 1)
+            return 4.0 * FAIR_STEPS * fits * n_samples * n_features / RATE
         curved, linear = len(self.k) * sum(a != 0.0 for a in self.a), 0.0 in self.a
-        closed = (curved + linear) * gram + curved * (n_c or len(STRENGTHS) / 2.0) * factor
+        closed = (curved + linear) * gram + curved * (n_c or len(self.strengths) / 2.0) * factor
         n_exact = linear * sum(k < 2.0 for k in self.linear_k)
         exact = 8.0 * n_exact * (n_c or PATH.n) * n_targets * (gram + factor)
-        chosen = len(self.counts) * N_FOLDS * len(STRENGTHS) / self.every * n_targets
-        selected = chosen * n_samples * float(max(self.counts, default=0)) ** 2
+        chosen = N_FOLDS * len(self.strengths) / 2.0 * n_targets
+        selected = chosen * n_samples * float(np.square(self.counts).sum())
         return (closed + exact + selected) / RATE
 
 
@@ -273,8 +275,8 @@ SEARCHES = (
     Families((1.02, 1.05, 1.1, 1.25, 1.5, 2.0)),
     Families(
         (1.05, 1.25, 1.5, 2.0),
-        every=4,
-        left_out="k = 1.02 and 1.1 at a = 0 and half of the selections of features",
+        counts=(3, 7, 14, 50),
+        left_out="k = 1.02 and 1.1 at a = 0 and half of the numbers of features",
     ),
     Families(
         (2.0,), counts=(), left_out="sparse linear models (a = 0, k < 2) and selected features"
@@ -330,7 +332,7 @@ def comes_into_memory(storage: Storage, one_pass: bool) -> bool:
 def approximates_folds(largest: float, total: float) -> bool:
     """Whether one Newton step is near enough to what a path without a fold would be, by the sum of
     weights of the largest fold and that of all samples."""
-    return largest <= SMALL_FOLD * total * (1.0 + 1e-9)
+    return largest * N_FOLDS <= total * (1.0 + 1e-9)
 
 
 def count_for_stability(expected_false: float, n_features: int, half: int) -> int:

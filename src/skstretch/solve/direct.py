@@ -32,7 +32,6 @@ from skstretch.designs.protocol import Design
 from skstretch.exceptions import NeedsInverseError
 from skstretch.solve.choose import (
     AUTOMATIC_STRENGTH,
-    N_DRAWN,
     Space,
     Spec,
     choose_space,
@@ -240,7 +239,7 @@ class DualLU(Dual):
         if not known or self.spec.intercept is not Intercept.FREE:
             return np.inf
         beta = system.solve(Y).beta
-        moved = system.solve(drawn_products(system.sizes, beta, N_DRAWN)).beta
+        moved = system.solve(drawn_products(system.sizes, beta)).beta
         both, zero = np.hstack([beta, moved]), np.zeros(beta.shape[1] + moved.shape[1])
         blocks = self.design.coefficients(system.gram.frame, both, zero, self.weights)
         coef, moves = np.split(np.vstack([A for _, A in blocks]), [beta.shape[1]], axis=1)
@@ -290,7 +289,7 @@ class PrimalLU(Primal):
             return np.inf
         coef, sizes = self.fit(Y).coef, np.sqrt(np.abs(gram.C.diagonal()))
         targets = np.sqrt(weights @ np.square(Y - weights @ Y / weights.sum()))
-        moved = drawn_products(sizes, coef, N_DRAWN, targets)
+        moved = drawn_products(sizes, coef, targets)
         return largest_move(system.solve(moved, np.zeros(moved.shape[1]))[0], coef)
 
     @cached_property

@@ -25,13 +25,15 @@ from skstretch.core.types import Array, Fit
 from skstretch.designs.protocol import Design, Products
 from skstretch.designs.threads import single_blas_thread, working_bytes
 from skstretch.exceptions import NeedsInverseError
-from skstretch.solve.choose import FAIR_STEPS, MAX_ITER, Space, Spec, has_inverse
+from skstretch.solve.choose import FAIR_STEPS, Space, Spec, has_inverse
 
 # directions of the randomised preconditioner at most
 SKETCH_SIZE = 200
 # steps of GMRES between restarts, as far as there is room for the bases
 RESTART = 200
 SHORTEST_CYCLE = 20
+# steps after which a solution is given up
+MAX_ITER = 1000
 # solutions that are to be joined leave residuals that add up: each is this much closer
 JOINED = 0.1
 

@@ -12,15 +12,11 @@ from typing import Any
 import numpy as np
 
 from skstretch.cli.data.delimited import STRING
-from skstretch.cli.data.files import Budget, Choice, Choose, Kind, Stray, Stream, Table
+from skstretch.cli.data.files import Budget, Choice, Choose, Kind, Stray, Stream, Table, sound
 from skstretch.exceptions import DataError
 
 # of long columns so many bytes are read at once
 PIECE = 1 << 28
-# threads gain nothing where a column of a group has fewer bytes
-WORTH_A_THREAD = 1 << 20
-# so many short columns are read at a time: what pyarrow holds of them stays in the cache
-SHORT = 256
 
 
 def read_columnar(stream: Stream, source: str, kind: Kind, choose: Choose, budget: Budget) -> Table:
@@ -34,21 +30,14 @@ def read_columnar(stream: Stream, source: str, kind: Kind, choose: Choose, budge
         raise DataError(
             f"{kind} files need pyarrow: pip install 'skstretch[cli]', or convert the file to CSV."
         ) from None
-    try:
-        with budget.enforced():
-            on_disk = stream.size is not None
-            file = source if on_disk else pa.py_buffer(stream.whole(budget).getbuffer())
-            opened = _parquet(file) if kind is Kind.PARQUET else _feather(file, budget)
-            names, n_rows, parts = opened
-            choice = choose(names, ())
-            budget.check(8 * n_rows * max(1, len(choice.features)), f"{n_rows:,} rows")
-            return _filled(names, n_rows, parts(_wanted(names, choice)), choice, budget)
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError, struct.error, UnicodeDecodeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise DataError(f"{source!r} is not a sound {kind} file: {error}") from None
+    faults = (pa.ArrowException, OSError, struct.error, UnicodeDecodeError)
+    with sound(source, f"{kind} file", *faults), budget.enforced():
+        on_disk = stream.size is not None
+        file = source if on_disk else pa.py_buffer(stream.whole(budget).getbuffer())
+        names, n_rows, parts = _parquet(file) if kind is Kind.PARQUET else _feather(file, budget)
+        choice = choose(names, ())
+        budget.check(8 * n_rows * max(1, len(choice.features)), f"{n_rows:,} rows")
+        return _filled(names, n_rows, parts(_wanted(names, choice)), choice, budget)
 
 
 def _parquet(source: Any) -> tuple[list[str], int, Any]:
@@ -66,16 +55,9 @@ def _parquet(source: Any) -> tuple[list[str], int, Any]:
         )
 
     def parts(columns: list[str]) -> Iterator[Any]:
-        for number in range(file.num_row_groups):
-            rows = file.metadata.row_group(number).num_rows
-            if 8 * rows < WORTH_A_THREAD:
-                for at in range(0, len(columns), SHORT):
-                    some = columns[at : at + SHORT]
-                    yield file.read_row_group(number, columns=some, use_threads=False)
-                continue
-            size = max(1, PIECE // (8 * len(columns)))
-            for batch in file.iter_batches(size, [number], columns, use_threads=True):
-                yield pa.Table.from_batches([batch])
+        size = max(1, PIECE // (8 * len(columns)))
+        for batch in file.iter_batches(size, columns=columns, use_threads=True):
+            yield pa.Table.from_batches([batch])
 
     return names, file.metadata.num_rows, parts
 
@@ -165,80 +147,32 @@ def _filled(
 ) -> Table:
     features = [names[i] for i in choice.features]
     table = Table(np.empty((n_rows, len(features))), features)
-    column_of = {name: column for column, name in enumerate(features)}
     aside: dict[str, list[Any]] = {role: [] for role in choice.aside}
-    # a part has some of the rows of some of the columns, of these always the same together
-    done = dict.fromkeys([*features, *choice.aside.values()], 0)
+    stop = 0
     for part in parts:
         places = {name: number for number, name in enumerate(part.column_names)}
-        start = done[part.column_names[0]]
-        if start + part.num_rows > n_rows:
-            raise DataError(f"{budget.source!r} has more rows than the {n_rows:,} that it claims.")
-        done.update(dict.fromkeys(places, start + part.num_rows))
-        columns = [(column_of[name], i) for name, i in places.items() if name in column_of]
-        _fill(table, start, part, columns)
+        start, stop = stop, stop + part.num_rows
+        if stop > n_rows:
+            break
+        for column, name in enumerate(features):
+            values = part.column(places[name])
+            numbers = _numbers(values)
+            if numbers is None:
+                _note_text(table, name, values)
+            table.X[start:stop, column] = np.nan if numbers is None else numbers
         for role, name in choice.aside.items():
-            if name in places:
-                aside[role].append(_apart(part.column(places[name]), budget))
-    least = min(done.values(), default=n_rows)
-    if least < n_rows:
-        raise DataError(f"{budget.source!r} has {least:,} rows and claims {n_rows:,}.")
+            aside[role].append(_apart(part.column(places[name]), budget))
+    if stop != n_rows:
+        raise DataError(f"{budget.source!r} does not have the {n_rows:,} rows that it claims.")
     table.aside = {role: _joined(pieces) for role, pieces in aside.items()}
     return table
-
-
-def _fill(table: Table, start: int, part: Any, columns: list[tuple[int, int]]) -> None:
-    """Put columns of a part, by number, into those of X; short ones side by side."""
-    stop = start + part.num_rows
-    together = SHORT if 8 * part.num_rows < WORTH_A_THREAD else 1
-    for at in range(0, len(columns), together):
-        into, numbers = (list(x) for x in zip(*columns[at : at + together], strict=True))
-        some = part.select(numbers)
-        beside = into == list(range(into[0], into[0] + len(into)))
-        table.X[start:stop, slice(into[0], into[-1] + 1) if beside else into] = (
-            _all_float(some) if _is_float(some) else _one_by_one(table, into, some)
-        )
-
-
-def _is_float(part: Any) -> bool:
-    """Whether all columns are float64 in one piece (pyarrow before 16 takes them one by one)."""
-    import pyarrow as pa
-
-    kinds = {kind.id for kind in part.schema.types}
-    whole = part.column(0).num_chunks == 1 and hasattr(pa.RecordBatch, "to_tensor")
-    return bool(whole and kinds == {pa.lib.Type_DOUBLE} and len(part.to_batches()) == 1)
-
-
-def _all_float(part: Any) -> Any:
-    return part.to_batches()[0].to_tensor(null_to_nan=True).to_numpy()
-
-
-def _one_by_one(table: Table, into: list[int], part: Any) -> Any:
-    """Columns of any kind (rows x columns); NaN for one of words, of which the table takes note."""
-    found = []
-    for column, values in zip(into, part.itercolumns(), strict=True):
-        numbers = _numbers(values)
-        if numbers is None:
-            numbers = np.full(len(values), np.nan)
-            _note_text(table, table.name_of(column), values)
-        found.append(numbers)
-    return np.array(found).T
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return pa.types.is_string(kind) or pa.types.is_binary(kind)
 
 
 def _numbers(column: Any) -> Any:
     """The values as float64, nulls as NaN; None for a column that holds no numbers."""
     import pyarrow as pa
 
-    kind, alone = column.type, pa.table([column], [""])
-    if _is_float(alone):
-        # `to_numpy` of a column would wait for pandas
-        return _all_float(alone)[:, 0]
+    kind = column.type
     packed = pa.types.is_dictionary(kind)
     kind = kind.value_type if packed else kind
     if pa.types.is_null(kind):
@@ -269,7 +203,7 @@ def _apart(column: Any, budget: Budget) -> Any:
     numbers = None if pa.types.is_boolean(kind) else _numbers(column)
     if numbers is not None:
         return numbers
-    if _is_text(kind):
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
         budget.check(_length(column) + STRING * len(column), f"{len(column):,} words")
     return ["" if value is None else str(value) for value in column.to_pylist()]
 

@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -189,6 +190,30 @@ class Numbers(Sequence[str]):
     def _number(self, name: str) -> int | None:
         plain = name.isascii() and name.isdecimal() and len(name) < 20 and name[0] != "0"
         return int(name) if plain and int(name) <= self.size else None
+
+
+@contextlib.contextmanager
+def sound(source: str, what: str, *faults: type[Exception], hint: str = "") -> Iterator[None]:
+    """Turn what a parser raises at bytes that make no sense into `DataError`.
+
+    Errors of the system, such as a disk that cannot be read, pass.
+    """
+    try:
+        yield
+    except (DataError, MemoryError):
+        raise
+    except faults as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise DataError(f"{source!r} is not a sound {what}: {reason}.{hint}") from None
+
+
+def check_packed(archive: zipfile.ZipFile) -> None:
+    """Refuse members of a zip archive that claim more bytes than those they are packed in hold."""
+    for info in archive.infolist():
+        if info.file_size > DEFLATE * info.compress_size + HEAD:
+            raise ValueError(f"{info.filename!r} claims more bytes than can be packed in it")
 
 
 # Names of the columns, and of further vectors that a file holds beside them.
@@ -396,6 +421,10 @@ class Stream(io.BufferedReader):
 
     size: int | None = None
 
+    def seekable_in(self, budget: Budget) -> Any:
+        """The file itself where one can move in it, else all bytes in memory."""
+        return self if self.size is not None else self.whole(budget)
+
     def whole(self, budget: Budget) -> io.BytesIO:
         """All bytes in memory."""
         taken = io.BytesIO()
@@ -473,7 +502,7 @@ def opened(source: str, watch: Watch, budget: Budget) -> Iterator[Stream]:
         head = file.peek(8)
         for magic, (name, unpack) in UNPACKERS.items():
             if head.startswith(magic):
-                with _sound(source, name):
+                with _unpacking(source, name):
                     yield Stream(stack.enter_context(unpack(file, budget.limit)), HEAD)
                 return
         yield file
@@ -491,19 +520,17 @@ def _raw(source: str, stack: contextlib.ExitStack) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def _sound(source: str, name: str) -> Iterator[None]:
+def _unpacking(source: str, name: str) -> Iterator[None]:
     try:
         yield
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         if "Memory usage limit" in str(error):
             raise DataError(
                 f"{source!r} needs more memory to unpack than is allowed. If the file is sound, "
                 "allow more with --max-memory."
             ) from None
-        raise DataError(f"{source!r} is damaged: {name} says {str(error).rstrip('.')}.") from None
-    except OSError as error:
-        if error.errno is not None:
-            raise
         raise DataError(f"{source!r} is damaged: {name} says {str(error).rstrip('.')}.") from None
 
 

@@ -5,11 +5,12 @@ A target without a place in the matrix comes from a file of its own, with one va
 
 import io
 import math
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from inspect import signature
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +18,6 @@ from scipy import sparse
 from skstretch.cli.console import counted
 from skstretch.cli.data.delimited import bounded_lines
 from skstretch.cli.data.files import (
-    DEFLATE,
     HEAD,
     Budget,
     Choose,
@@ -26,11 +26,14 @@ from skstretch.cli.data.files import (
     Numbers,
     Stream,
     Table,
+    check_packed,
     kind_of,
     opened,
     shown,
+    sound,
 )
 from skstretch.exceptions import DataError
+from skstretch.io.archive import read_npy_header
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 # the shortest entry of a Matrix Market file: a digit and the end of its line; in symmetric files,
@@ -46,24 +49,13 @@ COORDINATE = 48
 
 def read_npz(stream: Stream, source: str, choose: Choose, budget: Budget) -> Table:
     """A dense ``X`` (or the one two-dimensional array), or SciPy's sparse parts; vectors beside."""
-    try:
-        file = cast(Any, stream if stream.size is not None else stream.whole(budget))
-        with zipfile.ZipFile(file) as archive:
-            held = _arrays(archive, budget)
-    except DataError:
-        raise
-    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        hint = " Arrays of Python objects are never loaded." if "pickle" in str(error) else ""
-        raise DataError(f"{source!r} is not a sound NPZ file of numbers: {error}.{hint}") from None
+    faults = (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+    with sound(source, "NPZ file of numbers", *faults):
+        held = _arrays(stream.seekable_in(budget), budget)
     if "indptr" in held:
         X = _compressed(held, source, budget)
     else:
-        X = held.pop(_matrix_name(held, source))
-        if X.dtype.kind not in "biuf":
-            raise DataError(f"the matrix in {source!r} holds {X.dtype}, not numbers.")
-        X = X.astype(np.float64, copy=False)
+        X = _float_matrix(held.pop(_matrix_name(held, source)), source)
     names = held.pop("feature_names", None)
     if names is not None and names.shape != (X.shape[1],):
         names = None
@@ -71,35 +63,34 @@ def read_npz(stream: Stream, source: str, choose: Choose, budget: Budget) -> Tab
     return chosen(X, None if names is None else [str(name) for name in names], vectors, choose)
 
 
-def _arrays(archive: zipfile.ZipFile, budget: Budget) -> dict[str, Any]:
+def _float_matrix(values: Any, source: str) -> Any:
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"the matrix in {source!r} holds {values.dtype}, not numbers.")
+    return values.astype(np.float64, copy=False)
+
+
+def _arrays(file: Any, budget: Budget) -> dict[str, Any]:
     """All arrays of an NPZ file, each no larger than what its packed bytes can hold."""
-    held = {}
-    total = 0
-    for info in archive.infolist():
-        if info.file_size > DEFLATE * info.compress_size + HEAD:
-            raise ValueError(f"{info.filename!r} claims more bytes than can be packed in it")
-        total += info.file_size
-        budget.check(total, "its arrays")
-        name = info.filename.removesuffix(".npy")
-        if name in held:
-            raise ValueError(f"it has two arrays {name!r}")
-        with archive.open(info) as member:
-            held[name] = read_array(member, info.file_size, budget)
+    held: dict[str, Any] = {}
+    with zipfile.ZipFile(file) as archive:
+        check_packed(archive)
+        budget.check(sum(info.file_size for info in archive.infolist()), "its arrays")
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            if name in held:
+                raise ValueError(f"it has two arrays {name!r}")
+            with archive.open(info) as member:
+                held[name] = read_array(member, info.file_size, budget)
     return held
 
 
 def read_array(file: Any, size: int, budget: Budget) -> Any:
     """An array in NPY form; its header may claim no more than the `size` bytes that are there."""
-    version = np.lib.format.read_magic(file)
-    headers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    if version not in headers:
-        raise ValueError(f"NPY version {version} holds no plain numbers")
-    shape, _, dtype = headers[version](file)
+    shape, _, dtype = read_npy_header(file)
     count = math.prod(shape)
-    if not dtype.hasobject and count * dtype.itemsize > size:
+    if dtype.hasobject:
+        raise ValueError("arrays of Python objects are never loaded")
+    if count * dtype.itemsize > size:
         raise ValueError(f"it claims an array of shape {shape} in {shown(size)}")
     budget.check(8 * count, f"an array of shape {shape}")
     file.seek(0)
@@ -146,17 +137,12 @@ def _compressed(held: dict[str, Any], source: str, budget: Budget) -> Any:
     if missing or form not in kinds:
         raise DataError(f"{source!r} is no sparse matrix in CSR or CSC form that can be read.")
     data, indices, indptr, shape = (held.pop(part) for part in SPARSE_PARTS)
-    if data.dtype.kind not in "biuf":
-        raise DataError(f"the matrix in {source!r} holds {data.dtype}, not numbers.")
-    try:
+    data = _float_matrix(data, source)
+    with sound(source, "sparse matrix", ValueError, TypeError):
         for count, noun in zip(shape.tolist(), ("row", "column"), strict=True):
             budget.check_spread(int(count), noun, indices.nbytes + indptr.nbytes)
-        X = kinds[form]((data.astype(np.float64), indices, indptr), shape=tuple(shape.tolist()))
+        X = kinds[form]((data, indices, indptr), shape=tuple(shape.tolist()))
         X.check_format(full_check=True)
-    except DataError:
-        raise
-    except (ValueError, TypeError) as error:
-        raise DataError(f"the sparse matrix in {source!r} is damaged: {error}.") from None
     return _tidy(X)
 
 
@@ -167,17 +153,12 @@ def read_matrix(stream: Stream, source: str, budget: Budget) -> Any:
     # from 1.18 on scipy warns where nobody says which kind is wanted; 1.12 cannot be told
     names = signature(mmread).parameters
     options: dict[str, Any] = {"spmatrix": False} if "spmatrix" in names else {}
-    size, file, head = stream.size, cast(Any, stream), b""
-    if size is None:
-        file = stream.whole(budget)
-        size, head = len(file.getbuffer()), bytes(file.getbuffer()[:HEAD])
-    try:
-        _check_market(head or stream.peek(HEAD), size, budget)
+    file = stream.seekable_in(budget)
+    head, size = file.read(HEAD), file.seek(0, os.SEEK_END)
+    file.seek(0)
+    with sound(source, "Matrix Market file", ValueError, OverflowError, StopIteration):
+        _check_market(head, size, budget)
         X = mmread(Watched(file), **options)
-    except DataError:
-        raise
-    except (ValueError, OverflowError, StopIteration) as error:
-        raise DataError(f"{source!r} is not a sound Matrix Market file: {error}.") from None
     if np.iscomplexobj(X):
         raise DataError(f"{source!r} holds complex numbers.")
     return X.astype(np.float64, copy=False)
@@ -251,17 +232,16 @@ def read_svmlight(stream: Stream, source: str, form: Form, choose: Choose, budge
     from sklearn.datasets import load_svmlight_file
 
     lines = Entries(stream, budget)
-    try:
-        X, y = load_svmlight_file(lines, dtype=np.float64, zero_based=form.zero_based)
-    except DataError:
-        raise
-    except (ValueError, OverflowError) as error:
-        if "Invalid index 0" in str(error):
+    with sound(source, "SVMlight file", ValueError, OverflowError):
+        try:
+            X, y = load_svmlight_file(lines, dtype=np.float64, zero_based=form.zero_based)
+        except ValueError as error:
+            if "Invalid index 0" not in str(error):
+                raise
             raise DataError(
                 f"{source!r} has a feature number 0, and numbers start at 1: pass --zero-based, "
                 "in predict too."
             ) from None
-        raise DataError(f"{source!r} is not a sound SVMlight file: {error}.") from None
     budget.check_spread(X.shape[1], "column", lines.size)
     table = chosen(_tidy(sparse.csr_array(X)), None, {"label": y}, choose)
     table.elastic = True
@@ -336,12 +316,8 @@ def _number_of_values(source: str, count: int, n_rows: int) -> str:
 
 def _npy(stream: Stream, source: str, budget: Budget) -> Any:
     file = stream.whole(budget)
-    try:
+    with sound(source, "NPY file of numbers", ValueError, OSError, EOFError):
         return read_array(file, len(file.getbuffer()), budget)
-    except DataError:
-        raise
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"{source!r} is not a sound NPY file of numbers: {error}.") from None
 
 
 def _flat(values: Any, source: str) -> Any:

@@ -12,13 +12,12 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import Any, cast
+from typing import Any
 from xml.parsers import expat
 
 from skstretch.cli.console import nearest, quoted
 from skstretch.cli.data.delimited import Gathered, column_names
 from skstretch.cli.data.files import (
-    DEFLATE,
     FIELDS,
     HEAD,
     Budget,
@@ -27,6 +26,8 @@ from skstretch.cli.data.files import (
     Form,
     Stream,
     Table,
+    check_packed,
+    sound,
 )
 from skstretch.exceptions import DataError
 
@@ -48,22 +49,15 @@ def read_workbook(stream: Stream, source: str, form: Form, choose: Choose, budge
             "Excel workbooks need openpyxl: pip install 'skstretch[excel]', or save the sheet as "
             "CSV."
         ) from None
-    file = cast(Any, stream if stream.size is not None else stream.whole(budget))
-    try:
+    file = stream.seekable_in(budget)
+    hint = " If it is text, pass --format csv."
+    # what is not sound ends in openpyxl in errors of any kind
+    with sound(source, "Excel workbook", Exception, hint=hint):
         with zipfile.ZipFile(file) as archive:
             _check_parts(archive, budget)
         with budget.enforced(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of styles, validations and charts that are left out
             return _read(file, form, choose, budget)
-    except (DataError, MemoryError):
-        raise
-    except Exception as error:  # what is not sound ends in openpyxl in errors of any kind
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        reason = str(error).rstrip(".") or type(error).__name__
-        raise DataError(
-            f"{source!r} is not a sound Excel workbook: {reason}. If it is text, pass --format csv."
-        ) from None
 
 
 def _check_parts(archive: zipfile.ZipFile, budget: Budget) -> None:
@@ -71,14 +65,13 @@ def _check_parts(archive: zipfile.ZipFile, budget: Budget) -> None:
 
     Sheets are read row by row; other parts become Python's objects as a whole.
     """
+    check_packed(archive)
     total = 0
     for info in archive.infolist():
-        if info.file_size > DEFLATE * info.compress_size + HEAD:
-            raise ValueError(f"{info.filename!r} claims more bytes than can be packed in it")
         xml = info.filename.endswith((".xml", ".rels"))
         whole = xml and not info.filename.startswith(SHEETS)
         total += info.file_size * (FIELDS if whole else 1)
-        budget.check(total, "its parts")
+    budget.check(total, "its parts")
     for info in archive.infolist():
         if info.filename.endswith((".xml", ".rels")):
             with archive.open(info) as part:
