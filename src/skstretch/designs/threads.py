@@ -6,7 +6,7 @@ Either threads share the blocks and BLAS has one, or one thread passes and BLAS 
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
@@ -91,6 +91,10 @@ def threads_for_candidates(side: int, n_rows: int = 0) -> Iterator[int]:
         yield threads
 
 
+# how long a Ctrl-C may go unnoticed
+TURN_SECONDS = 0.2
+
+
 class HaltedError(Exception):
     """Another thread has failed or the user has interrupted: there is no use in going on."""
 
@@ -150,15 +154,23 @@ def ordered_map(
         try:
             for task in tasks:
                 if len(waiting) > max(threads, ahead):
-                    yield waiting.popleft().result()
+                    yield _awaited(waiting.popleft())
                 waiting.append(pool.submit(copy_context().run, run, task))
             while waiting:
-                yield waiting.popleft().result()
+                yield _awaited(waiting.popleft())
         except HaltedError as halted:
             raise halt.error or halted from None
         finally:
             halt.event.set()
             pool.shutdown(cancel_futures=True)
+
+
+def _awaited(future: Future[Result]) -> Result:
+    """The result, waited for in short turns: a Ctrl-C that comes just before a wait begins does not
+    end that wait, and would be answered by the next result alone."""
+    while not future.done():
+        wait([future], timeout=TURN_SECONDS)
+    return future.result()
 
 
 def _run(halt: Halt, config: dict[str, Any], task: Callable[[], Result]) -> Result:
