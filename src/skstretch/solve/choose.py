@@ -235,7 +235,7 @@ class Families:
 
     linear_k: tuple[float, ...]
     k: tuple[float, ...] = (1.25, 1.5, 2.0)
-    counts: tuple[int, ...] = (2, 3, 5, 7, 10, 14, 20, 50)
+    counts: tuple[int, ...] = (2, 3, 5, 7, 10, 14, 20)
     iterated: bool = False
     left_out: str = ""
     a: tuple[float, ...] = (-0.2, 0.0)
@@ -275,7 +275,7 @@ SEARCHES = (
     Families((1.02, 1.05, 1.1, 1.25, 1.5, 2.0)),
     Families(
         (1.05, 1.25, 1.5, 2.0),
-        counts=(3, 7, 14, 50),
+        counts=(3, 7, 14),
         left_out="k = 1.02 and 1.1 at a = 0 and half of the numbers of features",
     ),
     Families(
