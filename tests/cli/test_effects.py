@@ -40,6 +40,8 @@ def test_groups_and_a_file(call, model):
     words = ("--pairs", "4", "--groups", "batch", "-o", "e.csv")
     done = call("effects", "m.stretchy", "d.csv", *words)
     assert (done.code, done.out) == (0, "")
+    refused = call("effects", "m.stretchy", "d.csv", "--bands", "11")
+    assert "error: --bands 11 must lie between 1 and the 10 features." in refused.err
     refused = call("effects", "m.stretchy", "d.csv", "--groups", "btach")
     assert "--groups: there is no column 'btach'; did you mean 'batch'?" in refused.err
     assert "wrote 10 effects to e.csv" in done.err

@@ -112,6 +112,8 @@ def test_the_page_names_the_mixture_and_its_candidates():
     assert "chosen model" not in words.lower()
     assert "Every target has weights of its own" in words_of(text_of(mixed_targets))
     assert "The average uses its own threshold" in words_of(text_of(mixed_classes))
+    assert "compares models by the log loss, so others" in words_of(text_of(mixed_classes))
+    assert "so others than the darkest" not in words
 
 
 def test_rows_have_short_names_that_differ():

@@ -38,6 +38,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bsample_weight\b", "--weights"),
     (r"\bpenalty_factor\b", "--penalty-factor"),
     (r"\badaptive=True\b", "--adaptive"),
+    (r"\bbands=", "--bands "),
     (r"\bcheck y, or use loss=\"squared\"", "check the target, or use --loss squared"),
     (r"^y has\b", "the target has"),
     (r"\bsave with skstretch\.save\(model, path, intervals=True\)", "fit with --intervals"),

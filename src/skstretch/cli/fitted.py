@@ -267,10 +267,10 @@ EFFECTS_EXAMPLES = (
     form=options.read_form,
     output=options.output("Write all effects as CSV here (TSV if the name ends in .tsv)."),
     bands=typer.Option(
-        min=1, metavar="N", help="Tell features together, in N contiguous bands of a spectrum."
+        min=1, metavar="N", help="Sum up neighbouring features of a spectrum, in N bands."
     ),
     pairs=typer.Option(
-        min=2, metavar="N", help="Pairs of halves that the stability of signs is counted in."
+        min=2, metavar="N", help="How often the rows are halved, to see how stable each sign is."
     ),
     groups=options.column(help="Rows of one group stay together."),
     top=typer.Option(min=0, metavar="N", help="How many of the strongest effects to show."),

@@ -55,6 +55,7 @@ CONFIG = {
         "labelLimit": 150,
         "labelFlush": False,
     },
+    "axisX": {"labelSeparation": 4},
     "legend": {"labelColor": SOFT, "titleColor": SOFT, "labelLimit": 150},
 }
 

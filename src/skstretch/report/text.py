@@ -339,6 +339,8 @@ TITLES = {
 }
 
 
+# what says more of a model than the measure that a page shows
+COMPARED_BY = {"balanced error rate": "log loss", "concordance": "partial likelihood"}
 # numbers of features that a page suggests
 FEWER = (30, 10, 3)
 HOW = (
@@ -499,8 +501,11 @@ def _flattered(subject: Subject) -> str:
     """What choosing or averaging has done to the errors that are shown."""
     nested = subject.error("nested_score_")
     text = "All these errors have seen the choice among models, which flatters the best of them."
-    if subject.kind == "survival" and subject.model.scoring is None:
-        text += " The search compares models by the partial likelihood, not by the concordance."
+    if subject.mixture and subject.measure.name in COMPARED_BY:
+        own = COMPARED_BY[subject.measure.name]
+        text += (
+            f" The search compares models by the {own}, so others than the darkest are averaged."
+        )
     return (
         f"{text} When the whole search is repeated on other samples: {nested}." if nested else text
     )
