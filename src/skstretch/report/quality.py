@@ -497,10 +497,10 @@ def _explained(subject: Subject, sample: int, why: str) -> Explained:
     if own.ndim == 2:
         at = int(np.argmax(output)) if subject.classifies else 0
         own, base, output, name = own[:, at], base[at], output[at], subject.outputs[at]
-    # what is left of large contributions that cancel
-    base = 0.0 if abs(base) < 1e-12 * np.abs(own).sum() else base
+    # rounding leaves dust of a mean that is zero
+    mean = 0.0 if abs(float(base)) < 1e-12 * np.abs(own).sum() else float(base)
     names, written, strongest = _strongest(subject, own, _numbers(row))
-    title, facts = f"Sample {subject.sample_name(sample)}", (name, float(output), float(base))
+    title, facts = f"Sample {subject.sample_name(sample)}", (name, float(output), mean)
     return Explained(sample, title, why, _facts(subject, sample, *facts), names, written, strongest)
 
 
