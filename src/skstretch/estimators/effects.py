@@ -270,21 +270,21 @@ def tallied(
 
 
 def effects_of(
-    model: Any, data: tuple[Any, Any] | None, bands: Any, n_pairs: Any, groups: Any, seed: Any
+    model: Any, data: tuple[Any, Any, Mask] | None, bands: Any, n_pairs: Any, groups: Any, seed: Any
 ) -> Any:
-    """The table of a fitted model; `data` are other samples and their targets as numbers."""
+    """The table of a fitted model; `data` are other samples, their targets as numbers, and which
+    of those that were given they are."""
     if not isinstance(n_pairs, numbers.Integral) or n_pairs < 2:
         raise ValueError(f"n_pairs={n_pairs!r} must be a whole number from 2 on, say 50.")
     state: State = model._state
     parts = parts_of(state, searched=hasattr(model, "cv_results_"))
-    targets, used = targets_of(state), np.flatnonzero(state.used)
+    targets, used = targets_of(state), state.used
     if data is not None:
-        design_at, targets = data
+        design_at, targets, used = data
         parts = [replace(p, design=design_at(p.quadrant)) for p in parts]
-        used = np.arange(len(targets.Y))
     units = everything = np.arange(len(targets.Y))
     if groups is not None:
-        check_consistent_length(groups, state.used if data is None else targets.Y)
+        check_consistent_length(groups, used)
         units = np.unique(np.asarray(groups)[used], return_inverse=True)[1]
     n_units = int(units.max()) + 1
     if n_units < 6:

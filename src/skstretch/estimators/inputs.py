@@ -92,6 +92,12 @@ class Targets:
     classes: Any = None
     codes: Index | None = None
 
+    def at(self, rows: Index) -> "Targets":
+        """Those of some samples."""
+        codes = None if self.codes is None else self.codes[rows]
+        own = {name: getattr(self, name)[rows] for name in ("y", "Y", "weights", "sample_weights")}
+        return replace(self, codes=codes, **own)
+
 
 def checked_X_y(
     estimator: Any,
@@ -320,6 +326,7 @@ class Prepared:
     names: Any
     ready: Mapping[Any, Ready] = field(default_factory=dict)
     factors: Array | None = None
+    squared: bool = True
 
     def at(self, a: Any) -> View:
         """X seen through the transform with this a."""
@@ -345,7 +352,8 @@ class Prepared:
         used[self.rows] = True
         dtype = learned_dtype(self.X)
         model = light_model(model)
-        warn_of_cancellation(model, view.quadrant.column_peaks()[view.columns])
+        if self.squared:  # the outputs of other losses are not in the units of y
+            warn_of_cancellation(model, view.quadrant.column_peaks()[view.columns])
         return State(model, view.quadrant, view.columns, used, dtype, single, decision)
 
 
@@ -373,7 +381,9 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
         # what is left out takes no part, as if it did not vary
         moments = replace(moments, constant=moments.constant | np.isinf(factors))
     names, given = getattr(estimator, "feature_names_in_", None), (estimator.quadrant, estimator.b)
-    return Prepared(X, rows, weights[rows], moments, *given, intercept, names, ready, factors)
+    squared = estimator._loss == "squared"
+    own = intercept, names, ready, factors, squared
+    return Prepared(X, rows, weights[rows], moments, *given, *own)
 
 
 def given_factors(estimator: Any, n_features: int, intercept: Intercept) -> Array | None:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skstretch.core.losses import rates
 from skstretch.core.stretch import checked_number, keep_count
@@ -99,7 +99,9 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         check_is_fitted(self)
         if self._state.loss != "poisson":
             return float(super().score(X, y, sample_weight))
-        predicted = self.predict(X)
+        predicted, y = self.predict(X), column_or_1d(y)
+        if y.size > 1 and np.ptp(y) == 0.0:  # as R² has it
+            return 0.0
         return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=1))
 
     def predict_interval(

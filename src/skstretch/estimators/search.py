@@ -324,7 +324,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """All candidates of the grids, evaluated; what is fitted afterwards is calm and told of
         too."""
         X, targets = self._read(X, y, sample_weight)
-        warn_of_targets(targets, stacklevel=7 if HAS_CALLBACKS else 6)
+        if self._loss != "cox":  # whose times may be equal
+            warn_of_targets(targets, stacklevel=7 if HAS_CALLBACKS else 6)
         if self._loss != SQUARED:
             yield self._searched_by_loss(X, targets, sample_weight, params)
             return

@@ -193,7 +193,10 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
         if classes is None:
             classes = y.ndim == 1 and (y.dtype.kind not in "iuf" or np.unique(y).size == 2)
         if not classes:
-            return numeric_targets(y), np.zeros(len(y), dtype=np.intp)
+            Y = numeric_targets(y)
+            if not np.ptp(Y, axis=0).any():
+                raise ValueError("y does not vary: there is nothing to select for.")
+            return Y, np.zeros(len(y), dtype=np.intp)
         if y.ndim > 1:
             raise ValueError(f"y has shape {y.shape}: classes need one label a sample.")
         labels, codes = np.unique(y, return_inverse=True)
@@ -237,7 +240,7 @@ def _selected(X: Any, Y: Array, half: Mask, count: int) -> Mask:
     """The features that one half selects, standardised by its own samples."""
     view = prepare(StretchyRegressor(), X, half.astype(np.float64)).at(0.0)
     found = np.zeros(X.shape[1], dtype=bool)
-    if view.columns.size:
+    if view.columns.size and np.ptp(Y[half], axis=0).any():
         design, weights = view.design, np.ones(int(half.sum()))
         found[view.columns[path_supports(design, Y[half], weights, [count])[count]]] = True
     return found
