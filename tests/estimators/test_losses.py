@@ -310,6 +310,17 @@ def test_nothing_is_penalised(kind):
         np.testing.assert_allclose(found.predict_proba(X), other.predict_proba(X), atol=1e-6)
 
 
+def test_large_counts():
+    """A first step from a rate of 1 overflows, which is nobody's business."""
+    X, y = data("poisson", "tall")
+    one, other = (
+        model("poisson", combine="best", c_grid=[0.02 / unit]).fit(X, unit * y)
+        for unit in (1.0, 1e6)
+    )
+    np.testing.assert_allclose(other.coef_, one.coef_, atol=1e-7)
+    assert other.best_score_ == pytest.approx(1e6 * one.best_score_, rel=1e-6)
+
+
 def test_scores_of_equal_counts_are_zero():
     X, y = data("poisson", "tall")
     found = model("poisson").fit(X, y)

@@ -124,10 +124,10 @@ class Poisson:
 
     def value(self, eta: Array) -> float:
         x = eta + self.offset
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             d = np.minimum(x - self.log, 710.0)
             each = np.where(self.some, self.y * (np.expm1(d) - d), np.exp(x))
-        return float(self.w @ each)
+            return float(self.w @ each)
 
     def gradient(self, eta: Array) -> Array:
         x = eta + self.offset
