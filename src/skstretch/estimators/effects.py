@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length
 
 from skstretch.core.losses import Loss
 from skstretch.core.quadrant import Quadrant
@@ -20,7 +19,7 @@ from skstretch.core.stability import complementary_halves, parts_of_units
 from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
-from skstretch.estimators.inputs import Targets
+from skstretch.estimators.inputs import Targets, group_codes
 from skstretch.estimators.losses import SQUARED, loss_of, targets_of
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import State
@@ -284,8 +283,7 @@ def effects_of(
         parts = [replace(p, design=design_at(p.quadrant)) for p in parts]
     units = everything = np.arange(len(targets.Y))
     if groups is not None:
-        check_consistent_length(groups, used)
-        units = np.unique(np.asarray(groups)[used], return_inverse=True)[1]
+        units = np.unique(group_codes(groups, used.size)[used], return_inverse=True)[1]
     n_units = int(units.max()) + 1
     if n_units < 6:
         raise ValueError(f"{n_units} samples or groups: errors of effects need at least six.")

@@ -184,6 +184,25 @@ def _is_nan(label: Any) -> bool:
     return isinstance(label, numbers.Real) and bool(np.isnan(float(label)))
 
 
+def group_codes(labels: Any, n: int, what: str = "groups") -> Index:
+    """Numbers (n) of the groups, strata or the like of n samples, in the order of their labels."""
+    found = np.asarray(labels)
+    if found.shape != (n,):
+        raise ValueError(
+            f"{what} has the shape {found.shape}, and there are {n} samples: pass one label for "
+            "each."
+        )
+    try:
+        if found.dtype.kind == "f" and np.isnan(found).any():
+            raise TypeError
+        return np.unique(found, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError(
+            f"{what} misses labels, or holds some of several types: pass one label of one type "
+            "for every sample."
+        ) from None
+
+
 def warn_of_targets(targets: Targets, stacklevel: int) -> None:
     """Say so where targets do not vary, or a class has one sample."""
     used = targets.weights > 0

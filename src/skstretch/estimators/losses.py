@@ -25,6 +25,7 @@ from skstretch.estimators.inputs import (
     Prepared,
     Targets,
     View,
+    group_codes,
     held_out_name,
     make_folds,
     prepare,
@@ -79,7 +80,8 @@ def checked_survival(y: Any) -> Any:
     if "entry" in columns:
         found["entry"] = _checked_times(y, "entry")
     if "stratum" in columns:
-        found["stratum"] = _checked_strata(y)
+        what = "the column stratum of y"
+        found["stratum"] = group_codes(y["stratum"], len(found["time"]), what)
     out = np.empty(len(found["time"]), dtype=[(name, x.dtype) for name, x in found.items()])
     for name, values in found.items():
         out[name] = values
@@ -124,20 +126,6 @@ def _checked_times(y: Any, name: Any) -> Array:
             "Only their order counts for the risk; add a constant where they are negative."
         )
     return time
-
-
-def _checked_strata(y: Any) -> Index:
-    """Numbers of the strata."""
-    labels = np.asarray(y["stratum"])
-    try:
-        if labels.dtype.kind == "f" and np.isnan(labels).any():
-            raise TypeError
-        return np.unique(labels, return_inverse=True)[1]
-    except TypeError:
-        raise ValueError(
-            "the column stratum of y misses labels, or holds some of several types: pass one label "
-            "of one type for every sample."
-        ) from None
 
 
 def check_loss(loss: Any, known: tuple[str, ...]) -> None:

@@ -41,6 +41,7 @@ from skstretch.estimators.inputs import (
     Targets,
     View,
     declared_splitter,
+    group_codes,
     held_out_name,
     make_folds,
     prepare,
@@ -326,6 +327,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         X, targets = self._read(X, y, sample_weight)
         if self._loss != "cox":  # whose times may be equal
             warn_of_targets(targets, stacklevel=7 if HAS_CALLBACKS else 6)
+        if params.get("groups") is not None:
+            group_codes(params["groups"], X.shape[0])
         if self._loss != SQUARED:
             yield self._searched_by_loss(X, targets, sample_weight, params)
             return
@@ -633,6 +636,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 "samples in groups cannot be put in any order: pass the groups to permutation_test "
                 "too."
             )
+        if within and groups is None:
+            raise ValueError("within=True needs groups, within which targets change places.")
         units = self._checked_groups(groups)
         whole = self._checked_grid(self.n_features_in_, (1.0,), SEARCHES[2])
         grid = replace(whole, a=tuple(known.views), linear_k=(2.0,))
@@ -656,12 +661,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         if groups is None:
             return None
         used = self._state.used
-        if np.shape(groups) != used.shape:
-            raise ValueError(
-                f"groups has the shape {np.shape(groups)}, and the search was fitted to "
-                f"{used.size} samples: pass one group for each."
-            )
-        return np.unique(np.asarray(groups)[used], return_inverse=True)[1]
+        return np.unique(group_codes(groups, used.size)[used], return_inverse=True)[1]
 
     def _of_all_samples(self, held_out: Array, prepared: Prepared) -> Array:
         """Out-of-fold outputs of all samples; those of weight zero get the model's own."""

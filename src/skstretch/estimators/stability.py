@@ -21,7 +21,7 @@ from skstretch.core.stability import (
 from skstretch.core.stretch import checked_number
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs import is_dask
-from skstretch.estimators.inputs import checked_X_y, numeric_targets, prepare
+from skstretch.estimators.inputs import checked_X_y, group_codes, numeric_targets, prepare
 from skstretch.estimators.regressor import StretchyRegressor
 from skstretch.search.selection import path_supports
 from skstretch.solve.choose import count_for_stability
@@ -150,9 +150,7 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
             raise TypeError("StabilitySelector needs X in memory: pass X.compute().")
         X, y = checked_X_y(self, X, y, multi_output=True)
         Y, strata = self._targets(y)
-        if groups is not None and np.shape(groups) != (len(Y),):
-            raise ValueError(f"groups has shape {np.shape(groups)} and X {len(Y)} rows.")
-        units = np.arange(len(Y)) if groups is None else np.unique(groups, return_inverse=True)[1]
+        units = np.arange(len(Y)) if groups is None else group_codes(groups, len(Y))
         n_units = int(units.max()) + 1
         if n_units < 4:
             what = "n_samples" if groups is None else "n_groups"
