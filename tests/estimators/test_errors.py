@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from skstretch import (
+    StabilitySelector,
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
@@ -364,6 +365,16 @@ def test_dates_and_sparse_targets_are_refused(estimator):
         estimator().fit(np.full((20, 2), np.datetime64("2020-01-01")), y)
     with pytest.raises(TypeError, match=r"y is a sparse csr_array of shape \(20, 1\).*toarray"):
         estimator().fit(GOOD, sparse.csr_array(y[:, None].astype(float)))
+
+
+@pytest.mark.parametrize(
+    "estimator", [StretchyRegressorCV, StretchyClassifierCV, StretchyClassifier, StabilitySelector]
+)
+def test_events_with_times_are_no_classes(estimator):
+    y = np.zeros(len(GOOD), dtype=[("event", bool), ("time", float)])
+    y["event"][::2], y["time"] = True, np.arange(len(y))
+    with pytest.raises(ValueError, match="y is a structured array of event, time"):
+        estimator().fit(GOOD, y)
 
 
 @pytest.mark.parametrize("name", ["solver", "a", "quadrant", "fit_intercept"])

@@ -120,6 +120,11 @@ def checked_X_y(
     _check_parameters(estimator)
     check_unmasked(X)
     check_unmasked(y, "y")
+    if fields := getattr(getattr(y, "dtype", None), "names", None):
+        raise ValueError(
+            f"y is a structured array of {', '.join(fields)}: events with their times are for "
+            "StretchySurvivalCV; else pass numbers or classes."
+        )
     if hasattr(y, "tocoo"):
         raise TypeError(
             f"y is a sparse {type(y).__name__} of shape {y.shape}, and targets are dense: pass "
@@ -401,8 +406,8 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
         moments = replace(moments, constant=moments.constant | np.isinf(factors))
     names, given = getattr(estimator, "feature_names_in_", None), (estimator.quadrant, estimator.b)
     squared = estimator._loss == "squared"
-    own = intercept, names, ready, factors, squared
-    return Prepared(X, rows, weights[rows], moments, *given, *own)
+    own = names, ready, factors, squared
+    return Prepared(X, rows, weights[rows], moments, *given, intercept, *own)
 
 
 def given_factors(estimator: Any, n_features: int, intercept: Intercept) -> Array | None:

@@ -297,10 +297,10 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets, or classes; of survival a structured array or frame of (event, time).
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            A weight of w counts as w repetitions of the sample; zero leaves it out. All weights
-            times a constant change nothing but c: candidates are averaged, and errors computed,
-            for the effective number of samples ``(sum w)^2 / sum w^2``, in which samples that are
-            equal count as one.
+            A weight of w counts as w repetitions of the sample; zero leaves it out. Of rates it is
+            the exposure. Else, but for Efron's ties, all weights times a constant change nothing
+            but c: candidates are averaged, and errors computed, for the effective number of
+            samples ``(sum w)^2 / sum w^2``, in which samples that are equal count as one.
         **params : dict
             ``groups``, array-like of shape (n_samples,), is handed to the splitter.
 
