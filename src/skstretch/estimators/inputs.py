@@ -405,9 +405,8 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
         # what is left out takes no part, as if it did not vary
         moments = replace(moments, constant=moments.constant | np.isinf(factors))
     names, given = getattr(estimator, "feature_names_in_", None), (estimator.quadrant, estimator.b)
-    squared = estimator._loss == "squared"
-    own = names, ready, factors, squared
-    return Prepared(X, rows, weights[rows], moments, *given, intercept, *own)
+    measured = X, rows, weights[rows], moments, *given, intercept, names, ready, factors
+    return Prepared(*measured, squared=estimator._loss == "squared")
 
 
 def given_factors(estimator: Any, n_features: int, intercept: Intercept) -> Array | None:
