@@ -155,6 +155,8 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
         if n_units < 4:
             what = "n_samples" if groups is None else "n_groups"
             raise ValueError(f"{what}={n_units}: two halves of at least two need four.")
+        if not np.ptp(Y, axis=0).any():
+            raise ValueError("y does not vary: there is nothing to select for.")
         design = prepare(StretchyRegressor(), X, np.ones(len(Y))).at(0.0)
         n_varying = int(design.columns.size)
         if n_varying == 0:
@@ -191,10 +193,7 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
         if classes is None:
             classes = y.ndim == 1 and (y.dtype.kind not in "iuf" or np.unique(y).size == 2)
         if not classes:
-            Y = numeric_targets(y)
-            if not np.ptp(Y, axis=0).any():
-                raise ValueError("y does not vary: there is nothing to select for.")
-            return Y, np.zeros(len(y), dtype=np.intp)
+            return numeric_targets(y), np.zeros(len(y), dtype=np.intp)
         if y.ndim > 1:
             raise ValueError(f"y has shape {y.shape}: classes need one label a sample.")
         labels, codes = np.unique(y, return_inverse=True)
