@@ -70,7 +70,7 @@ COMBINED = {"mix": "average", "guarded": "1se"}
 # which samples cuts and probabilities of classes were learned on
 HELD_OUT = (None, "leave one out", "folds", "one fold")
 
-CLASSES = {
+CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         estimators.StretchyRegressor,

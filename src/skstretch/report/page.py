@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import os
 from importlib import resources
 from pathlib import Path
@@ -20,18 +21,15 @@ from skstretch.report.candidates import (
     MOST_OUTPUTS,
     TOP,
     Fitted,
-    Panel,
     Picture,
     density_curve,
     starts,
 )
 from skstretch.report.charts import library
 from skstretch.report.quality import (
-    Explained,
     calibration,
     chosen_time,
     class_note,
-    explained_samples,
     number_note,
 )
 from skstretch.report.subject import Subject, checked_subject, distinct
@@ -47,21 +45,11 @@ NUMBERS = ("numbers", "counts")
 MOST_BARS = 15
 
 
-def rounded(values: Any, digits: int = 4) -> list[Any]:
+def rounded(values: Any, digits: int = 4) -> list[float | None]:
     """Numbers for a page: few digits, None for what is not finite."""
-    found = np.asarray(values, dtype=float)
-    size = np.abs(found)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        places = digits - 1 - np.floor(np.log10(size))
-        # a whole number over a power of ten that float64 holds is the nearest to the decimal number
-        plain, scale = np.abs(places) <= 15, 10.0 ** np.clip(np.abs(places), 0, 15)
-        few = np.where(places < 0, np.rint(found / scale) * scale, np.rint(found * scale) / scale)
-    pairs = zip(found.tolist(), few.tolist(), plain.tolist(), strict=True)
-    return [short if easy else _few_digits(v, digits) for v, short, easy in pairs]
-
-
-def _few_digits(value: float, digits: int) -> float | None:
-    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
+    form = f"%.{digits}g"
+    found = np.asarray(values, dtype=float).tolist()
+    return [float(form % value) if math.isfinite(value) else None for value in found]
 
 
 def chart_data(contents: Contents) -> Data:
@@ -82,14 +70,12 @@ def chart_data(contents: Contents) -> Data:
     curves = calibration(subject, contents.scores, contents.bars, contents.judged)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
-    data |= {"effects": _panel(contents.effects), "novelty": _panel(contents.strange)}
-    thirds = [] if contents.curves is None else contents.curves.thirds
-    data["survival"] = [
-        {"time": x, "left": y, "step": step, "label": third.name}
-        for third in thirds
-        for step, (x, y) in enumerate(zip(rounded(third.time), rounded(third.left), strict=True))
+    panels = {"effects": contents.effects, "novelty": contents.strange}
+    for name, panel in (panels | {"survival": contents.survival}).items():
+        data[name] = [] if panel is None else _rows(panel.columns)
+    data["explained"] = [
+        {"sample": one.sample, "bars": _rows(one.columns)} for one in contents.explained
     ]
-    data["explained"] = [_shares(one) for one in explained_samples(subject, contents.scores)]
     data["specs"] = _specs(contents, data)
     return data
 
@@ -98,15 +84,13 @@ def _rounded(point: Data) -> Data:
     return {k: rounded([v])[0] if isinstance(v, float) else v for k, v in point.items()}
 
 
-def _panel(found: Panel | None) -> list[Data]:
+def _rows(given: dict[str, Any]) -> list[Data]:
     """The columns of a panel as rows, with keys and places for those that have names."""
-    if found is None:
-        return []
-    columns = {
-        name: rounded(values, 7) if np.asarray(values).dtype.kind == "f" else [*values]
-        for name, values in found.columns.items()
+    arrays = {name: np.asarray(values) for name, values in given.items()}
+    columns: dict[str, list[Any]] = {
+        name: rounded(values, 7) if values.dtype.kind == "f" else values.tolist()
+        for name, values in arrays.items()
     }
-    columns = {n: [v.item() if hasattr(v, "item") else v for v in c] for n, c in columns.items()}
     if "name" in columns:
         columns["key"] = [charts.key(name) for name in columns["name"]]
         columns["place"] = [*range(len(columns["name"]))]
@@ -114,29 +98,14 @@ def _panel(found: Panel | None) -> list[Data]:
 
 
 def _surface(contents: Contents) -> Data:
-    surface = contents.surface
-    if surface is None:
+    if contents.surface is None:
         return {"candidates": [], "density": []}
     candidates = [
-        {
-            "candidate": c.index,
-            "row": surface.rows[c.row],
-            "left": c.left,
-            "middle": (c.left + c.right) / 2,
-            "right": c.right,
-            "at": [c.row, c.column],
-            "level": c.level,
-            "within": c.within,
-            "text": c.text,
-            "name": c.name,
-        }
-        for c in surface.candidates
+        {name: value for name, value in vars(one).items() if name != "error"}
+        for one in contents.surface.candidates
     ]
     points = density_curve(contents.subject)
-    return {
-        "candidates": candidates,
-        "density": [_rounded(p) for p in points] if len(points) > 1 else [],
-    }
+    return {"candidates": candidates, "density": [_rounded(point) for point in points]}
 
 
 def _null(contents: Contents) -> Data:
@@ -150,25 +119,6 @@ def _null(contents: Contents) -> Data:
     ends = zip(rounded(edges[:-1]), rounded(edges[1:]), counts.tolist(), strict=True)
     bars = [{"from": low, "to": high, "n": n} for low, high, n in ends]
     return {"null": bars, "statistic": [{"at": rounded([found.statistic])[0]}]}
-
-
-def _shares(one: Explained) -> Data:
-    """The bars of one explained sample, with what is said of it."""
-    bars = [
-        {
-            "place": place,
-            "name": name,
-            "key": charts.key(name),
-            "written": written,
-            "effect": effect,
-            "sign": "raises" if effect > 0 else "lowers",
-        }
-        for place, (name, written, effect) in enumerate(
-            zip(one.names, one.written, rounded(one.shares), strict=True)
-        )
-    ]
-    own = {name: getattr(one, name) for name in ("sample", "title", "why", "facts")}
-    return {**own, "bars": bars}
 
 
 def _features(contents: Contents) -> Data:
@@ -257,16 +207,14 @@ def _class_fit(contents: Contents, row: int) -> Data:
         }
         for curve in found
     ]
-    kept = frequent(subject)
+    kept = _shown_classes(subject)
     shown = table[np.ix_(kept, kept)].tolist()
     return {"curves": curves, "confusion": shown, "notes": [class_note(table, found)]}
 
 
-def frequent(subject: Subject) -> list[int]:
+def _shown_classes(subject: Subject) -> list[int]:
     """The classes that a confusion matrix has room for."""
-    sizes = np.bincount(subject.codes, minlength=subject.model.classes_.size)
-    order = np.argsort(-sizes, kind="stable")[: quality.MOST_CLASSES]
-    return sorted(order.tolist())
+    return quality.frequent(subject.codes, len(subject.classes), quality.MOST_CLASSES)
 
 
 def _specs(contents: Contents, data: Data) -> Data:
@@ -295,7 +243,7 @@ def _specs(contents: Contents, data: Data) -> Data:
     if own.get("curves"):
         specs["roc"] = charts.roc_chart([curve["label"] for curve in own["curves"]])
     if own.get("confusion"):
-        data["classes"] = [subject.classes[i] for i in frequent(subject)]
+        data["classes"] = [subject.classes[i] for i in _shown_classes(subject)]
         data["levels"] = SHADES
         specs["confusion"] = charts.confusion_chart(data["classes"])
     if data["effects"]:
@@ -304,7 +252,7 @@ def _specs(contents: Contents, data: Data) -> Data:
     if data["novelty"]:
         specs["novelty"] = charts.novelty_chart()
     if data["survival"]:
-        names = [third.name for third in contents.curves.thirds]  # type: ignore[union-attr]
+        names = [*dict.fromkeys(point["label"] for point in data["survival"])]
         specs["survival"] = charts.survival_chart(names)
     if data["calibration"]:
         ends = None

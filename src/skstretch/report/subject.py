@@ -13,13 +13,6 @@ from skstretch.core.classes import signed_targets
 from skstretch.core.stretch import checked_number
 from skstretch.core.survival import signed_times
 from skstretch.core.types import Array, Index
-from skstretch.estimators import (
-    StretchyClassifier,
-    StretchyClassifierCV,
-    StretchyRegressor,
-    StretchyRegressorCV,
-    StretchySurvivalCV,
-)
 from skstretch.estimators.losses import checked_survival
 from skstretch.estimators.quality import Measure, kind_of, measure_of, score_in_words
 from skstretch.estimators.state import (
@@ -32,15 +25,9 @@ from skstretch.estimators.state import (
 )
 from skstretch.estimators.summary import Member, feature_names, mixture_members, target_names
 from skstretch.io.archive import add_numbers, data_digest
+from skstretch.io.model import CLASSES
 from skstretch.io.outcomes import reunited
 
-CLASSES = (
-    StretchyRegressor,
-    StretchyClassifier,
-    StretchyRegressorCV,
-    StretchyClassifierCV,
-    StretchySurvivalCV,
-)
 # what a name may take of a page
 LONGEST = 60
 
@@ -260,10 +247,10 @@ def checked_subject(
     """A subject whose parts fit together, or an error that says which do not."""
     model = as_model(model)
     own = last_step(model)
-    if not isinstance(own, CLASSES):
+    if not isinstance(own, tuple(CLASSES.values())):
         raise TypeError(
-            f"a {type(own).__name__} has no report: pass a fitted "
-            f"{', '.join(c.__name__ for c in CLASSES)}, or a Pipeline that ends in one."
+            f"a {type(own).__name__} has no report: pass a fitted {', '.join(CLASSES)}, or a "
+            "Pipeline that ends in one."
         )
     check_is_fitted(own)
     if own._state.loss == "cox" and own._state.baseline is None:
