@@ -5,6 +5,7 @@ those that model files know (`skstretch.io.steps`), each as its class computes i
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -342,16 +343,9 @@ def normal_quantiles(graph: Graph, p: Value) -> Value:
 
 
 def _ratio(polynomials: Any, t: Value) -> Value:
-    """Two polynomials of t, divided."""
-    above, below = (_polynomial_at(t, coefficients) for coefficients in polynomials)
+    """Two polynomials of t, divided, by Horner's rule."""
+    above, below = (reduce(lambda value, c: t * value + c, row) for row in polynomials)
     return above / below
-
-
-def _polynomial_at(t: Value, coefficients: tuple[float, ...]) -> Value:
-    value = t * coefficients[0] + coefficients[1]
-    for coefficient in coefficients[2:]:
-        value = value * t + coefficient
-    return value
 
 
 def _spectral(graph: Graph, step: Any, X: Value) -> Value:
@@ -384,9 +378,7 @@ def _windows(graph: Graph, step: Any, X: Value, D: int) -> Value:
 
     shifted = [X.columns(np.arange(shift, shift + D - window + 1)) for shift in range(window)]
     parts = [part * weight for part, weight in zip(shifted, weights(half), strict=True)]
-    inside = parts[0]
-    for part in parts[1:]:
-        inside = inside + part
+    inside = sum(parts[1:], parts[0])
     if not half:
         return inside
     left = np.column_stack([weights(place) for place in range(half)])
@@ -528,10 +520,10 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     for step in steps_before(model):
         X = add_step(graph, step, X)
     outputs = _linear(graph, own, X)
+    if own._state.loss == "poisson":
+        outputs = graph.add("Exp", outputs)
     if is_classifier(own):
         made = _decisions(graph, own, outputs)
-    elif own._state.loss == "poisson":
-        made = [_shaped(graph, own, graph.add("Exp", outputs), "prediction")]
     else:
         made = [_shaped(graph, own, outputs, "prediction")]
     return graph.model(first_step(model).n_features_in_, made, type(own).__name__)

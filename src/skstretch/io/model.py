@@ -58,11 +58,6 @@ from skstretch.solve import checked_spec
 # beyond this, names of features are stored as arrays and values of parameters as their repr
 MAX_TEXT = MAX_BYTES // 4
 
-# what a search says of the candidate that it chose
-LEADER = ("a_", "k_", "c_", "density_")
-CHOSEN = (*LEADER, "best_score_", "best_index_")
-# what folds around the whole search say of it, where they were run
-NESTED = ("nested_score", "nested_score_se")
 # parameters of older files that no estimator has any more
 RETIRED = {"nested"}
 # values of what was called rule; "guarded" was for z-scores where others are no better
@@ -542,7 +537,7 @@ def _write_search(file: Record, model: Any) -> None:
         for name, value in chosen.items()
     }
     file.fields["best_score_se"] = encode(float(model.best_score_se_))
-    for name in NESTED:
+    for name in ("nested_score", "nested_score_se"):
         if hasattr(model, f"{name}_"):
             file.fields[name] = encode(float(getattr(model, f"{name}_")))
     if hasattr(model, "nested_results_"):
@@ -604,26 +599,16 @@ def _read_nested(model: Any, file: Record) -> None:
 
 
 def _read_search(model: Any, file: Record) -> None:
-    best = _best(model, file)
-    chosen = file.field("chosen", dict)
-    if set(chosen) != set(CHOSEN):
-        raise ModelFileError("its header does not say which candidate was chosen.")
-    for name in CHOSEN:
-        value = decode(chosen[name])
-        if type(value) not in (int, float) or (np.isnan(value) and name != "best_score_"):
-            raise ModelFileError(f"its header has no number {name}.")
-        setattr(model, name, value)
+    best, chosen = _best(model, file), Record(file.field("chosen", dict))
+    model.best_index_ = chosen.field("best_index_", int)
+    model.best_score_ = chosen.number("best_score_") + best
     # the first files of this schema have none of these
     model.best_score_se_ = file.number("best_score_se", np.nan)
-    for name in NESTED:
+    for name, more in (("nested_score", best), ("nested_score_se", 0.0)):
         if name in file.fields:
-            setattr(model, f"{name}_", file.number(name))
-    model.best_score_ += best
-    if hasattr(model, "nested_score_"):
-        model.nested_score_ += best
-    for name in ("best_score_se", "nested_score_se"):
-        if getattr(model, f"{name}_", 0.0) < 0:
-            raise ModelFileError(f"its header has no sound field {name!r}.")
+            setattr(model, f"{name}_", file.number(name) + more)
+    if model.best_score_se_ < 0 or getattr(model, "nested_score_se_", 0.0) < 0:
+        raise ModelFileError("its scores have standard errors that none has.")
     shape = "n" if file.field("single", bool) else "n t"
     model.cv_predictions_ = file.take("cv_predictions", Rule(shape, itemsize=None))
     model._noticed = _read_noticed(file, len(model.cv_predictions_))
@@ -663,11 +648,13 @@ def _read_results(file: Record) -> dict[str, Any]:
 
 
 def _check_chosen(model: Any, state: State) -> None:
-    """The chosen row is one of the results, and a candidate only where there is one."""
-    row = model.best_index_
-    if type(row) is not int or not 0 <= row < len(model.cv_results_["param_a"]):
+    """The chosen row is one of the results; it is the model where candidates are not mixed."""
+    if not 0 <= model.best_index_ < len(model.cv_results_["param_a"]):
         raise ModelFileError(
-            f"it says that candidate {str(row)[:40]} was chosen, which it does not have."
+            f"it says that candidate {model.best_index_} was chosen, which it does not have."
         )
-    for name in LEADER if isinstance(state, Mixture) else ():
-        delattr(model, name)
+    for name, value in model._leader.items():
+        if type(value) not in (int, float) or np.isnan(value):
+            raise ModelFileError(f"its chosen candidate has no number {name}.")
+        if not isinstance(state, Mixture):
+            setattr(model, f"{name}_", value)

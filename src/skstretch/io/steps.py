@@ -87,15 +87,9 @@ def write_weights(step: Any, file: Record) -> None:
         file.put("idf", np.asarray(step.idf_))
 
 
-def fit_weights(step: Any, file: Record) -> None:
-    """A fitted TfidfTransformer of D columns."""
-    step.fit(np.ones((1, 1)))
-    file.sizes["words"] = file.sizes["D"]
-    read_weights(step, file)
-
-
 def read_weights(step: Any, file: Record) -> None:
-    """The weights in the place of what another fit has learned."""
+    """The weights in the place of what another fit has learned; each column is a word."""
+    file.sizes.setdefault("words", file.sizes["D"])
     if step.use_idf:
         step.idf_ = file.take("idf", IDF)
 
@@ -585,7 +579,7 @@ KINDS = {
     ),
     "CountVectorizer": Kind(CountVectorizer, **VECTORIZER),
     "TfidfVectorizer": Kind(TfidfVectorizer, **VECTORIZER),
-    "TfidfTransformer": Kind(TfidfTransformer, fit=fit_weights, write=write_weights),
+    "TfidfTransformer": Kind(TfidfTransformer, write=write_weights, read=read_weights),
 }
 # what holds other steps
 JOINING = {"ColumnTransformer": ColumnTransformer, "Pipeline": Pipeline}

@@ -492,7 +492,7 @@ def sure_effects(subject: Subject) -> Panel | None:
         "sure": sure[shown],
         **({} if along is None else {"at": along[shown]}),
     }
-    rows: list[tuple[str, ...]] = [
+    rows = [
         (known[i], number(effect[i], 3), number(error[i], 2), share(stable[i], 0)) for i in order
     ]
     return Panel(found, caption, rows)

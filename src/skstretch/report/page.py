@@ -232,7 +232,8 @@ def _specs(contents: Contents, data: Data) -> Data:
         what = SCORES.get(subject.state.loss, "score" if subject.classifies else "prediction")
         what = what.removeprefix("the ")
         specs[f"sample{i}"] = charts.share_chart(max(1, len(one["bars"])), what)
-    data["bars"] = min(MOST_BARS, max(len(p["top"]) for p in _pictures(data)))
+    tops = [len(one["top"]) for fit in data["fits"].values() for one in fit["pictures"]]
+    data["bars"] = min(MOST_BARS, max(tops))
     specs["top"] = charts.top_chart(max(1, data["bars"]))
     if data["along"]:
         named = subject.positions is not None
@@ -260,10 +261,6 @@ def _specs(contents: Contents, data: Data) -> Data:
             ends = max(point[name] for point in data["calibration"][0] for name in ("said", "high"))
         specs["calibration"] = charts.calibration_chart(*_calibration_titles(contents), ends)
     return specs
-
-
-def _pictures(data: Data) -> list[Data]:
-    return [picture for fit in data["fits"].values() for picture in fit["pictures"]]
 
 
 def _calibration_titles(contents: Contents) -> tuple[str, str]:
@@ -409,16 +406,9 @@ def write_report(
     >>> size < 3_000_000
     True
     """
-    path = Path(os.fspath(path))
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {str(path.parent)!r} to write {path.name!r} into: create it, or "
-            "pass another path."
-        )
-    subject = checked_subject(model, X, y, source, seconds, target, samples, at)
-    contents = contents_of(subject)
-    data = chart_data(contents)
-    page = render(page_context(contents, data), data)
-    with replacing(path) as file:
-        file.write(page.encode("utf-8"))
-    return path
+    with replacing(path) as file:  # where there is no folder for it, it is said at once
+        subject = checked_subject(model, X, y, source, seconds, target, samples, at)
+        contents = contents_of(subject)
+        data = chart_data(contents)
+        file.write(render(page_context(contents, data), data).encode("utf-8"))
+    return Path(os.fspath(path))

@@ -553,7 +553,7 @@ def _doubtful(subject: Subject, outputs: Array | None) -> Panel | None:
     codes = subject.codes[known]
     own = probability[np.arange(codes.size), codes]
     first = np.argsort(own, kind="stable")[:MOST_ROWS]
-    rows: list[tuple[str, ...]] = []
+    rows = []
     for i in first:
         observed, predicted = subject.classes[codes[i]], subject.classes[probability[i].argmax()]
         rows.append((subject.sample_name(known[i]), observed, predicted, share(own[i])))
@@ -573,7 +573,7 @@ def _influential(subject: Subject) -> Panel | None:
             found = influence_of(subject.model, None)
     except (RowsForgottenError, NeedsInverseError, ArithmeticError, ValueError):
         return None  # a model from a file, or one without an inverse
-    rows: list[tuple[str, ...]] = []
+    rows = []
     several = subject.state.n_targets > 1
     for i in found.order[:MOST_ROWS]:
         facts = [] if several else [found.observed[i], found.predicted[i], found.without[i]]
@@ -621,7 +621,7 @@ def strange_samples(subject: Subject) -> Panel | None:
     )
     if not found.distance.any():
         caption += " So few features leave nothing unexplained: all distances are 0."
-    table: list[tuple[str, ...]] = [
+    table = [
         (names[i], number(found.leverage[i]), number(found.distance[i]), plain(round(p[i], 3)))
         for i in np.argsort(p, kind="stable")[:MOST_ROWS]
     ]

@@ -247,7 +247,7 @@ def checked_subject(
     """A subject whose parts fit together, or an error that says which do not."""
     model = as_model(model)
     own = last_step(model)
-    if not isinstance(own, tuple(CLASSES.values())):
+    if not any(isinstance(own, cls) for cls in CLASSES.values()):
         raise TypeError(
             f"a {type(own).__name__} has no report: pass a fitted {', '.join(CLASSES)}, or a "
             "Pipeline that ends in one."
