@@ -542,7 +542,11 @@ def _write_search(file: Record, model: Any) -> None:
             file.fields[name] = encode(float(getattr(model, f"{name}_")))
     if hasattr(model, "nested_results_"):
         file.fields["nested_results"] = encode(model.nested_results_)
-        _write_nested_predictions(file, model)
+        nested = np.asarray(model.nested_predictions_)
+        if hasattr(model, "classes_"):  # their places among the classes
+            place = {label: i for i, label in enumerate(model.classes_.tolist())}
+            nested = np.array([place[label] for label in nested.tolist()], dtype=np.int64)
+        file.put("nested_predictions", nested)
     if getattr(model, "_noticed", None):
         file.fields["noticed"] = {kind: rows[:99] for kind, rows in model._noticed.items()}
     file.put("cv_predictions", model.cv_predictions_)
@@ -556,22 +560,6 @@ def _write_search(file: Record, model: Any) -> None:
         if kind != "params":
             file.put(f"result_{name}", values)
         columns.append([name, kind])
-
-
-def _best(model: Any, file: Record) -> float:
-    """What the scores of a file are counted from: up to schema 6 those of classes were minus the
-    balanced error rate, and are the balanced accuracy now."""
-    own = model.scoring is None and "scoring" not in getattr(model, "not_stored_", {})
-    return float(is_classifier(model) and own and file.field("schema", int) < 7)
-
-
-def _write_nested_predictions(file: Record, model: Any) -> None:
-    """Numbers as they are, classes as their places among the classes."""
-    found = np.asarray(model.nested_predictions_)
-    if hasattr(model, "classes_"):
-        place = {label: i for i, label in enumerate(model.classes_.tolist())}
-        found = np.array([place[label] for label in found.tolist()], dtype=np.int64)
-    file.put("nested_predictions", found)
 
 
 def _read_nested(model: Any, file: Record) -> None:
@@ -599,7 +587,10 @@ def _read_nested(model: Any, file: Record) -> None:
 
 
 def _read_search(model: Any, file: Record) -> None:
-    best, chosen = _best(model, file), Record(file.field("chosen", dict))
+    # up to schema 6 scores of classes were minus the balanced error rate: they count from 1 now
+    own = model.scoring is None and "scoring" not in getattr(model, "not_stored_", {})
+    best = float(is_classifier(model) and own and file.field("schema", int) < 7)
+    chosen = Record(file.field("chosen", dict))
     model.best_index_ = chosen.field("best_index_", int)
     model.best_score_ = chosen.number("best_score_") + best
     # the first files of this schema have none of these

@@ -102,7 +102,10 @@ def write_state(file: Record, state: State) -> None:
         _write_mixture(file, state)
     else:
         _write_passes(file, state)
-    _write_reference(file, reference_of(state, passes=False))
+    if (found := reference_of(state, passes=False)) is not None:
+        file.fields["novelty_total"] = encode(found.total)
+        file.put_all(SPACE, found.space, "novelty_")
+        file.put_all(REFERENCE, found, "novelty_")
 
 
 def read_state(
@@ -141,13 +144,6 @@ def read_state(
     if "spread_coef" in file:
         vars(state)["spreads"] = _read_spreads(file)
     return state
-
-
-def _write_reference(file: Record, found: Reference | None) -> None:
-    if found is not None:
-        file.fields["novelty_total"] = encode(found.total)
-        file.put_all(SPACE, found.space, "novelty_")
-        file.put_all(REFERENCE, found, "novelty_")
 
 
 def _read_reference(file: Record, state: State) -> Reference | None:
@@ -265,7 +261,11 @@ def _read_passes(
     columns = active_columns(quadrant, spec.intercept)
     coef, support = file.take_all(SINGLE).values()
     facts = _read_facts(file, level.size)
-    _check_support(coef, support, columns, len(facts))
+    idle = np.ones(quadrant.b.size, dtype=bool)
+    idle[columns] = False
+    shared = len(facts) > 1 or (support == support[0]).all()
+    if not shared or support[:, idle].any() or coef[~support].any():
+        raise ModelFileError("its coefficients and its kept features contradict each other.")
     if _has_shifts_in_logs(file, quadrant):
         # (P - 1) coef + level, as it was, is (P - exp(b)) coef + level
         level = level + coef @ np.expm1(quadrant.b)
@@ -318,14 +318,6 @@ def _read_spec(file: Record, quadrant: Quadrant) -> Spec:
     if not (type(k) is type(c) is float and 1 < k < np.inf and c > 0 and solver in SOLVERS):
         raise ModelFileError("its header has values for k, c or solver that no model has.")
     return Spec(k, c, Intercept(intercept), solver, quadrant.unit, quadrant.kind == "linear")
-
-
-def _check_support(coef: Array, support: Mask, columns: Index, p: int) -> None:
-    active = np.zeros(coef.shape[1], dtype=bool)
-    active[columns] = True
-    shared = p > 1 or (support == support[0]).all()
-    if not shared or support[:, ~active].any() or coef[~support].any():
-        raise ModelFileError("its coefficients and its kept features contradict each other.")
 
 
 # A mixture: its transforms and its members.

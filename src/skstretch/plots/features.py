@@ -246,6 +246,8 @@ class CoefficientPathDisplay(Display):
 
     def _draw(self, ax: Any) -> Any:
         ax = axes(ax, (7.0, 4.2))
+        from matplotlib import colormaps
+
         ax.axhline(0, color=style.GUIDE, lw=0.8)
         if self.positions is None:
             order = np.argsort(-np.abs(self.effects).max(axis=0))
@@ -261,7 +263,8 @@ class CoefficientPathDisplay(Display):
             names = [f"{self.along} = {value:g}" for value in self.values]
             curves = [*zip(names, self.effects, strict=True)]
         for i, (name, effects) in enumerate(curves):
-            dash, color = style.DASHES[i % len(style.DASHES)], _color(0.85 * i / max(1, steps))
+            dash = style.DASHES[i % len(style.DASHES)]
+            color = colormaps[style.COLORMAP](0.85 * i / max(1, steps))
             ax.plot(x, effects, dash, color=color, lw=width, label=name)
         ax.set(xlabel=label, ylabel="effect of one standard deviation")
         ax.set_title(self.title, fontsize="medium")
@@ -276,9 +279,3 @@ def _whose(estimator: Any) -> str:
         return ""
     a, k, share = (float(np.ravel(np.asarray(table[name]))[0]) for name in ("a", "k", "weight"))
     return f"path of the heaviest model of the average: a = {a:g}, k = {k:g}, weight {share:.0%}"
-
-
-def _color(shade: float) -> Any:
-    from matplotlib import colormaps
-
-    return colormaps[style.COLORMAP](shade)

@@ -262,8 +262,9 @@ class ContributionsDisplay(Display):
         if shares.ndim == 2:
             shares, base = shares[:, target], base[target]
             output = f"target {target}" if classes is None else output
+        values = np.ravel(row.toarray() if hasattr(row, "toarray") else row).astype(float)
         names = feature_names(estimator)
-        return cls(shares, float(base), names, _checked_numbers(row), output, top).plot(ax)
+        return cls(shares, float(base), names, values, output, top).plot(ax)
 
     @property
     def prediction(self) -> float:
@@ -317,9 +318,3 @@ def _one_row(X: Any, sample: Any) -> Any:
         return X.iloc[at : at + 1]
     row = X[at : at + 1]
     return row.compute() if hasattr(row, "compute") else row
-
-
-def _checked_numbers(row: Any) -> Any:
-    """The numbers of one row, (n_features,)."""
-    dense = row.toarray() if hasattr(row, "toarray") else row
-    return np.asarray(dense, dtype=float).reshape(-1)

@@ -77,20 +77,15 @@ class Surface:
     def ranked(self, ranks: Array, chosen: Sequence[int]) -> list[PlacedCandidate]:
         """Usable candidates, those of the model first, then from the best on."""
         usable = [candidate for candidate in self.candidates if candidate.level >= 0]
-        return sorted(
-            usable, key=lambda candidate: (candidate.index not in chosen, ranks[candidate.index])
-        )
+        return sorted(usable, key=lambda one: (one.index not in chosen, ranks[one.index]))
 
 
 def surface_of(subject: Subject) -> Surface:
     """The surface at the chosen density; of a mixture with the families of all densities."""
     model, results = subject.model, subject.model.cv_results_
-    every = np.arange(len(results["usable"]))
-    rows = (
-        every
-        if subject.mixture
-        else same_density(results["param_density"], model._leader["density"])
-    )
+    rows = np.arange(len(results["usable"]))
+    if not subject.mixture:
+        rows = same_density(results["param_density"], model._leader["density"])
     rows, note = _bounded(rows, results, subject)
     measure = subject.measure
     errors = measure.of_scores(results["mean_test_score"])
@@ -246,10 +241,10 @@ MOST_EFFECTS = 20
 # the place of a mixture, which is no candidate of its search
 MIXTURE = -1
 
-NO_DATA = "the training data were not at hand"
+
 NOT_KEPT = "the other models were not kept with it; fit it again to see them"
 TOO_MUCH = "the search was too large to keep what its other models gave"
-ONE_LOSS = "of other losses than squared error the search keeps no other models"
+
 OTHER = "the data that were passed are not, value by value, those that it was fitted on"
 
 
@@ -271,13 +266,13 @@ def known_of(subject: Subject) -> Known:
     """What is known about the candidates, from the search itself."""
     model = subject.model
     if subject.X is None:
-        return Known(why=NO_DATA)
+        return Known(why="the training data were not at hand")
     if not subject.searched:
         return _single_candidate(subject)
     if not _may_be_those_of_the_fit(subject):
         return Known(why=OTHER)
     if subject.state.loss != "squared":
-        return Known(why=ONE_LOSS)
+        return Known(why="of other losses than squared error the search keeps no other models")
     if not hasattr(model, "_outcomes"):
         return Known(why=OTHER if hasattr(model, "_kept") else NOT_KEPT)
     if model._outcomes is None:

@@ -100,6 +100,11 @@ def _dashed(chart: Any) -> Any:
     return chart.mark_line(color=SOFT, strokeDash=[4, 3], strokeWidth=1)
 
 
+def _figures(form: str, *names: str) -> list[Any]:
+    """Numbers that are told where a mark is pointed at."""
+    return [alt.Tooltip(f"{name}:Q", format=form) for name in names]
+
+
 def _agreeing(x: str, y: str, ends: list[float]) -> Any:
     """The same between these ends of two axes."""
     return _dashed(alt.Chart(alt.InlineData(values=[{x: end, y: end} for end in ends])))
@@ -164,14 +169,11 @@ def density_chart(title: str, wide: bool) -> dict[str, Any]:
     """Error against the number of features; `wide` for a logarithmic axis."""
     kind: Any = {"type": "log"} if wide else {"type": "linear", "zero": False}
     scale = alt.Scale(**kind, nice=False, padding=12)
+    asked = alt.Tooltip("density:N", title="asked for")
     base = named("density").encode(
         x=alt.X("features:Q", title="features kept", scale=scale, axis=alt.Axis(grid=False)),
         y=alt.Y("error:Q", title=title, scale=alt.Scale(zero=False, padding=8)),
-        tooltip=[
-            alt.Tooltip("density:N", title="asked for"),
-            "features:Q",
-            alt.Tooltip("written:N", title="error"),
-        ],
+        tooltip=[asked, "features:Q", alt.Tooltip("written:N", title="error")],
     )
     line = base.mark_line(color=ACCENT, strokeWidth=2)
     points = base.mark_circle(size=70, opacity=1, color=ACCENT)
@@ -184,11 +186,7 @@ def null_chart(title: str) -> dict[str, Any]:
     x = alt.X("from:Q", bin="binned", title=title, scale=alt.Scale(zero=False, padding=8))
     bars = named("null").mark_bar(color=ACCENT, opacity=0.75, binSpacing=1)
     own = named("own").mark_rule(color=WARM, strokeWidth=3)
-    tip = [
-        alt.Tooltip("from:Q", format=".4~g"),
-        alt.Tooltip("to:Q", format=".4~g"),
-        alt.Tooltip("n:Q", title="orders"),
-    ]
+    tip = [*_figures(".4~g", "from", "to"), alt.Tooltip("n:Q", title="orders")]
     layers = [
         bars.encode(x=x, x2="to:Q", y=alt.Y("n:Q", title="random orders"), tooltip=tip),
         own.encode(x="at:Q", tooltip=alt.Tooltip("at:Q", title="as they are", format=".4~g")),
@@ -203,11 +201,7 @@ def calibration_chart(said: str, seen: str, ends: float | None = None) -> dict[s
     x = alt.X("said:Q", title=said, scale=scale, axis=axis)
     y = alt.Y("seen:Q", title=seen, scale=scale, axis=axis)
     base = named("calibration")
-    tip = [
-        alt.Tooltip("said:Q", format=form),
-        alt.Tooltip("seen:Q", format=form),
-        alt.Tooltip("n:Q", title="samples"),
-    ]
+    tip = [*_figures(form, "said", "seen"), alt.Tooltip("n:Q", title="samples")]
     layers = [
         _agreeing("said", "seen", [0, ends or 1]).encode(x=x, y=y),
         base.mark_line(color=ACCENT, strokeWidth=1.5).encode(x=x, y=y),
@@ -284,8 +278,7 @@ def effects_chart(n_bars: int, along: bool) -> dict[str, Any]:
     tip = [
         alt.Tooltip("name:N", title="feature"),
         alt.Tooltip("effect:Q", title=title, format=".4~g"),
-        alt.Tooltip("low:Q", format=".4~g"),
-        alt.Tooltip("high:Q", format=".4~g"),
+        *_figures(".4~g", "low", "high"),
     ]
     colour = _colour("sure:N", [True, False], [WARM, "transparent" if along else ACCENT])
     base = named("effects")
@@ -303,17 +296,13 @@ def effects_chart(n_bars: int, along: bool) -> dict[str, Any]:
 
 def novelty_chart() -> dict[str, Any]:
     """Leverage against distance of samples, the strangest marked."""
+    p = alt.Tooltip("p:Q", title="p-value", format=".3~f")
     points = named("novelty").mark_circle(size=40, opacity=0.85)
     chart = points.encode(
         x=alt.X("leverage:Q", title="leverage: far out among the others"),
         y=alt.Y("distance:Q", title="distance: not explained by the others"),
         color=_colour("strange:N", [True, False], [WARM, ACCENT]),
-        tooltip=[
-            "sample:N",
-            alt.Tooltip("leverage:Q", format=".3~g"),
-            alt.Tooltip("distance:Q", format=".3~g"),
-            alt.Tooltip("p:Q", title="p-value", format=".3~f"),
-        ],
+        tooltip=["sample:N", *_figures(".3~g", "leverage", "distance"), p],
     )
     return spec(chart, 320)
 
@@ -400,16 +389,12 @@ def roc_chart(labels: list[str]) -> dict[str, Any]:
 def confusion_chart(labels: list[str]) -> dict[str, Any]:
     """Observed and predicted classes."""
     labels = [key(label) for label in labels]
+    part = alt.Tooltip("share:Q", format=".1%", title="share of observed")
     top = _bare(labelAngle=0 if len(labels) < 7 else -40, orient="top")
     base = named("confusion").encode(
         x=alt.X("predicted:N", sort=labels, title="predicted", axis=top),
         y=alt.Y("observed:N", sort=labels, title="observed", axis=_bare()),
-        tooltip=[
-            "observed:N",
-            "predicted:N",
-            "count:Q",
-            alt.Tooltip("share:Q", format=".1%", title="share of observed"),
-        ],
+        tooltip=["observed:N", "predicted:N", "count:Q", part],
     )
     dark = f"datum.level > {style.SHADES // 2}"
     colour = alt.condition(dark, alt.value(var("on")), alt.value(INK))

@@ -14,24 +14,10 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from skstretch.core.types import Array
 from skstretch.estimators.summary import SCORES
 from skstretch.io.archive import replacing
-from skstretch.report import charts, quality
-from skstretch.report.candidates import (
-    MOST_OUTPUTS,
-    TOP,
-    Fitted,
-    Picture,
-    density_curve,
-    starts,
-)
-from skstretch.report.charts import library
-from skstretch.report.quality import (
-    calibration,
-    chosen_time,
-    class_note,
-    number_note,
-)
+from skstretch.report import candidates, charts, quality
 from skstretch.report.subject import Subject, checked_subject, distinct
 from skstretch.report.text import Contents, contents_of, own_text, page_context
 from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, SHADES, css, number, thousands
@@ -59,7 +45,7 @@ def chart_data(contents: Contents) -> Data:
         "chosen": contents.candidates.chosen,
         "framed": subject.members if subject.searched else [],
         "own": ["The average" if subject.mixture else "Chosen model", own_text(contents)],
-        "outputs": subject.outputs[:MOST_OUTPUTS],
+        "outputs": subject.outputs[: candidates.MOST_OUTPUTS],
         "config": charts.CONFIG,
         "locale": charts.LOCALE,
         "specs": {},
@@ -67,7 +53,7 @@ def chart_data(contents: Contents) -> Data:
         **_samples(contents),
     }
     data["fits"] = {str(row): _fit(contents, row, data) for row in contents.candidates.fitted}
-    curves = calibration(subject, contents.scores, contents.bars, contents.judged)
+    curves = quality.calibration(subject, contents.scores, contents.bars, contents.judged)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
     panels = {"effects": contents.effects, "novelty": contents.strange}
@@ -100,12 +86,12 @@ def _rows(given: dict[str, Any]) -> list[Data]:
 def _surface(contents: Contents) -> Data:
     if contents.surface is None:
         return {"candidates": [], "density": []}
-    candidates = [
+    placed = [
         {name: value for name, value in vars(one).items() if name != "error"}
         for one in contents.surface.candidates
     ]
-    points = density_curve(contents.subject)
-    return {"candidates": candidates, "density": [_rounded(point) for point in points]}
+    points = candidates.density_curve(contents.subject)
+    return {"candidates": placed, "density": [_rounded(point) for point in points]}
 
 
 def _null(contents: Contents) -> Data:
@@ -126,9 +112,9 @@ def _features(contents: Contents) -> Data:
     subject = contents.subject
     tops = [p.top for fitted in contents.candidates.fitted.values() for p in fitted.pictures]
     used = np.unique(np.concatenate([*tops, np.zeros(0, dtype=int)])).astype(int)
-    begin = starts(subject.shape[1])
+    begin = candidates.starts(subject.shape[1])
     along = begin if subject.positions is None else subject.positions[begin]
-    shown = subject.shape[1] > TOP or subject.positions is not None
+    shown = subject.shape[1] > candidates.TOP or subject.positions is not None
     return {
         "features": distinct([subject.names[j] for j in used]),
         "places": used.tolist(),
@@ -143,13 +129,13 @@ def _samples(contents: Contents) -> Data:
     if subject.y is None or subject.kind not in NUMBERS or contents.outputs is None:
         return {"samples": [], "observed": [], "lower": [], "upper": []}
     shown = contents.shown
-    sides = {}
-    for side in ("lower", "upper"):
-        values = None if bars is None else getattr(bars, side)
-        sides[side] = [] if values is None else [rounded(v) for v in values[shown, :MOST_OUTPUTS].T]
-    observed = [rounded(values) for values in subject.Y[shown, :MOST_OUTPUTS].T]
+
+    def drawn(values: Array) -> list[Any]:
+        return [rounded(column) for column in values[shown, : candidates.MOST_OUTPUTS].T]
+
+    lower, upper = ([], []) if bars is None else (drawn(bars.lower), drawn(bars.upper))
     named = [subject.sample_name(i) for i in shown.tolist()]
-    return {"samples": named, "observed": observed, **sides}
+    return {"samples": named, "observed": drawn(subject.Y), "lower": lower, "upper": upper}
 
 
 def _fit(contents: Contents, row: int, data: Data) -> Data:
@@ -168,7 +154,7 @@ def _fit(contents: Contents, row: int, data: Data) -> Data:
     return {"pictures": pictures, **_regression_fit(contents, fitted)}
 
 
-def _profile(shown: Picture, data: Data) -> Data:
+def _profile(shown: candidates.Picture, data: Data) -> Data:
     """Slopes along the features; with the range of each group where there are groups."""
     if not data["along"]:
         return {"profile": []}
@@ -178,15 +164,15 @@ def _profile(shown: Picture, data: Data) -> Data:
     return found
 
 
-def _regression_fit(contents: Contents, fitted: Fitted) -> Data:
+def _regression_fit(contents: Contents, fitted: candidates.Fitted) -> Data:
     subject = contents.subject
     if subject.y is None or fitted.outputs is None:
         return {"predicted": [], "notes": ["" for _ in fitted.pictures]}
     if subject.kind == "survival":
         return {"predicted": [], "notes": [contents.note]}
-    outputs = fitted.outputs[:, :MOST_OUTPUTS]
+    outputs = fitted.outputs[:, : candidates.MOST_OUTPUTS]
     # a candidate of one target says nothing of the others
-    notes = [number_note(*pair) for pair in zip(subject.Y.T, outputs.T, strict=False)]
+    notes = [quality.number_note(*pair) for pair in zip(subject.Y.T, outputs.T, strict=False)]
     notes = [contents.note] if subject.kind == "counts" else notes
     return {"predicted": [rounded(values) for values in outputs[contents.shown].T], "notes": notes}
 
@@ -209,7 +195,7 @@ def _class_fit(contents: Contents, row: int) -> Data:
     ]
     kept = _shown_classes(subject)
     shown = table[np.ix_(kept, kept)].tolist()
-    return {"curves": curves, "confusion": shown, "notes": [class_note(table, found)]}
+    return {"curves": curves, "confusion": shown, "notes": [quality.class_note(table, found)]}
 
 
 def _shown_classes(subject: Subject) -> list[int]:
@@ -265,7 +251,7 @@ def _specs(contents: Contents, data: Data) -> Data:
 
 def _calibration_titles(contents: Contents) -> tuple[str, str]:
     if contents.judged is not None and contents.subject.kind == "survival":
-        at = number(chosen_time(contents.subject))
+        at = number(quality.chosen_time(contents.subject))
         return f"predicted to be without the event at {at}", "seen without it (Kaplan–Meier)"
     if contents.judged is not None:
         return "predicted rate", "observed rate"
@@ -286,7 +272,7 @@ def render(context: dict[str, Any], data: dict[str, Any]) -> str:
     nothing in it can end the element that holds it. The content security policy allows the two
     scripts and the style sheet by their hashes, and no request, no evaluation of strings, no form.
     """
-    style, drawing, script = _style(), library(), _file("page.js")
+    style, drawing, script = _style(), charts.library(), _file("page.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"script-src {_hash(drawing)} {_hash(script)}; style-src {_hash(style)}"

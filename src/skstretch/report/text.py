@@ -231,7 +231,7 @@ def numbers_of(contents: Contents) -> list[tuple[str, str]]:
         ("model", type(model).__name__),
         ("steps before it", short(subject.steps, 300)),
         ("data", f"{count(n, 'sample')} × {count(D, 'feature')}"),
-        ("fingerprint of the data", _fingerprint(subject)),
+        ("fingerprint of the data", subject.fingerprint),
         *_candidate_rows(subject),
         ("degrees of freedom", _joined(model.dof_)),
         ("space", str(model._state.space)),
@@ -300,14 +300,6 @@ def _joined(values: Any) -> str:
     return ", ".join(number(v) for v in np.atleast_1d(values)[:5])
 
 
-def _fingerprint(subject: Subject) -> str:
-    if subject.X is None:
-        return "not taken: the data were not at hand"
-    if subject.in_blocks:
-        return "not taken: the data are not in memory"
-    return subject.fingerprint
-
-
 Context = dict[str, Any]
 
 
@@ -329,7 +321,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
     title = f"{kind} of {subject.target}" if named else f"{kind} report"
     return {
         "title": title,
-        "source": subject.source,
+        "source": subject.source and short(subject.source, 120),
         "sentence": contents.sentence,
         "choice": Summary(subject.model).choice.replace(" = ", "\u00a0=\u00a0"),
         "trust": trust(subject.model, contents.quality) if contents.quality else "",
@@ -418,34 +410,24 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
     surface = contents.surface
     if surface is None:
         return None
-    within = sum(candidate.within for candidate in surface.candidates)
-    ranks = contents.subject.model.cv_results_["rank_test_score"]
-    subject = contents.subject
+    within, subject = sum(one.within for one in surface.candidates), contents.subject
+    ranks, members = subject.model.cv_results_["rank_test_score"], set(subject.members)
     best = surface.ranked(ranks, [] if subject.mixture else subject.members)[:20]
-    members = set(subject.members)
+    alike, write = _told_apart(within, len(surface.candidates)), surface.measure.write
     return {
-        "best": surface.best,
-        "poor": surface.poor,
-        "note": surface.note,
+        **vars(surface),
         "flattered": _flattered(subject),
         "shows": "see its model" if len(contents.candidates.fitted) > 1 else "read its numbers",
-        "measure": surface.measure.name,
-        "better": surface.measure.better,
-        "count": count(len(surface.candidates), "model"),
-        "alike": _told_apart(within, len(surface.candidates)),
+        "alike": alike,
         "unusable": sum(candidate.level < 0 for candidate in surface.candidates),
-        "rows": [
-            (
-                candidate.name + _role(subject, candidate.index in members),
-                surface.measure.write(candidate.error),
-                YES[candidate.within],
-            )
-            for candidate in best
+        "table": [
+            (one.name + _role(subject, one.index in members), write(one.error), YES[one.within])
+            for one in best
         ],
         "alt": (
             f"Heat map of {surface.measure.name} over {len(surface.rows)} kinds of models and "
             f"{len(surface.columns)} strengths of the penalty. {data['own'][0]}: "
-            f"{own_text(contents)}. {_told_apart(within, len(surface.candidates))}."
+            f"{own_text(contents)}. {alike}."
         ),
     }
 
@@ -566,15 +548,11 @@ def _fit_caption(contents: Contents) -> str:
 def _calibration_rows(contents: Contents, data: dict[str, Any]) -> list[tuple[str, ...]]:
     """What was said and seen, as text."""
     write = number if contents.subject.kind == "counts" else share
-    return [
-        (
-            write(point["said"]),
-            write(point["seen"]),
-            f"{write(point['low'])} to {write(point['high'])}",
-            thousands(point["n"]),
-        )
-        for point in (data["calibration"] or [[]])[0]
-    ]
+    rows: list[tuple[str, ...]] = []
+    for point in (data["calibration"] or [[]])[0]:
+        said, seen, low, high = (write(point[name]) for name in ("said", "seen", "low", "high"))
+        rows.append((said, seen, f"{low} to {high}", thousands(point["n"])))
+    return rows
 
 
 def _calibration_caption(contents: Contents) -> str:
@@ -615,13 +593,9 @@ def _calibration_caption(contents: Contents) -> str:
 
 
 def _top_rows(data: dict[str, Any]) -> list[tuple[str, str, str]]:
-    picture = data["fits"][str(data["chosen"])]["pictures"][0]
+    picture, names = data["fits"][str(data["chosen"])]["pictures"][0], data["features"]
     return [
-        (
-            data["features"][j],
-            number(slope, 4),
-            number(slope * data["scales"][j], 4),
-        )
+        (names[j], number(slope, 4), number(slope * data["scales"][j], 4))
         for j, slope in zip(picture["top"], picture["slopes"], strict=True)
     ]
 
