@@ -58,9 +58,9 @@ def chart_data(contents: Contents) -> Data:
     data |= _surface(contents) | _null(contents)
     panels = {"effects": contents.effects, "novelty": contents.strange}
     for name, panel in (panels | {"survival": contents.survival}).items():
-        data[name] = [] if panel is None else _rows(panel.columns)
+        data[name] = [] if panel is None else _records(panel.columns)
     data["explained"] = [
-        {"sample": one.sample, "bars": _rows(one.columns)} for one in contents.explained
+        {"sample": one.sample, "bars": _records(one.columns)} for one in contents.explained
     ]
     data["specs"] = _specs(contents, data)
     return data
@@ -70,7 +70,7 @@ def _rounded(point: Data) -> Data:
     return {k: rounded([v])[0] if isinstance(v, float) else v for k, v in point.items()}
 
 
-def _rows(given: dict[str, Any]) -> list[Data]:
+def _records(given: dict[str, Any]) -> list[Data]:
     """The columns of a panel as rows, with keys and places for those that have names."""
     arrays = {name: np.asarray(values) for name, values in given.items()}
     columns: dict[str, list[Any]] = {
