@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from skstretch import StretchyClassifier, StretchyRegressor
 from skstretch.core import krylov as core_krylov
-from skstretch.core.features import is_cached
+from skstretch.core.features import TILE_BYTES
 from skstretch.core.krylov import BLOCK, GROUP, gmres, sketch
 from skstretch.estimators import inputs
 from skstretch.exceptions import SingularSystemError
@@ -364,7 +364,7 @@ def test_intervals_of_costly_systems_have_their_inverse(monkeypatch):
 def test_weak_penalties_of_costly_systems_go_back_to_lu(monkeypatch):
     """Steps that do not suffice are no answer where LU has one; without LU they warn."""
     quick_up_to(monkeypatch, 29)
-    monkeypatch.setattr(iteration, "FAIR_STEPS", 2)
+    monkeypatch.setattr(iteration, "CYCLE", 2)
     P, y = exponential_features(30, 60)
     model = StretchyRegressor(c=1e6).fit(P, y)
     assert model.solver_ in ("dual", "qr")
@@ -467,7 +467,7 @@ def large_block():
     """Data that fit into no cache, targets and weights."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 1500)).astype(np.float32).astype(np.float64)
-    assert not is_cached(*X.shape)
+    assert X.nbytes > TILE_BYTES
     return X, X[:, 0] + rng.standard_normal(400) + 3.0, rng.uniform(0.5, 2.0, 400)
 
 

@@ -21,6 +21,8 @@ EXHAUSTED = 1e-14
 CANCELLED = 1e-2
 # a cycle that leaves more than this share of the residual has met the limit of rounding
 STALLED = 0.5
+# steps between restarts, as far as there is room for the bases
+CYCLE = 200
 # right-hand sides that share a space: more of them would spend their time on its directions
 GROUP = 32
 # random directions that are tried at a time

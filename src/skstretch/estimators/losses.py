@@ -52,7 +52,7 @@ from skstretch.search.scoring import (
     unscored,
 )
 from skstretch.solve import checked_spec
-from skstretch.solve.choose import LOSS_POWERS, Plan, comes_into_memory, unusable
+from skstretch.solve.choose import SEARCHES, Plan, comes_into_memory, unusable
 from skstretch.solve.losses import warn_unless_certified
 
 SQUARED = "squared"
@@ -333,7 +333,7 @@ def check_linear(estimator: Any, X: Any) -> None:
 def powers_of(grid: Any) -> tuple[float, ...]:
     """Powers to try."""
     if isinstance(grid, str) and grid == "auto":
-        return LOSS_POWERS
+        return SEARCHES[0].loss_k
     return numbers_of("k_grid", grid, 1.0, 2.0, "powers above 1, up to 2")
 
 

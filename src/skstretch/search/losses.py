@@ -32,15 +32,13 @@ from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design
 from skstretch.search.selection import path_supports
 from skstretch.solve.choose import (
+    AUTOMATIC_STRENGTH,
     LEAST_LOSS,
     LEAST_WEIGHT,
-    LOSS_POWERS,
     LOSS_RATIO,
-    LOSS_STRENGTH,
     PATH,
-    PATIENCE,
+    SEARCHES,
     TAU_CLASSES,
-    WORSE,
 )
 from skstretch.solve.losses import LossFit, beside, elsewhere, onwards, read, scores_of
 
@@ -166,7 +164,7 @@ def search_losses(
     weights: Array,
     folds: Sequence[Fold],
     intercept: Intercept = Intercept.FREE,
-    ks: Sequence[float] = LOSS_POWERS,
+    ks: Sequence[float] = SEARCHES[0].loss_k,
     cs: Sequence[float] | None = None,
     asked: Sequence[tuple[Any, int]] = (),
     unit: float = 1.0,
@@ -237,8 +235,7 @@ def along(
         last = seen.folds_at(near, gram, before, last, parts)
         path.append(judged(seen, intercept, near, dof, last, parts))
         losses = np.array([one.held_out for one in path])
-        least = losses.min()
-        risen = bool((losses[-PATIENCE:] > WORSE * least).all())
+        least, risen = losses.min(), PATH.is_over(losses[:, None])
         if losses[-1] > least:  # beside the best it may have no share of an average
             risen |= bool(np.exp(TAU_CLASSES * (least - losses[-1]) / unit) < LEAST_WEIGHT)
         if cs is None and (risen or whole.value(near.eta) <= LEAST_LOSS * zero.objective):
@@ -268,7 +265,7 @@ def judged(
 def automatic_c(design: Design, loss: Loss, intercept: Intercept, k: float) -> float:
     """An inverse strength that is tied to the data."""
     scores = scores_of(design, intercept, k, loss.n_scores)
-    return LOSS_STRENGTH * beginning(scores, at_zero(scores, loss, k, 1.0))
+    return 1.0 / AUTOMATIC_STRENGTH * beginning(scores, at_zero(scores, loss, k, 1.0))
 
 
 def beginning(scores: Scores, zero: Minimum) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 
 from skstretch.core.bridge import Tolerance
 from skstretch.core.bridge_path import PathRule
+from skstretch.core.krylov import CYCLE
 from skstretch.core.stretch import (
     Intercept,
     checked_number,
@@ -155,16 +156,14 @@ BUDGET = Budget()
 # how much better than its bound QR is, as a rule
 QR_SPARE = 30.0
 
-# steps of Krylov after which ``"auto"`` turns to LU after all
-FAIR_STEPS = 150
-
 # Honesty, see `unusable`: a solution below this condition carries no trustworthy digit ...
 POOR_RCOND = 1e-13
 # ... and leave-one-out residuals must be made of so many independent numbers: the best ridge
 # candidates of real sets have ten and more
 FEWEST_NUMBERS = 2.0
 
-# The automatic penalty of a single model, as a share of the mean diagonal of K
+# The automatic penalty of a single model, as a share of the mean diagonal of K; under other losses
+# than squared error, of the penalty at which features begin to matter
 AUTOMATIC_STRENGTH = 0.1
 
 # Relative strengths that a search tries, from interpolation to nearly the mean alone: at k = 2,
@@ -183,12 +182,9 @@ PATH = PathRule(
     worse=1.1,
 )
 SCORING = Tolerance(gap=1e-6, step=1e-2, stale=3e-2)
-PATIENCE, WORSE = 3, 1.1
-# of other losses than squared error: powers, the step of c, and the part of the loss of no features
-# below which a path has nothing left to explain
-LOSS_POWERS, LOSS_RATIO, LEAST_LOSS = (1.05, 1.1, 1.25, 1.5, 2.0), 2.0, 1e-3
-# c of a single model of these, in multiples of that at which features begin to matter
-LOSS_STRENGTH = 10.0
+# of other losses than squared error: the step of c, and the part of the loss of no features below
+# which a path has nothing left to explain
+LOSS_RATIO, LEAST_LOSS = 2.0, 1e-3
 # folds where features are selected (that small, one is left out by one Newton step on a path's way;
 # what it and larger ones, which are solved, say of the best candidates is then made exact), and
 # held-out samples that are enough to choose by
@@ -247,6 +243,11 @@ class Families:
             return STRENGTHS
         return tuple(s for s in STRENGTHS if 0.99 < 10.0 * s / AUTOMATIC_STRENGTH < 101.0)
 
+    @property
+    def loss_k(self) -> tuple[float, ...]:
+        """Powers of other losses than squared error: all at a = 0 but the smallest."""
+        return self.linear_k[1:]
+
     def seconds(
         self, n_samples: int, n_features: int, n_targets: int, n_c: int | None = None
     ) -> float:
@@ -260,7 +261,7 @@ class Families:
         gram, factor = float(n_samples) * n_features * side, 2.0 * float(side) ** 3
         if self.iterated:
             fits = (n_c or len(self.strengths)) * (len(self.k) + 1)
-            return 4.0 * FAIR_STEPS * fits * n_samples * n_features / RATE
+            return 4.0 * CYCLE * fits * n_samples * n_features / RATE
         curved, linear = len(self.k) * sum(a != 0.0 for a in self.a), 0.0 in self.a
         closed = (curved + linear) * gram + curved * (n_c or len(self.strengths) / 2.0) * factor
         n_exact = linear * sum(k < 2.0 for k in self.linear_k)

@@ -18,19 +18,17 @@ from sklearn.exceptions import ConvergenceWarning
 from skstretch.core.factors import SingularMatrixError
 from skstretch.core.features import constant_part
 from skstretch.core.gram import Frame
-from skstretch.core.krylov import Iterated, Report, gmres, sketch
+from skstretch.core.krylov import CYCLE, Iterated, Report, gmres, sketch
 from skstretch.core.primal import FreeBasis
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit
 from skstretch.designs.protocol import Design, Products
 from skstretch.designs.threads import single_blas_thread, working_bytes
 from skstretch.exceptions import NeedsInverseError
-from skstretch.solve.choose import FAIR_STEPS, Space, Spec, has_inverse
+from skstretch.solve.choose import Space, Spec, has_inverse
 
 # directions of the randomised preconditioner at most
 SKETCH_SIZE = 200
-# steps of GMRES between restarts, as far as there is room for the bases
-RESTART = 200
 SHORTEST_CYCLE = 20
 # steps after which a solution is given up
 MAX_ITER = 1000
@@ -43,7 +41,7 @@ def _lengths(B: Array, rank: int) -> tuple[int, int]:
     n, t = B.shape
     room = working_bytes() // (8 * n)
     size = max(1, min(SKETCH_SIZE, room // 4, rank // 4))
-    return size, max(SHORTEST_CYCLE, min(RESTART, room // t))
+    return size, max(SHORTEST_CYCLE, min(CYCLE, room // t))
 
 
 def relative_residual(R: Array, B: Array) -> float:
@@ -380,10 +378,10 @@ def krylov_system(
 ) -> DualKrylov | PrimalKrylov:
     """The matrix-free system of a space; powers must be safe without scaled rows.
 
-    Where LU could take over it is given `FAIR_STEPS`, and ends in silence.
+    Where LU could take over it is given one `CYCLE`, and ends in silence.
     """
     check_powers(design, spec)
     kind = DualKrylov if space == "dual" else PrimalKrylov
     if spec.solver == "auto" and has_inverse(design, spec):
-        return kind(design, weights, spec, report, max_iter=FAIR_STEPS, quiet=True)
+        return kind(design, weights, spec, report, max_iter=CYCLE, quiet=True)
     return kind(design, weights, spec, report)
