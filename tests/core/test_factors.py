@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import lapack
 
-from skstretch.core.factors import WHOLE_INVERSE, factorise
+from skstretch.core.factors import factorise
 from skstretch.exceptions import SingularSystemError
 
 
@@ -17,7 +17,7 @@ def matrix(n, seed=0):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("graded", [False, True])
-@pytest.mark.parametrize("n", [1, 7, 64, 65, WHOLE_INVERSE, WHOLE_INVERSE + 1, 530])
+@pytest.mark.parametrize("n", [1, 7, 64, 65, 530])
 def test_inverse_and_diagonal(n, graded, order):
     """Rows and columns may span ten orders of magnitude: ``(R B C)^-1 = C^-1 B^-1 R^-1``."""
     B = matrix(n)
@@ -27,9 +27,9 @@ def test_inverse_and_diagonal(n, graded, order):
     size = 1e-10 * np.abs(inverse).max()
     found = columns[:, None] * factor.inverse * rows
     np.testing.assert_allclose(found, inverse, rtol=0, atol=size)
-    diagonal = columns * factor.inverse_diagonal * rows
-    np.testing.assert_allclose(diagonal, inverse.diagonal(), rtol=0, atol=size)
-    np.testing.assert_allclose(diagonal, found.diagonal(), rtol=0, atol=size)
+    scale = np.arange(1.0, n + 1) * columns * rows
+    trace = float(np.arange(1.0, n + 1) @ inverse.diagonal())
+    assert factor.trace(scale) == pytest.approx(trace, rel=1e-9, abs=n**2 * size)
     X = columns[:, None] * factor.solve(rows[:, None] * np.eye(n)[:, :1])
     np.testing.assert_allclose(X[:, 0], inverse[:, 0], rtol=0, atol=size)
 
@@ -39,12 +39,11 @@ def test_column_order_is_factored_in_place():
     assert np.shares_memory(factorise(A).lu, A)
 
 
-@pytest.mark.parametrize("n", [3, WHOLE_INVERSE + 5])
-def test_singular_has_no_diagonal(n):
-    A = np.ones((n, n))
-    assert factorise(A).rcond == 0.0
+def test_singular_has_no_inverse():
+    factor = factorise(np.ones((3, 3)))
+    assert factor.rcond == 0.0
     with pytest.raises(SingularSystemError):
-        _ = factorise(np.ones((n, n))).inverse_diagonal
+        _ = factor.inverse
 
 
 @pytest.mark.parametrize("bad", [np.inf, np.nan])

@@ -259,15 +259,6 @@ def test_densities(shape, a, k):
     assert np.flatnonzero(model.support_).tolist() == selected(Z, y, 4, p).tolist()
 
 
-def test_large_systems_are_not_inverted_whole(monkeypatch):
-    """Parts of an inverse from its triangles, as for more than 400 samples."""
-    monkeypatch.setattr("skstretch.core.dual.WHOLE_INVERSE", 0)
-    monkeypatch.setattr("skstretch.core.factors.WHOLE_INVERSE", 0)
-    test_leave_one_out_is_literal("wide", -0.2, 1.5, "mixed")
-    test_folds_are_literal("wide", -0.2, 1.5, "mixed")
-    test_densities("wide", -0.2, 1.5)
-
-
 def test_sparse_is_dense():
     X, y, p = problem("wide")
     X[np.abs(X) < X.std(axis=0)] = 0.0

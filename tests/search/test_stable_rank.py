@@ -5,7 +5,7 @@ import pytest
 
 from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.core.crossfit import stable_rank
-from skstretch.core.dual import lu_inverse, spectrum
+from skstretch.core.dual import dual_system, spectrum
 from skstretch.core.stretch import Intercept, stretch_exponent
 from skstretch.solve import choose
 from tests import literal
@@ -53,7 +53,7 @@ def test_matrices_are_those_of_refits(k, intercept, weighted):
     design = prepared_data(X, weights, intercept).at(-0.2).design
     [gram] = design.gram([stretch_exponent(k)], weights, None)
     for lam in (1e-3, 1.0, 100.0):
-        made = [lu_inverse(gram, lam / weights, kind)]
+        made = [dual_system(gram, lam / weights, kind)]
         made += [spectrum(gram, weights, kind).inverse(lam)] if k == 2 else []
         true = literal_matrix(P, k, 1.0 / (lam * k), intercept, weights)
         for inverse in made:

@@ -10,15 +10,12 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import lapack
 
 from skstretch.core.factors import (
-    WHOLE_INVERSE,
     Factor,
     counted,
     factorise,
     peaks,
-    permutation,
     power_of_two,
 )
 from skstretch.core.gram import DualGram, Frame
@@ -82,9 +79,9 @@ class DualSystem:
     def solve(self, Y: Array) -> DualSolution:
         """Dual coefficients for targets Y of shape (M, t)."""
         M, t = Y.shape
-        rows = _row_scale(self.gram)
+        logs = self.gram.log_rows
         B = np.zeros((self.factor.rows.size, t))
-        B[:M] = Y * rows[:, None]
+        B[:M] = Y if logs is None else Y * np.exp(-logs)[:, None]
         X = self._refined(self.factor.solve(B))
         beta, zero = X[:M], np.zeros(t)
         if self.intercept is Intercept.FREE:
@@ -142,16 +139,42 @@ class DualSystem:
         log_rows = self.gram.log_rows
         return self.unit * (1.0 if log_rows is None else float(np.exp(log_rows.min())))
 
-    @cached_property
+    @property
     def inverse(self) -> Array:
         """G in the scale of the Gram matrix, (M x M)."""
         M = self.gram.n_samples
-        return np.ascontiguousarray(self.factor.inverse[:M, :M])
+        return self.factor.inverse[:M, :M]
 
     @property
     def dof(self) -> float:
         """``M - sum_i lam_i G_ii``, the free intercept included; see `Factor.trace`."""
         return self.gram.n_samples - self.factor.trace(self.lam)
+
+    @property
+    def frame(self) -> Frame:
+        return self.gram.frame
+
+    @property
+    def penalties(self) -> Array:
+        return self.lam
+
+    def diagonal(self) -> Array:
+        return self.inverse.diagonal()
+
+    def block(self, rows: Index) -> Array:
+        return self.inverse[np.ix_(rows, rows)]
+
+    def columns(self, rows: Index) -> Array:
+        M, q = self.gram.n_samples, self.gram.n_free
+        found = self.factor.inverse[: M + q, rows]
+        found[M:] *= self.free_unit
+        return found
+
+    def residual_matrix(self, weights: Array) -> Array:
+        left = right = np.sqrt(weights)
+        if self.gram.log_rows is not None:
+            left, right = left * np.exp(self.gram.log_rows), right * np.exp(self.gram.log_rows)
+        return np.asarray(self.inverse * (left / self.diagonal())[:, None] / right)
 
 
 def dual_system(gram: DualGram, lam: Array, intercept: Intercept) -> DualSystem:
@@ -176,10 +199,6 @@ def _rescaled(gram: DualGram, log_rows: Array) -> DualGram:
     raised = log_rows - gram.log_rows
     K = gram.K * np.exp(-raised)[:, None] * np.exp(-gram.r * raised)
     return replace(gram, K=K, log_rows=log_rows)
-
-
-def _row_scale(gram: DualGram) -> Array:
-    return np.ones(gram.n_samples) if gram.log_rows is None else np.exp(-gram.log_rows)
 
 
 def _with_borders(K: Array, borders: int) -> Array:
@@ -272,90 +291,6 @@ class Inverse(Protocol):
         """``diag(sqrt(w) / G_ii) G diag(1 / sqrt(w))``, which takes ``sqrt(w) y`` to leave-one-out
         residuals ``sqrt(w) r``."""
         ...
-
-
-@dataclass(frozen=True)
-class LUInverse:
-    """G from an LU factorisation and two triangular inverses: ``4/3 M**3`` flops in all.
-
-    Small systems are inverted whole.
-    """
-
-    system: DualSystem
-
-    @property
-    def rcond(self) -> float:
-        return self.system.rcond
-
-    @property
-    def frame(self) -> Frame:
-        return self.system.gram.frame
-
-    @property
-    def dof(self) -> float:
-        return self.system.dof
-
-    @property
-    def penalties(self) -> Array:
-        return self.system.lam
-
-    def solve(self, Y: Array) -> DualSolution:
-        return self.system.solve(Y)
-
-    @cached_property
-    def _triangles(self) -> tuple[Array, Array]:
-        """``(U^-1, L^-1 Pi)`` scaled so that their product is the inverse of the system."""
-        factor = self.system.factor
-        upper, _ = lapack.dtrtri(factor.lu, lower=0)
-        lower, _ = lapack.dtrtri(factor.lu, lower=1, unitdiag=1)
-        # LAPACK leaves L below U and the other way round, in column order
-        left = np.tril(upper.T)
-        left /= factor.columns
-        right = np.empty(lower.shape)
-        order = permutation(factor.pivots)
-        right[:, order] = np.tril(lower, -1)
-        right[np.arange(order.size), order] = 1.0
-        right /= factor.rows
-        return left.T, right
-
-    @property
-    def _whole(self) -> Array | None:
-        """All of the inverse, where that is less work than its parts."""
-        small = self.system.factor.lu.shape[0] <= WHOLE_INVERSE
-        return self.system.factor.inverse if small else None
-
-    def diagonal(self) -> Array:
-        return self.system.factor.inverse_diagonal[: self.system.gram.n_samples]
-
-    def block(self, rows: Index) -> Array:
-        if self._whole is not None:
-            return self._whole[np.ix_(rows, rows)]
-        left, right = self._triangles
-        return np.asarray(left[rows] @ right[:, rows])
-
-    def columns(self, rows: Index) -> Array:
-        M, q = self.system.gram.n_samples, self.system.gram.n_free
-        if self._whole is not None:
-            found = self._whole[: M + q, rows]
-        else:
-            found = self.system.factor.solve(self._units(rows))[: M + q]
-        if q:
-            found[M:] *= self.system.free_unit
-        return found
-
-    def residual_matrix(self, weights: Array) -> Array:
-        left = right = np.sqrt(weights)
-        if self.frame.log_rows is not None:
-            left, right = left * np.exp(self.frame.log_rows), right * np.exp(self.frame.log_rows)
-        M = self.system.gram.n_samples
-        G = self.system.factor.inverse[:M, :M]
-        return np.asarray(G * (left / G.diagonal())[:, None] / right)
-
-    def _units(self, rows: Index) -> Array:
-        """Columns of the identity of the system."""
-        units = np.zeros((self.system.factor.rows.size, rows.size), order="F")
-        units[rows, np.arange(rows.size)] = 1.0
-        return units
 
 
 @dataclass(frozen=True)
@@ -501,8 +436,3 @@ class EighInverse:
         # V g V' and its diagonal: the roots of the weights are in G already, and cancel
         V, gains = self.spectrum.V, self._gains
         return np.asarray(((V * gains) @ V.T) / (self.spectrum.squares @ gains)[:, None])
-
-
-def lu_inverse(gram: DualGram, lam: Array, intercept: Intercept) -> LUInverse:
-    """G of one candidate by LU; `lam` is ``lambda / w``."""
-    return LUInverse(dual_system(gram, lam, intercept))

@@ -11,13 +11,8 @@ from threading import Lock
 import numpy as np
 from scipy.linalg import lapack
 
-from skstretch.core.types import Array, Index
+from skstretch.core.types import Array
 from skstretch.exceptions import SingularSystemError
-
-# the side up to which LAPACK inverts faster than two triangles and some rows and columns (measured)
-WHOLE_INVERSE = 600
-# rows of a triangle that are multiplied at a time
-DIAGONAL_BLOCK = 32
 
 
 def power_of_two(values: Array) -> Array:
@@ -105,24 +100,9 @@ class Factor:
         inverse /= self.rows
         return np.asarray(inverse)
 
-    @cached_property
-    def inverse_diagonal(self) -> Array:
-        """The diagonal of ``A^-1``: from two triangular inverses that share one array.
-
-        ``S^-1 = U^-1 L^-1 Pi``: ``2/3 n**3`` flops beyond the factorisation. Small systems are
-        inverted whole.
-        """
-        if self.lu.shape[0] <= WHOLE_INVERSE or "inverse" in self.__dict__:
-            return self.inverse.diagonal().copy()
-        self._must_be_regular()
-        packed, _ = lapack.dtrtri(self.lu, lower=0)
-        packed, _ = lapack.dtrtri(packed, lower=1, unitdiag=1, overwrite_c=1)
-        place = np.argsort(permutation(self.pivots))
-        return _product_diagonal(packed, place) / (self.rows * self.columns)
-
     def trace(self, scale: Array) -> float:
         """``sum_i scale_i (A^-1)_ii`` over the first rows."""
-        return float(scale @ self.inverse_diagonal[: scale.size])
+        return float(scale @ self.inverse.diagonal()[: scale.size])
 
     def _must_be_regular(self) -> None:
         if self.rcond == 0.0:
@@ -131,33 +111,6 @@ class Factor:
                 "there is nothing to tell them apart. A finite c (say 1e8) regularises it; where c "
                 "is finite, use a smaller c, a larger k or a smaller |a|."
             )
-
-
-def permutation(pivots: Array) -> Index:
-    """The row order that LAPACK's sequence of swaps leads to: ``A[order] = L U``."""
-    order = list(range(pivots.size))
-    for i, j in enumerate(pivots.tolist()):
-        order[i], order[j] = order[j], order[i]
-    return np.array(order)
-
-
-def _product_diagonal(packed: Array, place: Index) -> Array:
-    """``sum_j U[i, j] L[j, place_i]`` of an upper U and a unit lower L that share an array.
-
-    Only ``j >= i`` counts, so a block of rows reads half of the array on average.
-    """
-    n = place.size
-    diagonal = np.empty(n)
-    for start in range(0, n, DIAGONAL_BLOCK):
-        rows = slice(start, min(n, start + DIAGONAL_BLOCK))
-        upper = np.ascontiguousarray(packed[rows, start:])
-        upper[:, : rows.stop - start] = np.triu(upper[:, : rows.stop - start])
-        lower = packed.T[place[rows], start:]
-        late = np.flatnonzero(place[rows] >= start)
-        for i, unit in zip(late.tolist(), (place[rows][late] - start).tolist(), strict=True):
-            lower[i, :unit], lower[i, unit] = 0.0, 1.0
-        diagonal[rows] = np.einsum("ij,ij->i", upper, lower)
-    return diagonal
 
 
 def peaks(A: Array, axis: int) -> Array:
@@ -174,24 +127,14 @@ def _equilibrate(A: Array) -> tuple[Array, Array]:
     """
     rows, columns = (power_of_two(peaks(A, axis)) for axis in (1, 0))
     if np.ptp(np.log2(rows)) >= np.ptp(np.log2(columns)):
-        _divide(A, rows[:, None])
+        A /= rows[:, None]
         columns = power_of_two(peaks(A, 0))
-        _divide(A, columns)
+        A /= columns
     else:
-        _divide(A, columns)
+        A /= columns
         rows = power_of_two(peaks(A, 1))
-        _divide(A, rows[:, None])
+        A /= rows[:, None]
     return rows, columns
-
-
-def _divide(A: Array, powers: Array) -> None:
-    """``A /= powers`` of two, by their reciprocals where they are finite: as exact, and faster."""
-    with np.errstate(over="ignore"):
-        reciprocals = 1.0 / powers
-    if np.isfinite(reciprocals).all():
-        A *= reciprocals
-    else:
-        A /= powers
 
 
 def factorise(A: Array, borders: int = 0) -> Factor:

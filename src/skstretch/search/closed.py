@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from skstretch.core.crossfit import out_of_fold, stable_rank
-from skstretch.core.dual import Inverse, Spectrum, lu_inverse, spectrum
+from skstretch.core.dual import Inverse, Spectrum, dual_system, spectrum
 from skstretch.core.gram import DualGram, PrimalGram
 from skstretch.core.primal import primal_system
 from skstretch.core.types import Array, Index
@@ -68,7 +68,7 @@ def dual_tasks(
         known = SharedResult(partial(spectrum, gram, weights, intercept))
         make = [partial(_of_spectrum, known, lam) for lam in lams]
     else:
-        make = [partial(lu_inverse, gram, lam / weights, intercept) for lam in lams]
+        make = [partial(dual_system, gram, lam / weights, intercept) for lam in lams]
     return [partial(dual_outcome, design, problem, one) for one in make]
 
 

@@ -3,12 +3,11 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from skstretch.core.crossfit import RowSystem, jackknife_plus, loo_residuals
-from skstretch.core.dual import DualSystem, LUInverse, dual_system
+from skstretch.core.dual import DualSystem, dual_system
 from skstretch.core.features import Features
 from skstretch.core.gram import PrimalGram
 from skstretch.core.primal import PrimalSystem, left_rows, right_rows
@@ -19,9 +18,6 @@ from skstretch.exceptions import IllConditionedWarning, SingularSystemError
 from skstretch.solve.choose import Spec, crossfit_space, unusable
 from skstretch.solve.direct import DualLU, PrimalLU, check_invertible, row_scales
 from skstretch.solve.newton import NewtonJackknife, newton_jackknife
-
-# features of all rows that are kept, at most, in bytes
-KEPT_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -68,16 +64,16 @@ class DualJackknife:
 
 def dual_jackknife(design: Design, Y: Array, weights: Array, system: DualSystem) -> DualJackknife:
     """All leave-one-out models of a factorised dual fit."""
-    inverse, log_rows = LUInverse(system), system.gram.log_rows
+    inverse, log_rows = system.factor.inverse, system.gram.log_rows
     scale = np.ones(len(Y)) if log_rows is None else np.exp(log_rows)
-    solution = system.factor.inverse[:, : len(Y)] @ (Y / scale[:, None])
-    nothing = np.flatnonzero(inverse.diagonal() == 0.0)
+    solution = inverse[:, : len(Y)] @ (Y / scale[:, None])
+    nothing = np.flatnonzero(system.diagonal() == 0.0)
     if nothing.size:
         raise SingularSystemError(
             f"without sample {nothing[0]} nothing determines its prediction in floating point, so "
             "that there are no leave-one-out residuals or intervals: use a smaller c or a larger k."
         )
-    residuals = scale[:, None] * loo_residuals(inverse, solution)
+    residuals = scale[:, None] * loo_residuals(system, solution)
     return DualJackknife(design, weights, system, solution, residuals)
 
 
@@ -110,31 +106,17 @@ class PrimalJackknife:
 
 @dataclass(frozen=True)
 class PrimalRows:
-    """``(left, right)`` of rows of a design, for all penalties of a Gram matrix.
-
-    Those that take little room are kept: many systems ask for the same.
-    """
+    """``(left, right)`` of rows of a design, for all penalties of a Gram matrix."""
 
     design: Design
     gram: PrimalGram
     intercept: Intercept
 
-    @cached_property
-    def _kept(self) -> list[tuple[slice, Array, Array]] | None:
-        n_rows, n_columns = self.design.shape
-        return [*self._read()] if 16 * n_rows * n_columns <= KEPT_BYTES else None
-
-    def _read(self) -> Iterator[tuple[slice, Array, Array]]:
-        for rows in self.design.row_slices():
-            yield rows, *self.of(np.arange(rows.start, rows.stop))
-
     def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
         """``(rows, left, right)`` for blocks of rows."""
-        return self._read() if self._kept is None else iter(self._kept)
-
-    def of(self, some: Index) -> tuple[Array, Array]:
-        """``(left, right)`` of some rows."""
-        return self.seen(self.design.row_features(some))
+        for rows in self.design.row_slices():
+            some = self.design.row_features(np.arange(rows.start, rows.stop))
+            yield rows, *self.seen(some)
 
     def seen(self, features: Features) -> tuple[Array, Array]:
         """``(left, right)`` of rows that are at hand."""
