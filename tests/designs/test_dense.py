@@ -8,7 +8,6 @@ from skstretch.core import features
 from skstretch.core.quadrant import Quadrant
 from skstretch.designs import as_design, measure
 from skstretch.designs import threads as blocks
-from skstretch.designs.dense import chosen
 
 M, D, A = 9, 7, -0.6
 B = np.linspace(-0.2, 0.3, D)
@@ -359,7 +358,6 @@ def test_coefficients_tile_by_tile(kind, total, monkeypatch):
         args = frame, beta, np.full(3, total), weights
         whole = np.vstack([alpha for _, alpha in design.coefficients(*args)])
         with monkeypatch.context() as patch:
-            patch.setattr(features, "CACHED_BYTES", 8)
             patch.setattr(features, "TILE_BYTES", 8 * 30 * 7)
             tiled = np.vstack([alpha for _, alpha in design.coefficients(*args)])
         P = design.in_memory().excess(1.0) + (1.0 if kind == "exp" else 0.0)
@@ -378,7 +376,6 @@ def test_coefficients_tile_by_tile(kind, total, monkeypatch):
 @pytest.mark.parametrize("tile", [8, 8 * 3 * D, 1 << 19], ids=["row", "rows", "all"])
 def test_back_is_about_the_weighted_means(kind, subset, tile, monkeypatch):
     """``Qc' V`` of Krylov's passes, for any V and however large a block is."""
-    monkeypatch.setattr(features, "CACHED_BYTES", tile)
     monkeypatch.setattr(features, "TILE_BYTES", tile)
     case = Case(numbers(np.float64), kind, subset)
     for r in EXPONENTS[kind]:
@@ -386,14 +383,3 @@ def test_back_is_about_the_weighted_means(kind, subset, tile, monkeypatch):
         found = case.design.products(r, case.weights).back(case.V)
         size = np.abs(Q).T @ np.abs(case.V)
         assert_close(found, (Q - case.mean(Q)).T @ case.V, size)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dropped", [[], [0], [99], [3, 4, 50], [*range(1, 100, 2)], [*range(99)]])
-def test_chosen_columns(dropped, order):
-    """Columns by their places, in runs or apart, are those of the array; its slices are views."""
-    X = np.asarray(np.arange(400.0).reshape(4, 100), order=order)
-    columns = np.setdiff1d(np.arange(100), dropped)
-    np.testing.assert_array_equal(chosen(X, columns), X[:, columns])
-    np.testing.assert_array_equal(chosen(X, columns[::-1]), X[:, columns[::-1]])
-    assert np.shares_memory(chosen(X, slice(2, 7)), X)

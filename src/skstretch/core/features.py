@@ -11,7 +11,7 @@ Weighted moments of columns: of all rows at once, of rows that come in blocks, o
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -162,49 +162,15 @@ def raised(P: Array, r: float, out: Array | None = None) -> Array:
     return out
 
 
-def doubled(excess: Array, offset: Offset, out: Array) -> Array:
-    """``P**2r - offset**2r`` from `excess`, ``P**r - offset**r``, and the r-th power of the offset.
-
-    ``E (E + 2 offset**r)``: no digits are lost, since ``E + offset**r`` is not negative.
-    """
-    if isinstance(offset, float) and offset == 0.0:
-        return np.square(excess, out=out)
-    np.add(excess, 2.0 * offset, out=out)
-    return np.multiply(out, excess, out=out)
-
-
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
 # of a tile, whose passes need two or three arrays of this size at a time
-TILE_BYTES = 1 << 19
-
-
-# of a block that is fast enough without tiles
-CACHED_BYTES = 4 * TILE_BYTES
-
-
-def is_cached(n_rows: int, n_columns: int) -> bool:
-    """Whether a block of float64 numbers is one tile."""
-    return 8 * n_rows * n_columns <= CACHED_BYTES
+TILE_BYTES = 1 << 21
 
 
 def row_tiles(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Slices of rows of float64 numbers, each of about a tile's size."""
     size = max(1, TILE_BYTES // (8 * max(1, n_columns)))
-    size = max(1, n_rows) if is_cached(n_rows, n_columns) else size
     for start in range(0, n_rows, size):
         yield slice(start, min(n_rows, start + size))
-
-
-def tile_of(X: npt.NDArray[Scalar], rows: slice) -> npt.NDArray[Scalar]:
-    """Some rows of X; where the numbers of a row do not lie side by side, a copy where they do.
-
-    All rows together are left as they lie.
-    """
-    tile = X[rows]
-    is_whole, lies_so = len(tile) == len(X), X.shape[1] < 2 or X.strides[1] == X.itemsize
-    return tile if is_whole or lies_so else np.ascontiguousarray(tile)
 
 
 Kind = Literal["exp", "identity", "linear"]
@@ -309,9 +275,9 @@ def _mean_and_scale(X: npt.NDArray[np.generic], share: Array) -> tuple[Array, Ar
     """Weighted mean, deviation, and what is left of the mean, a few rows at a time."""
     mean, variance, rest = (np.zeros(X.shape[1]) for _ in range(3))
     for rows in row_tiles(*X.shape):
-        mean += share[rows] @ _floats(tile_of(X, rows))
+        mean += share[rows] @ _floats(X[rows])
     for rows in row_tiles(*X.shape):
-        deviations = np.subtract(tile_of(X, rows), mean, dtype=np.float64)
+        deviations = np.subtract(X[rows], mean, dtype=np.float64)
         rest += share[rows] @ deviations
         variance += share[rows] @ np.square(deviations, out=deviations)
     # about the mean with its rest

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skstretch.core.features import Features, Offset, pooled_sum, row_tiles
-from skstretch.core.quadrant import Rows, Strip, centre_into, centred
+from skstretch.core.features import Features, Offset, pooled_sum
+from skstretch.core.quadrant import Rows, centre_into, centred
 from skstretch.core.types import Array, Index
 
 
@@ -100,29 +100,6 @@ def dual_coefficients(
     return np.asarray(Qc.T @ beta + np.outer(e + block.offset**frame.r, total))
 
 
-def tiled_coefficients(
-    strip: Strip, frame: Frame, beta: Array, total: Array, weights: Array
-) -> Array:
-    """`dual_coefficients` of a block without scaled rows, whose tiles are never side by side.
-
-    ``Qc' beta = (Q - 1 g')' beta - (e - g) 1' beta`` for any g, and the means e are known after the
-    last tile. The powers of the means of all rows leave as little to cancel as e would.
-    """
-    n_rows, n_columns = strip.shape
-    g, alpha = strip.middle(frame.r), np.zeros((beta.shape[1], n_columns))
-    share, mean = weights / weights.sum(), np.zeros(n_columns)
-    tiles = [*row_tiles(n_rows, n_columns)]
-    room = np.empty((tiles[0].stop, n_columns))
-    for rows in tiles:
-        Q = strip.rows(rows).excess(frame.r, room[: rows.stop - rows.start])
-        if g.any():
-            Q -= g
-        alpha += beta[rows].T @ Q
-        mean += share[rows] @ Q
-    alpha -= np.outer(beta.sum(axis=0), mean)
-    return np.asarray(alpha.T + np.outer(g + mean + strip.offset**frame.r, total))
-
-
 def cross_block(
     block: Rows,
     new: Features,
@@ -155,77 +132,15 @@ def dual_grams(
 
     Without `borders` the products with the means are left zero: the free intercept needs none.
     """
-    sums = DualSums(exponents, weights, log_rows, borders)
+    M, centres = weights.size, [np.zeros(0)]
+    sums, product = [_DualSum(r, M) for r in exponents], np.empty((M, M))
     for block in blocks:
-        sums.add(block)
-    return sums.grams()
-
-
-class DualSums:
-    """Dual Gram matrices of several exponents, growing block by block."""
-
-    def __init__(
-        self,
-        exponents: Sequence[float],
-        weights: Array,
-        log_rows: Array | None,
-        borders: bool,
-    ) -> None:
-        self.weights, self.log_rows, self.borders = weights, log_rows, borders
-        # the order in which one is made of another
-        self._powers = sorted({1.0, *exponents})
-        self._centres: list[Array] = []
-        self._centred, self._room = True, np.empty(0)
-        self._product = np.empty((weights.size, weights.size))
-        self._sums = [_DualSum(r, weights.size) for r in exponents]
-
-    def add(self, block: Rows) -> None:
-        """All powers of one more block of features, whose rows are transformed once."""
-        if self.log_rows is not None:
-            self._add_scaled(block, self.log_rows)
-            return
-        room = [*self._room_for(*block.shape)]
-        # exp(a z) is known less a number near its mean: the rest is taken out of K, see `grams`
-        about_offset = not self.borders and np.all(block.offset)
-        left = [r for r in self._powers if r != 1.0 and about_offset]
-        self._centred &= not left
-        means = centre_into(block, self._powers, self.weights, room, left)
-        outs, mean = (dict(zip(self._powers, each, strict=True)) for each in (room, means))
-        self._centres.append(mean[1.0])
-        for part in self._sums:
-            part.K += np.matmul(outs[1.0], outs[part.r].T, out=self._product)
-            if self.borders:
-                p, q = mean[1.0] + block.offset, mean[part.r] + block.offset**part.r
-                part.add_borders(outs[1.0], outs[part.r], p, q)
-
-    def _room_for(self, n_rows: int, n_columns: int) -> Array:
-        """An array for every power, side by side; those of the last block are used again."""
-        size = len(self._powers) * n_rows * n_columns
-        if self._room.size < size:
-            self._room = np.empty(size)
-        return self._room[:size].reshape(len(self._powers), n_rows, n_columns)
-
-    def _add_scaled(self, block: Rows, log_rows: Array) -> None:
-        features = block.rows(slice(None))
-        P = features.power(1.0, log_rows[:, None])
-        self._centres.append(np.zeros(P.shape[1]))
-        for part in self._sums:
-            part.K += P @ features.power(part.r, part.r * log_rows[:, None]).T
-
-    def grams(self) -> list[DualGram]:
-        """What has been summed so far.
-
-        Where Q was left about its offset, ``Pc Qc' = Pc Q' (I - w 1' / sum(w))``.
-        """
-        if not self._centred:
-            share = self.weights / self.weights.sum()
-            # what overflows is not safe, and is summed again with scaled rows
-            with np.errstate(over="ignore", invalid="ignore"):
-                for part in self._sums:
-                    if part.r != 1.0:
-                        part.K -= (part.K @ share)[:, None]
-        centre = np.concatenate(self._centres) if self._centres else np.zeros(0)
-        return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, self.log_rows) for s in self._sums]
+        if log_rows is None:
+            centres.append(_add_block(sums, block, weights, borders, product))
+        else:
+            centres.append(_add_scaled(sums, block, log_rows))
+    centre = np.concatenate(centres)
+    return [DualGram(s.r, s.K, s.Pq, s.Qp, s.pq, centre, log_rows) for s in sums]
 
 
 class _DualSum:
@@ -241,6 +156,31 @@ class _DualSum:
         self.Pq += Pc @ q
         self.Qp += Qc @ p
         self.pq += float(p @ q)
+
+
+def _add_block(
+    sums: Sequence[_DualSum], block: Rows, weights: Array, borders: bool, product: Array
+) -> Array:
+    """Add a block, whose rows are transformed once for all powers; returns the means of P."""
+    powers = sorted({1.0, *(part.r for part in sums)})
+    room = np.empty((len(powers), *block.shape))
+    means = centre_into(block, powers, weights, room)
+    outs, mean = (dict(zip(powers, each, strict=True)) for each in (room, means))
+    for part in sums:
+        part.K += np.matmul(outs[1.0], outs[part.r].T, out=product)
+        if borders:
+            p, q = mean[1.0] + block.offset, mean[part.r] + block.offset**part.r
+            part.add_borders(outs[1.0], outs[part.r], p, q)
+    return mean[1.0]
+
+
+def _add_scaled(sums: Sequence[_DualSum], block: Rows, log_rows: Array) -> Array:
+    """Add a block with scaled rows, about zero."""
+    features = block.rows(slice(None))
+    P = features.power(1.0, log_rows[:, None])
+    for part in sums:
+        part.K += P @ features.power(part.r, part.r * log_rows[:, None]).T
+    return np.zeros(P.shape[1])
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,7 @@ from skstretch.core.features import (
     Moments,
     Offset,
     PlainFeatures,
-    doubled,
     row_tiles,
-    tile_of,
 )
 from skstretch.core.stretch import Intercept, checked_number, is_safe
 from skstretch.core.types import Array, Index
@@ -287,49 +285,29 @@ class Strip:
         return offset if isinstance(offset, float) else offset[self.columns]
 
     def rows(self, rows: slice) -> Features:
-        return self.quadrant.features(tile_of(self.raw, rows), self.columns, self.bounded)
-
-    def middle(self, r: float) -> Array:
-        """``P**r - offset**r`` of a sample at the mean of every column."""
-        mean = self.quadrant.moments.mean[None, self.columns]
-        return np.asarray(self.quadrant.features(mean, self.columns, self.bounded).excess(r)[0])
+        return self.quadrant.features(self.raw[rows], self.columns, self.bounded)
 
 
 def centre_into(
     block: Rows,
     exponents: Sequence[float],
     weights: Array,
-    outs: Sequence[Array],
-    left: Sequence[float] = (),
+    outs: Sequence[Array] | Array,
 ) -> list[Array]:
     """Write ``Qc`` of every exponent into `outs`; returns the means less the offsets.
 
-    ``Q = P**r = Qc + 1 (e + offset**r)'``, e the weighted mean of ``Q - offset**r``. Exponents of
-    `left` are left about the offset (e = 0); one that is twice an earlier one takes a product in
-    place of an exponential.
+    ``Q = P**r = Qc + 1 (e + offset**r)'``, e the weighted mean of ``Q - offset**r``.
     """
     n_rows, n_columns = block.shape
     means = [np.zeros(n_columns) for _ in exponents]
-    halves = [_half(exponents[:i], r) for i, r in enumerate(exponents)]
     for rows in row_tiles(n_rows, n_columns):
         tile = block.rows(rows)
-        for r, half, out, mean in zip(exponents, halves, outs, means, strict=True):
-            if half is None:
-                Q = tile.excess(r, out[rows])
-            else:
-                Q = doubled(outs[half][rows], block.offset ** exponents[half], out[rows])
-            if r not in left:
-                mean += weights[rows] @ Q
-    for r, out, mean in zip(exponents, outs, means, strict=True):
-        if r not in left:
-            mean /= weights.sum()
-            out -= mean
+        for r, out, mean in zip(exponents, outs, means, strict=True):
+            mean += weights[rows] @ tile.excess(r, out[rows])
+    for out, mean in zip(outs, means, strict=True):
+        mean /= weights.sum()
+        out -= mean
     return means
-
-
-def _half(earlier: Sequence[float], r: float) -> int | None:
-    """The place of r / 2 among earlier exponents; P itself is never made of its root."""
-    return earlier.index(r / 2) if r > 1.0 and r / 2 in earlier else None
 
 
 def centred(block: Rows, r: float, weights: Array) -> tuple[Array, Array]:

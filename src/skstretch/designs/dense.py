@@ -13,7 +13,6 @@ from skstretch.core.features import (
     MergedMoments,
     Moments,
     column_moments,
-    is_cached,
     resolution,
     side_by_side,
 )
@@ -22,7 +21,6 @@ from skstretch.core.gram import (
     PrimalGram,
     dual_coefficients,
     primal_grams,
-    tiled_coefficients,
 )
 from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array, Index
@@ -63,16 +61,8 @@ class DenseDesign(LocalDesign):
     def several_coefficients(
         self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array
     ) -> Iterator[tuple[slice, list[Array]]]:
-        def one(strip: Strip, frame: Frame, beta: Array, total: Array) -> Array:
-            # the means of all rows say little about some of them; less is left to cancel about the
-            # means of a power where they count
-            tiled = not (total.any() and is_cached(*strip.shape))
-            if frame.log_rows is None and self.rows is None and tiled:
-                return tiled_coefficients(strip, frame, beta, total, weights)
-            return dual_coefficients(strip, frame, beta, total, weights)
-
         def of(strip: Strip) -> list[Array]:
-            return [one(strip, *system) for system in systems]
+            return [dual_coefficients(strip, *system, weights) for system in systems]
 
         def part(share: slice) -> list[tuple[slice, list[Array]]]:
             return [(columns, of(strip)) for columns, strip in self.column_strips(share)]
@@ -132,26 +122,7 @@ class DenseDesign(LocalDesign):
         kept = columns if self.columns is None else self.columns[columns]
         if isinstance(self.X, Source):
             return self.X.read(rows if self.rows is None else self.rows[rows], kept)
-        return chosen(self.X[rows], kept) if self.rows is None else self.X[:, kept][self.rows[rows]]
-
-
-# places of columns in runs this long on average are worth copying run by run
-LONG_RUN = 16
-
-
-def chosen(X: npt.NDArray[np.generic], columns: slice | Index) -> npt.NDArray[np.generic]:
-    """Some columns of an array: a view of a slice, else a copy, of whole runs where they are long.
-
-    All but a few columns are in use where a few are constant.
-    """
-    if isinstance(columns, slice):
-        return X[:, columns]
-    ends = np.flatnonzero(np.diff(columns) != 1) + 1
-    if LONG_RUN * (ends.size + 1) > columns.size:
-        return X[:, columns]
-    firsts, lasts = columns[[0, *ends]], columns[[*(ends - 1), -1]]
-    runs = [X[:, a : b + 1] for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
-    return runs[0] if len(runs) == 1 else np.concatenate(runs, axis=1)
+        return self.X[rows, kept] if self.rows is None else self.X[:, kept][self.rows[rows]]
 
 
 def dense_moments(X: npt.NDArray[np.generic] | Source, weights: Array) -> Moments:
