@@ -9,7 +9,6 @@ from sklearn import config_context
 
 from skstretch import StretchyClassifier, StretchyRegressor, StretchyRegressorCV
 from skstretch.designs import as_design, measure, tidy
-from skstretch.designs import sparse_sums as sparse_block
 from skstretch.designs.sparse import SparseDesign
 from tests.designs.products import (
     KINDS,
@@ -413,25 +412,3 @@ def test_tidy_leaves_what_is_tidy_alone():
     X = sparse.csc_array(numbers("wide"))
     assert tidy(X) is X
     assert as_design(X, quadrant_of(X, "exp")).X is X
-
-
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("own", [True, False], ids=["scipy's routines", "public products"])
-@pytest.mark.parametrize("density", [0.0, 0.02, 0.5])
-def test_products_of_several_right_sides(density, own, index, monkeypatch):
-    """Those of the dense matrices, whoever multiplies and however many entries meet."""
-    rng = np.random.default_rng(0)
-    left, right = (
-        sparse.csr_array(np.where(rng.random(shape) < density, rng.random(shape), 0.0))
-        for shape in ((40, 300), (300, 50))
-    )
-    for matrix in (left, right):
-        matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
-    values = [rng.standard_normal(right.nnz) for _ in range(3)]
-    if not own:
-        monkeypatch.setattr(sparse_block, "tools", None)
-    found = sparse_block.products_of(left, right, sparse_block.side_by_side(values))
-    assert len(found) == 3
-    for one, product in zip(values, found, strict=True):
-        other = sparse.csr_array((one, right.indices, right.indptr), shape=right.shape)
-        np.testing.assert_allclose(product, left.toarray() @ other.toarray(), rtol=0, atol=1e-13)

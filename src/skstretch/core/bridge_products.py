@@ -19,8 +19,6 @@ from skstretch.core.types import Array, Index
 NEGLIGIBLE, TINY = 1e-150, 1e-290
 # Columns whose share of the Newton matrix is below this leave it (never the equations): rounding.
 PRUNE = 1e-15
-# Rows of a square matrix that are worked on at a time, and stay in the cache.
-SOME_ROWS = 64
 # Numbers that a pass multiplies from which on two threads take less time than one.
 SHARED_NUMBERS = 2**20
 
@@ -28,8 +26,8 @@ SHARED_NUMBERS = 2**20
 @dataclass(frozen=True)
 class Trial:
     """What one problem asks of a pass: v = Zᵀx for x = u∘e (M), whether a Gram matrix is wanted,
-    the energy beyond which the answer will be refused anyway, whether v is to be kept; `bare`:
-    Zφ(v) and nothing else (the energy is then given as zero). With a `base` (D), v = base + Zᵀx."""
+    the energy beyond which the answer will be refused anyway, whether v is to be kept. With a
+    `base` (D), v = base + Zᵀx."""
 
     k: float
     lam: float
@@ -37,7 +35,6 @@ class Trial:
     gram: bool = False
     ceiling: float = np.inf
     keep: bool = True
-    bare: bool = False
     base: Array | None = None
 
 
@@ -135,38 +132,9 @@ def phi(v: Array, k: float, lam: float) -> tuple[Array, Array, Array]:
     return np.copysign(size, v, out=size), p, x
 
 
-def phi_alone(v: Array, k: float, lam: float) -> Array:
-    """φ(v) without its slope and its energy; v's shape."""
-    return signed_power(v / (lam * k), 1.0 / (k - 1.0))
-
-
 def signed_power(x: Array, n: float) -> Array:
-    """sgn(x) |x|^n in a fresh array (inf where it overflows), n ≥ 1: in few passes over x where
-    |x|^n is a product of squares, or of cube roots."""
-    size, whole = np.abs(x), round(n)
-    if n > 1.0 and size.min(initial=1.0) < TINY ** (1.0 / n):
-        x = np.where(size < NEGLIGIBLE ** (1.0 / n), 0.0, x)
-        size = np.abs(x)
-    with np.errstate(over="ignore", under="ignore"):
-        if whole <= 128 and whole % 2 == 0 and abs(n - whole) <= 1e-12 * n:
-            return even_power(x, size, whole)
-        out = np.cbrt(size) * size if abs(3.0 * n - 4.0) <= 1e-12 else power(size, n)
-    return np.copysign(out, x, out=out)
-
-
-def even_power(x: Array, size: Array, n: int) -> Array:
-    """x |x|^(n−1), written over size = |x|, by squares."""
-    size *= x
-    base, left = x, n // 2 - 1
-    if left:
-        base = x * x
-    while left:
-        if left % 2:
-            size *= base
-        left //= 2
-        if left:
-            base *= base
-    return size
+    """sgn(x) |x|^n in a fresh array (inf where it overflows), n ≥ 1."""
+    return np.copysign(power(np.abs(x), n), x)
 
 
 def images(products: MinimiserProducts, k: float, lam: float, X: Array) -> Array:
@@ -174,50 +142,21 @@ def images(products: MinimiserProducts, k: float, lam: float, X: Array) -> Array
     own = getattr(products, "images", None)
     if own is not None:
         return np.asarray(own(k, lam, X))
-    trials = [Trial(k, lam, x, keep=False, bare=True) for x in X.T]
+    trials = [Trial(k, lam, x, keep=False) for x in X.T]
     return np.column_stack([result.fitted for result in products.step(trials)])
 
 
 def sandwich(A: Array, N: Array) -> Array:
     """(I − NNᵀ) A (I − NNᵀ) (M×M) for symmetric A, which is overwritten, and orthonormal N (M×p).
 
-    A − hNᵀ − Nhᵀ with h = AN − ½N NᵀAN, some rows at a time: a new array of this size costs more
-    than what is done to it.
+    A − hNᵀ − Nhᵀ with h = AN − ½N NᵀAN.
     """
-    if not N.shape[1]:
-        return A
-    AN = A @ N
-    half = AN - 0.5 * N @ (N.T @ AN)
-    if len(A) <= 2 * SOME_ROWS:
-        part = half @ N.T
+    if N.shape[1]:
+        AN = A @ N
+        part = (AN - 0.5 * N @ (N.T @ AN)) @ N.T
         A -= part
         A -= part.T
-        return A
-    left, right = np.hstack([half, N]), np.hstack([N, half]).T.copy()
-    rows = A if A.flags.c_contiguous else A.T  # symmetric: these are in the order of the memory
-    for at in range(0, len(A), SOME_ROWS):
-        rows[at : at + SOME_ROWS] -= left[at : at + SOME_ROWS] @ right
     return A
-
-
-def runs(trials: Sequence[Trial]) -> list[tuple[slice, float, float]]:
-    """Neighbouring trials with the same k and λ that ask for the same, whose φ is one call."""
-    out: list[tuple[slice, float, float]] = []
-    last = None
-    for i, t in enumerate(trials):
-        if last == (t.k, t.lam, t.bare):
-            out[-1] = (slice(out[-1][0].start, i + 1), t.k, t.lam)
-        else:
-            out.append((slice(i, i + 1), t.k, t.lam))
-        last = t.k, t.lam, t.bare
-    return out
-
-
-def add_bases(v: Array, trials: Sequence[Trial], columns: slice) -> None:
-    """Add to v (n×b), in place, the base that trials bring for these columns."""
-    for i, trial in enumerate(trials):
-        if trial.base is not None:
-            v[i] += trial.base[columns]
 
 
 class DenseProducts:
@@ -267,23 +206,20 @@ class DenseProducts:
         X, n = np.array([t.x for t in trials]), len(trials)
         fitted, energy = np.zeros(X.shape), np.zeros(n)
         # Blocks that stay in the cache between the two products.
-        block, groups = max(64, min(self.block, 2**17 // n)), runs(trials)
+        block = max(64, min(self.block, 2**17 // n))
         for at in range(span.start, span.stop, block):
             b = slice(at, min(at + block, span.stop))
             v = X @ self.T[b].T
-            add_bases(v, trials, b)
-            for i, x in V.items():
-                x[b] = v[i]
-            for g, k, lam in groups:
-                if trials[g.start].bare:
-                    v[g] = phi_alone(v[g], k, lam)
-                    continue
-                v[g], w, q = phi(v[g], k, lam)
+            for i, t in enumerate(trials):
+                if t.base is not None:
+                    v[i] += t.base[b]
+                if i in V:
+                    V[i][b] = v[i]
+                v[i], w, q = phi(v[i], t.k, t.lam)
                 with np.errstate(over="ignore"):
-                    energy[g] += q.sum(1)
-                for i in range(g.start, g.stop):
-                    if i in slope:
-                        slope[i][b] = w[i - g.start]
+                    energy[i] += q.sum()
+                if i in slope:
+                    slope[i][b] = w
             with np.errstate(over="ignore", invalid="ignore"):
                 fitted += v @ self.T[b]
         return fitted, energy

@@ -6,7 +6,6 @@ summed while the tile is in the cache: one pass over the data a step.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -15,14 +14,11 @@ from skstretch.core.bridge_products import (
     DenseProducts,
     Trial,
     TrialResult,
-    add_bases,
     phi,
-    phi_alone,
-    runs,
 )
 from skstretch.core.features import PlainFeatures
-from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array
+from skstretch.designs.protocol import LocalDesign
 from skstretch.designs.threads import (
     BLOCK_BYTES,
     SHARED_SIZE,
@@ -39,17 +35,6 @@ LEAST_SIDE = 128
 WAITING = 1024
 # share of the working memory for those that wait, and for what is kept of v
 WAITING_SHARE, KEPT_SHARE = 8, 4
-
-
-class Strips(Protocol):
-    """As much of a dense design as a pass asks for."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def column_strips(
-        self, within: slice | None = None, copies: int = 8
-    ) -> Iterator[tuple[slice, Strip]]: ...
 
 
 class GramSum:
@@ -105,7 +90,6 @@ class ProductSums:
 
     def __init__(self, trials: Sequence[Trial], width: int) -> None:
         self.trials = trials
-        self.groups = runs(trials)
         self.X = np.array([trial.x for trial in trials])
         n_rows = self.X.shape[1]
         self.fitted, self.energy = np.zeros(self.X.shape), np.zeros(len(trials))
@@ -115,17 +99,14 @@ class ProductSums:
     def add(self, Z: Array, size: Array, columns: slice) -> Array:
         """Columns Z (M x b), their squared lengths and places; returns v (n x b)."""
         v = self.X @ Z
-        add_bases(v, self.trials, columns)
         alpha = np.empty_like(v)
-        for group, k, lam in self.groups:
-            if self.trials[group.start].bare:
-                alpha[group] = phi_alone(v[group], k, lam)
-                continue
-            alpha[group], slope, terms = phi(v[group], k, lam)
+        for i, trial in enumerate(self.trials):
+            if trial.base is not None:
+                v[i] += trial.base[columns]
+            alpha[i], slope, terms = phi(v[i], trial.k, trial.lam)
             with np.errstate(over="ignore"):
-                self.energy[group] += terms.sum(axis=1)
-            for i in range(group.start, group.stop):
-                self._add_gram(i, Z, slope[i - group.start], size)
+                self.energy[i] += terms.sum()
+            self._add_gram(i, Z, slope, size)
         # a trial that overflows is refused, whatever it fits
         with np.errstate(over="ignore", invalid="ignore"):
             self.fitted += alpha @ Z.T
@@ -223,7 +204,7 @@ class StripProducts:
     Nothing of the data is kept; of every column its squared length, once it has been seen.
     """
 
-    def __init__(self, design: Strips) -> None:
+    def __init__(self, design: LocalDesign) -> None:
         self.design = design
         self.size = np.full(design.shape[1], np.nan)
 
@@ -281,7 +262,7 @@ class StripProducts:
                 yield place, Z
 
 
-def resident_products(design: Strips) -> DenseProducts | None:
+def resident_products(design: LocalDesign) -> DenseProducts | None:
     """Passes over z-scores that are made once, where they take at most half the working memory."""
     n_rows, n_columns = design.shape
     if 8 * n_rows * n_columns > working_bytes() // 2:

@@ -6,9 +6,9 @@ has no zero; any blank will do, and that of its mean is of the size of its featu
 zero may be far outside (a column of years) and bury them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,9 @@ from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.threads import (
     SHARED_SIZE,
     available_threads,
-    ordered_map,
     parallel_map,
     working_bytes,
 )
-
-# scipy's own routines, which add to what they are given and count nothing first; where they are not
-# there its public products serve
-tools: Any = getattr(sparse, "_sparsetools", None)
 
 # bytes of a sparse product that are held at a time, as a share of the working memory
 PRODUCT_SHARE = 8
@@ -38,9 +33,6 @@ ENTRY_BYTES = 24
 
 # pieces of a product for each thread
 PIECES = 4
-
-# entries of several matrices that are laid side by side at a time
-ENTRIES = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -108,13 +100,9 @@ def sparse_block(X: Any, quadrant: Quadrant, columns: Index, bounded: bool) -> S
     """Features of columns X (CSC) whose places in the quadrant are `columns`."""
     counts = np.diff(X.indptr)
     stored = quadrant.features(X.data, np.repeat(columns, counts), bounded)
-    blank = quadrant.features(blank_values(X.shape[0], counts, quadrant, columns), columns, bounded)
-    return SparseBlock(X, stored, blank)
-
-
-def blank_values(n_rows: int, counts: Index, quadrant: Quadrant, columns: Index) -> Array:
-    """What stands for an entry that is not stored: zero, or the mean where all are."""
-    return np.where(counts == n_rows, quadrant.moments.mean[columns], 0.0)
+    # what stands for an entry that is not stored: zero, or the mean where all are
+    blanks = np.where(counts == X.shape[0], quadrant.moments.mean[columns], 0.0)
+    return SparseBlock(X, stored, quadrant.features(blanks, columns, bounded))
 
 
 def log_sizes(features: ExpFeatures | PlainFeatures) -> Array:
@@ -124,82 +112,21 @@ def log_sizes(features: ExpFeatures | PlainFeatures) -> Array:
 
 
 def add_product(out: Array, left: Any, right: Any) -> None:
-    """``out += left @ right`` for a CSR left and a sparse right."""
+    """``out += left @ right`` for a CSR left and a sparse right.
+
+    Threads share the rows, since scipy's products run side by side; no more rows at a time than the
+    budget allows, and never the whole product as a sparse matrix.
+    """
+    (n_rows, n_columns), threads = out.shape, available_threads()
+    budget = working_bytes() // (PRODUCT_SHARE * threads)
+    size = max(1, budget // (ENTRY_BYTES * max(1, n_columns)))
+    if out.size >= SHARED_SIZE:
+        # rows differ in work: whoever is done takes the next few
+        size = min(size, -(-n_rows // (PIECES * threads)))
 
     def add(rows: slice) -> None:
         out[rows] += (left[rows] @ right).toarray()
 
-    _by_rows(add, *out.shape)
-
-
-def side_by_side(values: Sequence[Array]) -> Array:
-    """Values (entries,) of several matrices as one array (entries, 1, n)."""
-    n_entries = values[0].size
-    out = np.empty((n_entries, 1, len(values)))
-
-    def part(entries: slice) -> None:
-        for i, one in enumerate(values):
-            out[entries, 0, i] = one[entries]
-
-    # few enough at a time to stay in the cache
-    parallel_map(part, [slice(at, at + ENTRIES) for at in range(0, n_entries, ENTRIES)])
-    return out
-
-
-def products_of(left: Any, right: Any, values: Array) -> list[Array]:
-    """``left @ right`` for a CSR left and several CSR rights of one pattern, in one pass over it.
-
-    Their `values` (entries, 1, n) travel side by side, as blocks of one row: which entries meet is
-    found out once.
-    """
-    n, n_columns = values.shape[-1], right.shape[1]
-    outs = [np.empty((left.shape[0], n_columns)) for _ in range(n)]
-
-    def fill(rows: slice) -> None:
-        data, *pattern = _joint_product(left[rows], right, values)
-        size = rows.stop - rows.start, n_columns
-        for i, out in enumerate(outs):
-            part = np.ascontiguousarray(data[:, i])
-            sparse.csr_array((part, *pattern), shape=size).toarray(out=out[rows])
-
-    _by_rows(fill, left.shape[0], n * n_columns)
-    return outs
-
-
-def _joint_product(left: Any, right: Any, values: Array) -> tuple[Array, Any, Any]:
-    """``(data, indices, indptr)`` of the products, data (entries, n).
-
-    They are nearly full as a rule: so room is made for all of them, and nobody counts them first.
-    """
-    n, (n_rows, n_columns) = values.shape[-1], (left.shape[0], right.shape[1])
-    kinds = {array.dtype for array in (left.indptr, left.indices, right.indptr, right.indices)}
-    if tools is None or len(kinds) > 1 or n_rows * n_columns > np.iinfo(np.int32).max:
-        blocks = (left.data[:, None, None], left.indices, left.indptr)
-        joint = (values, right.indices, right.indptr), (right.shape[0], n * n_columns)
-        found = sparse.bsr_array(blocks, shape=left.shape) @ sparse.bsr_array(*joint)
-        return found.data[:, 0], found.indices, found.indptr
-    indptr, most = np.empty_like(left.indptr), n_rows * n_columns
-    indices, data = np.empty(most, dtype=indptr.dtype), np.empty(n * most)
-    tools.bsr_matmat(
-        most, n_rows, n_columns, 1, n, 1, left.indptr, left.indices, left.data,
-        right.indptr, right.indices, values.ravel(), indptr, indices, data,
-    )  # fmt: skip
-    last = int(indptr[-1])
-    return data.reshape(most, n)[:last], indices[:last], indptr
-
-
-def _by_rows(add: Callable[[slice], None], n_rows: int, n_columns: int) -> None:
-    """Make the rows of a product, shared among threads: scipy's products run side by side.
-
-    No more rows at a time than the budget allows, and never the whole product as a sparse matrix.
-    """
-    threads = available_threads()
-    budget = working_bytes() // (PRODUCT_SHARE * threads)
-    size = max(1, budget // (ENTRY_BYTES * max(1, n_columns)))
-
-    if n_rows * n_columns >= SHARED_SIZE:
-        # rows differ in work: whoever is done takes the next few
-        size = min(size, -(-n_rows // (PIECES * threads)))
     parallel_map(add, [slice(at, min(n_rows, at + size)) for at in range(0, n_rows, size)])
 
 
@@ -211,40 +138,22 @@ def sparse_dual_grams(
     With ``Pc = S - 1 s'`` and ``Qc = T - 1 t'`` (s, t the means of S and T),
     ``Pc Qc' = S T' - (S t) 1' - 1 (T s)' + (s.t) 11'``.
     """
-    threads = available_threads()
-    plain = S, _ = block.excess(1.0)
-    others = [r for r in exponents if r != 1.0]
-    left, *made = ordered_map([S.tocsr, *(partial(block.excess, r) for r in others)], threads)
-    known = dict(zip(others, made, strict=True)) | {1.0: plain}
-    powers = [known[r] for r in exponents]
-    sums = products_of(left, S.T, side_by_side([T.data for T, _ in powers]))
-    how = block.offset, weights / weights.sum(), borders
-    tasks = [
-        partial(_about_means, r, K, plain, stretched, *how)
-        for r, K, stretched in zip(exponents, sums, powers, strict=True)
-    ]
-    return [*ordered_map(tasks, threads)]
-
-
-def _about_means(
-    r: float,
-    K: Array,
-    plain: tuple[Any, Array],
-    stretched: tuple[Any, Array],
-    offset: Offset,
-    share: Array,
-    borders: bool,
-) -> DualGram:
-    """The Gram matrix of one exponent from ``K = S T'``, which is overwritten."""
-    (S, u), (T, v), M = plain, stretched, share.size
-    s, t = S.T @ share, T.T @ share
-    K -= (S @ t)[:, None]
-    K += float(s @ t) - T @ s
-    Pq, Qp, pq = np.zeros(M), np.zeros(M), 0.0
-    if borders:
-        p, q = u + s + offset, v + t + offset**r
-        Pq, Qp, pq = S @ q - s @ q, T @ p - t @ p, float(p @ q)
-    return DualGram(r, K, Pq, Qp, pq, u + s, None)
+    S, u = block.excess(1.0)
+    share = weights / weights.sum()
+    s, left, M = S.T @ share, S.tocsr(), share.size
+    grams = []
+    for r in exponents:
+        T, v = (S, u) if r == 1.0 else block.excess(r)
+        t, K = T.T @ share, np.zeros((M, M))
+        add_product(K, left, T.T)
+        K -= (S @ t)[:, None]
+        K += float(s @ t) - T @ s
+        Pq, Qp, pq = np.zeros(M), np.zeros(M), 0.0
+        if borders:
+            p, q = u + s + block.offset, v + t + block.offset**r
+            Pq, Qp, pq = S @ q - s @ q, T @ p - t @ p, float(p @ q)
+        grams.append(DualGram(r, K, Pq, Qp, pq, u + s, None))
+    return grams
 
 
 def scaled_dual_gram(block: SparseBlock, r: float, log_rows: Array, log_blank: float) -> DualGram:
