@@ -67,7 +67,7 @@ def test_sixty_digits(shape, weighted, kind, k):
     for c in CS if not weighted else CS[::3]:
         _, _, fit = fitted(Z, y, w, k, c, kind)
         alpha, m, predicted = minimiser_in_60_digits(Z, y, w, k, c, kind, fit.e)
-        assert fit.converged
+        assert fit.gap <= REPORTED.gap
         assert fit.gap <= 1e-10
         assert np.abs(fit.alpha - alpha).max() <= 1e-8 * np.abs(alpha).max()
         top = np.abs(predicted).max()
@@ -85,7 +85,7 @@ def test_every_coefficient_of_columns_of_any_length(k, seed):
     for c in (0.1, 10.0, 1e3):
         _, _, fit = fitted(Z, y, w, k, c)
         alpha, _, predicted = minimiser_in_60_digits(Z, y, w, k, c, "free", fit.e)
-        assert fit.converged
+        assert fit.gap <= REPORTED.gap
         np.testing.assert_allclose(fit.alpha, np.array(alpha, dtype=float), rtol=1e-6)
         assert np.abs(Z @ fit.alpha + fit.m - predicted).max() <= 1e-7 * np.abs(predicted).max()
 
@@ -110,7 +110,7 @@ def test_unreached(k):
     for c in (1.0, 1e4, 1e8):
         s, _, fit = fitted(Z, y, np.ones(9), k, c, "none")
         alpha, _, predicted = minimiser_in_60_digits(Z, y, np.ones(9), k, c, "none", fit.e)
-        assert fit.converged
+        assert fit.gap <= REPORTED.gap
         assert np.abs(fit.alpha - alpha).max() <= 1e-8 * np.abs(alpha).max()
         assert np.abs(Z @ fit.alpha - predicted).max() <= 1e-10 * np.abs(predicted).max()
     assert split(s).null.shape == (9, 2)
@@ -326,7 +326,7 @@ def test_tall_forms_nothing_square_in_the_samples():
     leave_one_out(s, point, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert fit.converged
+    assert fit.gap <= REPORTED.gap
     assert peak < 5000 * 5000 * 8 / 2
 
 

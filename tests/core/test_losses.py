@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from skstretch.core.bridge_path import finish, solve, space
 from skstretch.core.bridge_products import DenseProducts
 from skstretch.core.loss_newton import Scores, Stacked, at_zero, gap_of, minimise, product
-from skstretch.core.losses import Cox, Huber, Logistic, Poisson, Softmax, Squared
+from skstretch.core.losses import Cox, Logistic, Poisson, Softmax
 from skstretch.solve.losses import warn_unless_certified
 from tests.literal_losses import minimiser_in_40_digits, value_and_gradient
 
@@ -51,6 +51,24 @@ def targets(kind, M, rng):
     if kind == "delayed":
         y |= {"entry": time - rng.integers(1, 4, M), "strata": np.arange(M) % 2, "ties": "efron"}
     return y | {"ties": "efron"} if kind == "efron" else y
+
+
+class Squared:
+    """½ Σ w (y − η)², whose minimiser squared error finds by other means."""
+
+    n_scores = 1
+
+    def __init__(self, y, weights):
+        self.y, self.w = y, weights
+
+    def value(self, eta):
+        return float(0.5 * self.w @ (self.y - eta) ** 2)
+
+    def gradient(self, eta):
+        return self.w * (eta - self.y)
+
+    def hessian(self, eta):
+        return self.w
 
 
 def loss_of(kind, y, w):
@@ -173,23 +191,6 @@ def test_squared_error_is_what_it_was(shape):
         want, found = finish(where, point, y), solved(Z, Squared(y, w), k, 0.1)
         assert np.abs(found.alpha - want.alpha).max() <= 1e-8 * np.abs(want.alpha).max()
         assert abs(found.b[0] - want.m) <= 1e-8
-
-
-@pytest.mark.parametrize("shape", [(30, 50), (60, 5)], ids=["wide", "tall"])
-@pytest.mark.parametrize("k", [1.05, 1.5])
-def test_huber_is_squared_error_within_and_bounded_beyond(shape, k):
-    w = np.random.default_rng(0).uniform(0.5, 2.0, shape[0])
-    Z, rng = standardised(*shape, w), np.random.default_rng(1)
-    y = Z[:, 0] + 0.3 * rng.standard_normal(shape[0])
-    wide, squared = (solved(Z, loss, k, 0.1) for loss in (Huber(y, w, 1e3), Squared(y, w)))
-    assert np.abs(wide.alpha - squared.alpha).max() <= 1e-9 * np.abs(squared.alpha).max()
-    alphas = []
-    for outlier in (1e2, 1e6):
-        y[0] = outlier
-        found = solved(Z, Huber(y, w, 0.5), k, 0.1)
-        assert found.gap <= 1e-9
-        alphas.append(found.alpha)
-    assert np.abs(alphas[0] - alphas[1]).max() <= 1e-7 * np.abs(alphas[0]).max()
 
 
 @pytest.mark.parametrize("k", [1.05, 1.5, 2.0])

@@ -408,18 +408,18 @@ def newton(
         settle(s, tol)
         return s
 
-    def moved(found: tuple[_State, Trial, TrialResult]) -> None:
+    def moved(found: tuple[_State, TrialResult]) -> None:
         advance(*found)
         settle(found[0], tol)
 
     states = share(started_state, points)
     while active := [s for s in states if not s.done]:
         trials = [s.trial(tol) for s in active]
-        share(moved, list(zip(active, trials, products.step(trials), strict=True)))
+        share(moved, list(zip(active, products.step(trials), strict=True)))
     return [s.point for s in states]
 
 
-def advance(s: _State, trial: Trial, result: TrialResult) -> None:
+def advance(s: _State, result: TrialResult) -> None:
     """Accept the pass's point, or shorten the step.
 
     Near the end the decrease of D drowns in rounding, and its slope decides: D'(t) ≤ ½|D'(0)|

@@ -208,7 +208,7 @@ def out_of_fold(
             continue
         where = reweighted(s, np.sqrt(fold.weights(s.u**2)))
         where, other = solve(where, point.problem.k, point.problem.c, y, tol=tol)
-        residual = finish(where, other, y, tol).residual[fold.held]
+        residual = finish(where, other, y).residual[fold.held]
         found.append(Refit(residual, other.e, other.gap))
     parts = [one.residual[fold.positions] for one, fold in zip(found, folds, strict=True)]
     return np.concatenate(parts), max(one.gap for one in found)
@@ -221,25 +221,22 @@ def reweighted(s: Space, u: Array) -> Space:
     return space(s.tall[1], u, s.intercept, s.U)
 
 
-def leave_one_out(
-    s: Space, point: Point, y: Array, n_iter: int = MOST_ITERATIONS, states: bool = False
-) -> LeftOut:
+def leave_one_out(s: Space, point: Point, y: Array, states: bool = False) -> LeftOut:
     """Exact leave-one-out residuals of a solved point: chord iterations for all samples together,
     refits for those that do not come to rest."""
-    return without_each(s, [(point, y)], n_iter, states)[0]
+    return without_each(s, [(point, y)], states)[0]
 
 
 def without_each(
     s: Space,
     solved: Sequence[tuple[Point, Array]],
-    n_iter: int = MOST_ITERATIONS,
     states: bool = False,
 ) -> list[LeftOut]:
     """Exact leave-one-out of several points and their targets, whose samples threads share."""
     share = share_of(s.products, bulk=True)
     loo_states = share(lambda one: LeaveOneOutState.of(s, *one), solved)
     tasks = [(one, j) for one in loo_states for j in parts_of_samples(one.mu.size, s.side)]
-    found = iter(share(lambda task: task[0].solved(task[1], n_iter), tasks))
+    found = iter(share(lambda task: task[0].solved(task[1]), tasks))
     return [one.ended(y, found, states) for one, (_, y) in zip(loo_states, solved, strict=True)]
 
 
@@ -259,12 +256,12 @@ class LeaveOneOutState:
         near = approximate_loo(s, point, y)
         return cls(shared_newton(s, point, y), near, on, near[on] * s.u[on])
 
-    def solved(self, j: Index, n_iter: int) -> tuple[Index, Array, int]:
+    def solved(self, j: Index) -> tuple[Index, Array, int]:
         """e' and below it μ of some samples ((T+1)×|j|), with their number of iterations."""
         if self.shared_newton.point.problem.k == 2.0:
             return j, self.shared_newton.first(self.mu[j], j), 0
         unit = float(np.sqrt(np.mean(self.mu**2)))
-        return j, *iterate(self.shared_newton, self.mu[j], j, n_iter, unit)
+        return j, *iterate(self.shared_newton, self.mu[j], j, unit)
 
     def ended(self, y: Array, found: Iterator[tuple[Index, Array, int]], states: bool) -> LeftOut:
         """The residuals, once all samples are found; those that are lost are refitted."""
@@ -306,9 +303,7 @@ def left_out_coef(point: Point, s: Space, E: Array) -> tuple[Array, Array | None
     return alpha, None
 
 
-def iterate(
-    shared: SharedNewton, mu: Array, live: Index, n_iter: int, unit: float
-) -> tuple[Array, int]:
+def iterate(shared: SharedNewton, mu: Array, live: Index, unit: float) -> tuple[Array, int]:
     """e' and below it μ of the samples `live` from the approximate μ, nan where they do not come
     to rest, and the number of iterations; unit is the size of μ. Sums may overflow in samples
     about to be given up."""
@@ -320,7 +315,7 @@ def iterate(
     weight[-1] = np.linalg.norm(X[:-1], axis=0).mean() / unit
     out, place, mix = np.full(X.shape, np.nan), np.arange(len(mu)), AndersonMixing()
     last, done = np.full(len(mu), np.inf), 0
-    while live.size and done < n_iter:
+    while live.size and done < MOST_ITERATIONS:
         with np.errstate(over="ignore", invalid="ignore"):
             d = shared.step(X, live)
             size, length = (np.linalg.norm(x[:-1], axis=0) for x in (d, X))
@@ -416,9 +411,7 @@ def refit_many(
     problems = [part.problem(p.k, p.c, y) for part in parts]
     points = newton(s.products, start(s.products, problems, [e for _, e in folds]), tol)
     return [
-        Refit(
-            finish(part, found, y, tol).residual[S], np.where(part.u > 0, found.e, 0.0), found.gap
-        )
+        Refit(finish(part, found, y).residual[S], np.where(part.u > 0, found.e, 0.0), found.gap)
         for part, found, (S, _) in zip(parts, points, folds, strict=True)
     ]
 

@@ -286,7 +286,6 @@ class Fit:
     gap: float
     rcond: float
     n_iter: int
-    converged: bool
     freedom: Callable[[], float]
     gamma: Array = field(default_factory=lambda: np.zeros(0))
 
@@ -303,7 +302,7 @@ class Fit:
         return self.freedom()
 
 
-def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
+def finish(s: Space, point: Point, y: Array) -> Fit:
     """Read the coefficients off a solved point: α = φ(v)."""
     p, u = point.problem, s.u
     alpha, m = s.products.coef(Trial(p.k, p.lam, p.u * point.e), point.v), 0.0
@@ -322,7 +321,7 @@ def finish(s: Space, point: Point, y: Array, tol: Tolerance = REPORTED) -> Fit:
     residual = np.where(on, e / np.where(on, u, 1.0), y - predicted)
     return Fit(
         p.k, p.c, alpha, m, e, residual, point.gap, point.rcond, point.n_iter,
-        converged=point.gap <= tol.gap, freedom=partial(s.dof, point), gamma=gamma,
+        freedom=partial(s.dof, point), gamma=gamma,
     )  # fmt: skip
 
 

@@ -5,10 +5,10 @@ The smoothed absolute value and the k-measure built on it.
 
 import numpy as np
 
-from skstretch.core.dual import DualSystem, dual_system
-from skstretch.core.features import Features, PlainFeatures
+from skstretch.core.dual import dual_system
+from skstretch.core.features import PlainFeatures
 from skstretch.core.gram import dual_coefficients, dual_grams, primal_grams
-from skstretch.core.primal import PrimalSystem, primal_system
+from skstretch.core.primal import primal_system
 from skstretch.core.qr import tall_system, wide_system
 from skstretch.core.stretch import Intercept, is_safe, penalty, rows_are_alike, stretch_exponent
 from skstretch.core.types import Array, ArrayLike
@@ -46,7 +46,10 @@ def solve_dual(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
     [1.0, 2.0]
     """
     features, r, lam, Y = _checked(P, y, k, c)
-    system, weights = array_dual_system(features, r, lam)
+    weights, peaks = np.ones(len(Y)), features.log_peaks(axis=1)
+    log_rows = None if rows_are_alike(peaks, r) else peaks
+    gram = dual_grams([features], [r], weights, log_rows)[0]
+    system = dual_system(gram, lam * weights, Intercept.NONE)
     solution = system.solve(Y)
     alpha = dual_coefficients(features, system.gram.frame, solution.beta, solution.total, weights)
     return alpha.reshape(alpha.shape[0], *np.shape(y)[1:])
@@ -85,7 +88,10 @@ def solve_primal(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
     [3.0]
     """
     features, r, lam, Y = _checked(P, y, k, c)
-    system = array_primal_system(features, r, lam)
+    peaks = features.log_peaks(axis=0)
+    log_columns = None if is_safe(peaks, r) else r * peaks
+    gram = primal_grams([(slice(None), features)], [r], np.ones(len(Y)), [log_columns])[0]
+    system = primal_system(gram, lam, Intercept.NONE)
     projected = system.gram.stretched(features).T @ Y
     alpha, _ = system.solve(projected, Y.mean(axis=0))
     return alpha.reshape(alpha.shape[0], *np.shape(y)[1:])
@@ -129,26 +135,12 @@ def solve_qr(P: ArrayLike, y: ArrayLike, k: float, c: float) -> Array:
     return fit.coef.reshape(D, *np.shape(y)[1:])
 
 
-def array_dual_system(features: Features, r: float, lam: float) -> tuple[DualSystem, Array]:
-    """The dual system of one array without intercept, and its unit weights."""
-    M, _ = features.shape
-    weights, peaks = np.ones(M), features.log_peaks(axis=1)
-    log_rows = None if rows_are_alike(peaks, r) else peaks
-    gram = dual_grams([features], [r], weights, log_rows)[0]
-    return dual_system(gram, np.full(M, lam), Intercept.NONE), weights
-
-
-def array_primal_system(features: Features, r: float, lam: float) -> PrimalSystem:
-    """The primal system of one array without intercept."""
-    weights, peaks = np.ones(features.shape[0]), features.log_peaks(axis=0)
-    log_columns = None if is_safe(peaks, r) else r * peaks
-    gram = primal_grams([(slice(None), features)], [r], weights, [log_columns])[0]
-    return primal_system(gram, lam, Intercept.NONE)
-
-
-def checked_features(P: ArrayLike, k: float) -> PlainFeatures:
-    """P as features, after a look at its shape, values and signs."""
-    P = np.asarray(P, dtype=np.float64)
+def _checked(
+    P: ArrayLike, y: ArrayLike, k: float, c: float
+) -> tuple[PlainFeatures, float, float, Array]:
+    """The features, r, lam and targets (M, t), after a look at shapes, values and signs."""
+    r, lam = stretch_exponent(k), penalty(c, k)
+    P, Y = np.asarray(P, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if P.ndim != 2 or 0 in P.shape:
         raise ValueError(f"P has shape {P.shape}; a non-empty (M, D) matrix is needed.")
     if not np.isfinite(P).all():
@@ -159,20 +151,11 @@ def checked_features(P: ArrayLike, k: float) -> PlainFeatures:
             f"P[{row}, {column}] = {P.min():g} is negative: its power 1/(k-1) is not real. "
             "Use k=2, or features in the first quadrant such as exp(a z)."
         )
-    return PlainFeatures(P)
-
-
-def _checked(
-    P: ArrayLike, y: ArrayLike, k: float, c: float
-) -> tuple[PlainFeatures, float, float, Array]:
-    r, lam = stretch_exponent(k), penalty(c, k)
-    features = checked_features(P, k)
-    Y = np.asarray(y, dtype=np.float64)
-    if Y.shape[:1] != features.shape[:1] or Y.ndim > 2:
-        raise ValueError(f"y has shape {Y.shape}, which does not go with P of {features.shape}.")
+    if Y.shape[:1] != P.shape[:1] or Y.ndim > 2:
+        raise ValueError(f"y has shape {Y.shape}, which does not go with P of {P.shape}.")
     if not np.isfinite(Y).all():
         raise ValueError("y has entries that are not finite.")
-    return features, r, lam, Y.reshape(features.shape[0], -1)
+    return PlainFeatures(P), r, lam, Y.reshape(len(P), -1)
 
 
 def expected_coef(P: ArrayLike, alpha: ArrayLike, k: float, c: float) -> Array:

@@ -64,35 +64,6 @@ FOLD = Stopping(gap=PRECISION / 100.0, polish=False)
 
 
 @dataclass(frozen=True)
-class Linear:
-    """Products at k = 2, where φ is linear: the Gram matrix is a multiple of one ZZᵀ for all."""
-
-    inner: MinimiserProducts
-    made: list[Array] = field(default_factory=list)
-
-    def step(self, trials: Sequence[Trial]) -> list[TrialResult]:
-        """One pass for all trials, without sums of Gram matrices after the first."""
-        if not self.made:
-            [one] = self.inner.step([Trial(2.0, 0.5, np.zeros_like(trials[0].x), gram=True)])
-            self.made.append(cast(Array, one.gram))
-        found = self.inner.step([replace(trial, gram=False) for trial in trials])
-        return [
-            replace(one, gram=self.made[0] / (2.0 * trial.lam))
-            if trial.gram and np.isfinite(one.energy)
-            else one
-            for trial, one in zip(trials, found, strict=True)
-        ]
-
-    def coef(self, trial: Trial, v: Array | None) -> Array:
-        """φ(Zᵀx) (D)."""
-        return self.inner.coef(trial, v)
-
-    def transposed(self, X: Array) -> Array:
-        """ZᵀX (D×n)."""
-        return self.inner.transposed(X)
-
-
-@dataclass(frozen=True)
 class Stacked:
     """Products of C independent copies of a design, coefficients and scores one after the other.
 

@@ -47,44 +47,6 @@ class Loss(Protocol):
         """∇²L(η)."""
 
 
-class Squared:
-    """½ Σ w (y − η)²."""
-
-    n_scores = 1
-
-    def __init__(self, y: Array, weights: Array) -> None:
-        self.y, self.w = y, weights
-
-    def value(self, eta: Array) -> float:
-        return float(0.5 * self.w @ (self.y - eta) ** 2)
-
-    def gradient(self, eta: Array) -> Array:
-        return self.w * (eta - self.y)
-
-    def hessian(self, eta: Array) -> Hessian:
-        return self.w
-
-
-class Huber:
-    """Σ w of ½r² for |r| ≤ δ and δ|r| − ½δ² beyond, r = y − η: outliers pull no more than δ."""
-
-    n_scores = 1
-
-    def __init__(self, y: Array, weights: Array, delta: float) -> None:
-        self.y, self.w, self.delta = y, weights, delta
-
-    def value(self, eta: Array) -> float:
-        r = np.abs(self.y - eta)
-        inner = np.minimum(r, self.delta)
-        return float(self.w @ (inner * (r - 0.5 * inner)))
-
-    def gradient(self, eta: Array) -> Array:
-        return self.w * np.clip(eta - self.y, -self.delta, self.delta)
-
-    def hessian(self, eta: Array) -> Hessian:
-        return self.w * (np.abs(self.y - eta) <= self.delta)
-
-
 class Logistic:
     """Σ w (log(1 + e^η) − yη) for y in [0, 1], the share of the second class; with an offset."""
 

@@ -10,7 +10,6 @@ from skstretch.designs.as_design import rows_in_memory as rows_in_memory
 from skstretch.designs.as_design import storage_of as storage_of
 from skstretch.designs.as_design import tidy as tidy
 from skstretch.designs.dask.array import DaskArray as DaskArray
-from skstretch.designs.dask.array import DaskPlan as DaskPlan
 from skstretch.designs.dask.array import check_known as check_known
 from skstretch.designs.dask.array import computed_rows as computed_rows
 from skstretch.designs.dask.array import dask_plan as dask_plan

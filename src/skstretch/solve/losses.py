@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from skstretch.core.bridge_products import TINY
 from skstretch.core.loss_newton import (
     CERTIFIED,
-    Linear,
     Minimum,
     Scores,
     Stacked,
@@ -49,7 +48,6 @@ def scores_of(design: Design, intercept: Intercept, k: float, n_scores: int = 1)
     n_columns = inner.shape[1]
     if n_columns >= M:
         products = inner.minimiser_products()
-        products = Linear(products) if k == 2.0 else products
         return Scores(F, Stacked(products, n_scores) if n_scores > 1 else products, None, n_scores)
     features = None if isinstance(inner, SparseDesign) else inner.in_memory()
     if features is not None:

@@ -73,15 +73,10 @@ def build_system(
         return accurate
     lu = DualLU(design, weights, spec) if space == "dual" else PrimalLU(design, weights, spec)
     if spec.solver == "auto" and loses_digits(lu.rcond) and not _in_own_scales(design, spec.r):
-        return lu if _keeps_digits(lu, Y) else _better(lu, design, weights, spec, Y)
+        # it may keep digits that its condition does not promise
+        kept = Y is not None and lu.rcond > 0.0 and keeps_digits(lu.rounding(Y))
+        return lu if kept else _better(lu, design, weights, spec, Y)
     return lu
-
-
-def _keeps_digits(lu: DualLU | PrimalLU, Y: Array | None) -> bool:
-    """Whether LU keeps the digits that its condition does not promise."""
-    if Y is None or lu.rcond == 0.0:
-        return False
-    return keeps_digits(lu.rounding(Y))
 
 
 def _in_own_scales(design: Design, r: float) -> bool:

@@ -40,7 +40,6 @@ from skstretch.core.types import Array, Index
 from skstretch.designs.dask.array import Block, DaskArray, fits_here, gram_bytes
 from skstretch.designs.dask.passes import (
     Ask,
-    AskAll,
     BlockProducts,
     FeatureLens,
     Lens,
@@ -48,10 +47,10 @@ from skstretch.designs.dask.passes import (
     RowLens,
     SelectedColumns,
     batches,
+    gathered_columns,
     gathered_rows,
     iterated,
     pass_graph,
-    stacked,
 )
 from skstretch.designs.dense import row_moments
 from skstretch.designs.local import (
@@ -172,7 +171,7 @@ class WideDesign(BlockDesign):
     def several_coefficients(
         self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array
     ) -> Iterator[tuple[slice, list[Array]]]:
-        work = AskAll([self._coefficients(*system, weights) for system in systems])
+        work = self._coefficients(systems, weights)
         for places in batches(self.places, sum(beta.shape[1] for _, beta, _ in systems)):
             numbers = [place.number for place in places]
             results = iterated(self.X, work, [(place, {}) for place in places], numbers)
@@ -183,7 +182,7 @@ class WideDesign(BlockDesign):
         import dask.array
 
         da: Any = dask.array
-        work = Scattered(self._coefficients(frame, beta, total, weights), beta.shape[1])
+        work = Scattered(self._coefficients([(frame, beta, total)], weights), beta.shape[1])
         owns = {place.number: place for place in self.places}
         numbers = range(len(self.X.blocks))
         parts = pass_graph(self.X, work, [owns.get(i) for i in numbers], numbers, None)
@@ -192,9 +191,9 @@ class WideDesign(BlockDesign):
             [da.from_delayed(p, s, dtype=np.float64) for p, s in zip(parts, shapes, strict=True)]
         )
 
-    def _coefficients(self, frame: Frame, beta: Array, total: Array, weights: Array) -> Ask:
-        known = {"frame": bare(frame), "beta": beta, "total": total, "weights": weights}
-        return Ask(self.lens, "coefficients", known)
+    def _coefficients(self, systems: Sequence[tuple[Frame, Array, Array]], weights: Array) -> Ask:
+        known = {"systems": [(bare(one[0]), *one[1:]) for one in systems], "weights": weights}
+        return Ask(self.lens, "several_coefficients", known)
 
     def cross(self, frame: Frame, weights: Array, other: Design) -> tuple[Array, Array]:
         """New rows travel to the blocks: as many at a time as fit the working memory."""
@@ -301,10 +300,11 @@ class TallDesign(BlockDesign):
         return self.projections([gram], [V])[0]
 
     def projections(self, grams: Sequence[PrimalGram], V: Sequence[Array]) -> list[Array]:
-        owns = [(place, [v[place.use] for v in V]) for place in self.places]
-        numbers = [place.number for place in self.places]
-        work = Projections(self.lens, [without_square(gram) for gram in grams])
-        found: list[Array] = iterated(self.X, work, owns, numbers, summed)
+        def own(place: Place) -> Mapping[str, Any]:
+            return {"V": [v[place.use] for v in V]}
+
+        known = {"grams": [without_square(gram) for gram in grams]}
+        found: list[Array] = self._ask("projections", known, own, summed)
         return found
 
     @property
@@ -432,20 +432,8 @@ class Scattered:
         out = np.zeros((block.shape[1], self.n_targets))
         if own is not None:
             columns = slice(None) if own.own is None else own.own
-            out[columns] = self.coefficients(X, block, (own, {}))
+            [out[columns]] = self.coefficients(X, block, (own, {}))
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class Projections:
-    """`project` of several exponents over the rows of the block."""
-
-    lens: RowLens
-    grams: Sequence[PrimalGram]
-
-    def __call__(self, X: Any, block: Block, own: tuple[Place, list[Array]]) -> list[Array]:
-        place, V = own
-        return self.lens.design(X, place).projections(self.grams, V)
 
 
 @dataclass(frozen=True, eq=False)
@@ -527,7 +515,7 @@ def dask_moments(array: DaskArray, weights: Array) -> Moments:
     moments, extreme = pooled.moments(eps)
     columns = np.flatnonzero(extreme)
     if columns.size:
-        raw = stacked(iterated(array, ExtremeColumns(columns)), 0)
+        raw = dense_values(gathered_columns(array, columns))
         used = np.flatnonzero(weights > 0)
         moments.put(columns, column_moments(raw[used], weights[used], eps))
     return moments
@@ -539,13 +527,3 @@ class RowMoments:
 
     def __call__(self, X: Any, block: Block, own: Array) -> MergedMoments:
         return row_moments(X, own)
-
-
-@dataclass(frozen=True, eq=False)
-class ExtremeColumns:
-    """Columns whose squares leave the range of float64: to be measured again, densely."""
-
-    columns: Index
-
-    def __call__(self, X: Any, block: Block, own: None) -> Array:
-        return dense_values(X)[:, self.columns]

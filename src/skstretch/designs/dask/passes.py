@@ -225,25 +225,11 @@ class Ask:
 
     def __call__(self, X: Any, block: Block, own: tuple[Place, Mapping[str, Any]]) -> Any:
         place, more = own
-        return self.of(self.lens.design(X, place), more)
-
-    def of(self, design: LocalDesign, more: Mapping[str, Any]) -> Any:
-        """What a block's own design answers."""
-        found = getattr(design, self.product)(**self.known, **more)
-        # coefficients come a few columns at a time
-        return np.vstack([part for _, part in found]) if isinstance(found, Iterator) else found
-
-
-@dataclass(frozen=True, eq=False)
-class AskAll:
-    """Work: the answers to several questions about the same features of a block."""
-
-    asks: Sequence[Ask]
-
-    def __call__(self, X: Any, block: Block, own: tuple[Place, Mapping[str, Any]]) -> list[Any]:
-        place, more = own
-        design = self.asks[0].lens.design(X, place)
-        return [ask.of(design, more) for ask in self.asks]
+        found = getattr(self.lens.design(X, place), self.product)(**self.known, **more)
+        if not isinstance(found, Iterator):
+            return found
+        # coefficients of several systems come a few columns at a time
+        return [np.vstack(parts) for parts in zip(*(each for _, each in found), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
