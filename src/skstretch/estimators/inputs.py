@@ -56,7 +56,7 @@ from skstretch.designs import (
 )
 from skstretch.estimators.state import Decision, State, learned_dtype
 from skstretch.exceptions import PoorTargetsWarning
-from skstretch.search import Folds, folds_from_splits, leave_one_out
+from skstretch.search import Folds, View, folds_from_splits, leave_one_out
 from skstretch.solve import FittedModel, checked_spec, light_model, warn_of_cancellation
 from skstretch.solve.choose import ENOUGH, N_FOLDS, crossfit_space, may_be_matrix_free
 
@@ -295,15 +295,6 @@ def _targets(X: Any, y: Any, multi_output: bool, y_numeric: bool) -> Any:
             raise ValueError("Input y contains NaN or infinity.")
     check_consistent_length(X, y)
     return y
-
-
-@dataclass(frozen=True)
-class View:
-    """The design at one a, and the columns of X that it uses."""
-
-    design: Design
-    quadrant: Quadrant
-    columns: Index
 
 
 @dataclass(frozen=True)

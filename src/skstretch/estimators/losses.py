@@ -4,7 +4,7 @@ Squared error has its own, larger search (`skstretch.estimators.search`); counts
 loss and survival share the one below.
 """
 
-import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,26 +12,29 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.classes import decided
-from skstretch.core.crossfit import effective_weights
 from skstretch.core.loss_newton import CERTIFIED
 from skstretch.core.losses import Cox, Logistic, Poisson, Softmax, rates
 from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask
-from skstretch.designs import DaskArray, equal_rows, in_memory, storage_of
+from skstretch.designs import DaskArray, Design, in_memory, storage_of
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.inputs import (
-    Prepared,
     Targets,
-    View,
     held_out_name,
     make_folds,
     prepare,
-    seed_of,
 )
-from skstretch.estimators.progress import Progress, Reporter, fit_plan
 from skstretch.estimators.state import State
-from skstretch.search import Candidate, CandidateTable, Folds, Outcome, Problem
+from skstretch.search import (
+    Candidate,
+    CandidateTable,
+    Folds,
+    Grid,
+    Outcome,
+    Problem,
+    leave_one_out,
+)
 from skstretch.search.grid import finished_model
 from skstretch.search.losses import LossCandidate, LossEnd, MakeLoss, automatic_c, search_losses
 from skstretch.search.scoring import (
@@ -135,58 +138,66 @@ def check_counts(y: Array) -> None:
         )
 
 
-def search_by_loss(
-    estimator: Any, X: Any, targets: Targets, splits: dict[str, Any], *, weighted: bool
-) -> tuple[Prepared, View, CandidateTable]:
-    """Every candidate of a search under another loss than squared error, judged in a table."""
-    name, ks, D = estimator._loss, powers_of(estimator.k_grid), X.shape[1]
-    cs = None if isinstance(estimator.c_grid, str) else strengths_of(estimator.c_grid)
-    estimator.plan_ = plan_of(estimator, X, targets, ks, cs)
-    check_linear(estimator, X)
-    if estimator.plan_.into_memory:
-        X = in_memory(X)
-    if estimator.verbose:
-        print("skstretch:", estimator.plan_, file=sys.stderr, flush=True)
-    prepared = prepare(estimator, X, targets.weights)
-    view = prepared.at(0.0)
-    table = table_of(estimator, prepared, targets, splits, weighted, cs is None)
-    if view.design.shape[1] == 0:
-        raise ValueError("no column of X varies: there is nothing to choose between.")
-    asked = asked_densities(estimator.n_features_to_select, D)
-    counts = [(density, keep_count(density, D)) for density in asked]
-    few = sum(count < view.design.n_penalised for _, count in counts)
-    n_paths = few + len(ks) * (few < len(counts))
-    progress = Progress(n_paths, "paths", estimator.verbose)
-    reporter = Reporter(estimator, n_paths)
+def loss_grid(estimator: Any, n_features: int) -> Grid:
+    """What a search under another loss than squared error tries."""
+    k_grid, c_grid = estimator.k_grid, estimator.c_grid
+    ks: tuple[float, ...] = LOSS_POWERS
+    cs = None
+    if not is_auto(k_grid):
+        ks = numbers_of("k_grid", k_grid, 1.0, 2.0, "powers above 1, up to 2")
+    if not is_auto(c_grid):
+        largest = float(np.finfo(float).max)
+        cs = sorted(numbers_of("c_grid", c_grid, 0.0, largest, "positive numbers"))
+    densities = asked_densities(estimator.n_features_to_select, n_features)
+    counts = [keep_count(density, n_features) for density in densities]
+    return Grid((0.0,), ks, cs, densities, counts, linear_k=ks)
 
-    def step() -> None:
-        progress.step()
-        reporter.step()
 
-    with single_blas_thread(min(view.design.shape), SHARED_ROWS):
-        make = loss_of(name, targets, prepared.rows, getattr(estimator, "ties", ""))
-        problem = table.problem
-        folds, how = problem.folds.folds or (), (prepared.intercept, ks, cs, counts, problem.unit)
-        for one in search_losses(view.design, make, prepared.weights, folds, *how, step):
+def loss_plan(estimator: Any, X: Any, weights: Array, grid: Grid | None = None) -> Plan:
+    """How a fit under another loss, or a search of a grid, will be computed."""
+    searched = ""
+    if grid is not None:
+        cs = None if grid.c is None else ", ".join(f"{c:g}" for c in grid.c)
+        along = "a path of c" if cs is None else f"c = {cs}"
+        searched = f"a = 0, k = {', '.join(f'{k:g}' for k in grid.k)}, {along}"
+    plan = Plan(
+        storage_of(X),
+        int(np.count_nonzero(weights)),
+        Intercept.of(estimator.fit_intercept),
+        exact=True,
+        into_memory=comes_into_memory(storage_of(X), one_pass=False),
+        searched=searched,
+    )
+    check_linear(estimator, X, plan)
+    return plan
+
+
+def n_paths(grid: Grid, design: Design) -> int:
+    """Paths of c that a search under another loss follows."""
+    few = sum(count < design.n_penalised for count in grid.counts)
+    return few + len(grid.k) * (few < len(grid.counts))
+
+
+def entered_by_loss(
+    estimator: Any, grid: Grid, design: Design, targets: Targets, rows: Index, table: CandidateTable
+) -> Iterator[None]:
+    """Enter every candidate of a search under another loss than squared error, path by path."""
+    make = loss_of(estimator._loss, targets, rows, getattr(estimator, "ties", ""))
+    asked = [*zip(grid.densities, grid.counts, strict=True)]
+    for path in search_losses(design, make, table.problem, grid.k, grid.c, asked):
+        for one in path:
             enter(table, one)
-    progress.close()
-    reporter.close()
-    return prepared, view, table
+        yield
 
 
 def fit_by_loss(estimator: Any, X: Any, targets: Targets) -> State:
     """A single model under another loss than squared error; classes are decided by folds."""
-    estimator.plan_ = replace(
-        fit_plan(estimator, X, targets.weights),
-        exact=True,
-        into_memory=comes_into_memory(storage_of(X), one_pass=False),
-    )
-    check_linear(estimator, X)
+    estimator.plan_ = loss_plan(estimator, X, targets.weights)
     if estimator.plan_.into_memory:
         X = in_memory(X)
     prepared = prepare(estimator, X, targets.weights)
-    view, rows, folds = prepared.at(0.0), prepared.rows, None
-    design, how, unit = view.design, prepared.intercept, view.quadrant.unit
+    view, rows, how = prepared.at(0.0), prepared.rows, prepared.intercept
+    design, unit, weights = view.design, view.quadrant.unit, prepared.weights
     if design.shape[1] == 0:
         raise ValueError("no column of X varies: there is nothing to fit.")
     k, c = estimator.k, estimator.c
@@ -196,56 +207,23 @@ def fit_by_loss(estimator: Any, X: Any, targets: Targets) -> State:
             f"c=inf: loss={estimator._loss!r} needs a penalty, since without one classes that can "
             "be told apart have no best model. Use a finite c, say 1e6."
         )
+    folds, decision = leave_one_out(rows.size), None  # rates are decided by none
     if targets.codes is not None:
         folds = make_folds(estimator.cv, X, targets.y, rows, classifier=True, compressed=True)
+    Y = targets.Y[rows]
     with single_blas_thread(min(design.shape), SHARED_ROWS):
         make = loss_of(estimator._loss, targets, rows, "")
         if c == "auto":
-            spec = replace(spec, c=automatic_c(design, make(prepared.weights), how, spec.k))
-        given = (folds.folds or ()) if folds else (), how, [spec.k], [spec.c]
-        [one] = search_losses(design, make, prepared.weights, *given)
+            spec = replace(spec, c=automatic_c(design, make(weights), how, spec.k))
+        problem = Problem(Y, weights, how, folds)
+        [[one]] = search_losses(design, make, problem, [spec.k], [spec.c])
     warn_unless_certified(one.fit.minimum)
-    decision = None
-    if folds is not None:
+    if targets.codes is not None:
         decision = estimator._decide(one.outputs, targets, rows[folds.tested])
         decision = replace(decision, held_out=held_out_name(estimator.cv, folds))
     outcome = Outcome(one.outputs, np.nan, one.dof, float(design.shape[1]), finish=LossEnd(one))
-    Y = targets.Y[rows]
-    model = finished_model(outcome, design, Y, prepared.weights, spec, np.arange(Y.shape[1]))
+    model = finished_model(outcome, design, Y, weights, spec, np.arange(Y.shape[1]))
     return prepared.state(view, model, targets.single, decision)
-
-
-def table_of(
-    estimator: Any,
-    prepared: Prepared,
-    targets: Targets,
-    splits: dict[str, Any],
-    weighted: bool,
-    automatic: bool,
-) -> CandidateTable:
-    """Where candidates will be compared, on their folds."""
-    name, X, rows = estimator._loss, prepared.X, prepared.rows
-    codes, scoring = strata_of(name, targets), getattr(estimator, "scoring", None)
-    folds = make_folds(
-        estimator.cv, X, targets.y if codes is None else codes, rows,
-        classifier=codes is not None, compressed=True, seed=seed_of(estimator.random_state),
-        **splits,
-    )  # fmt: skip
-    told = targets.sample_weights if weighted else None
-    # samples compare candidates, and their number must not depend on the unit of weights
-    counted = effective_weights(targets.sample_weights, equal_rows(X, targets.Y))
-    targets, weights = replace(targets, sample_weights=counted), counted[rows]
-    own = scorings_of(scoring, targets, rows, folds, told, loss=name)[0]
-    # what counts weigh is their exposure: in any unit of it their likelihood is the same
-    unit = 1.0 if name == "poisson" else float(prepared.weights.sum() / weights.sum())
-    nothing = np.zeros_like(targets.Y[rows])  # so that residuals are minus the outputs
-    shared = nothing, prepared.weights, prepared.intercept, folds
-    problem = Problem(*shared, classes=True, automatic=automatic, unit=unit)
-    groups = splits.get("groups")
-    units = None if groups is None else np.asarray(groups)[rows]
-    asked = getattr(estimator, "n_features_to_select", None) is not None
-    plain = scoring is None
-    return CandidateTable(problem, own, own, weights, units, by_loss=plain, one_size=asked)
 
 
 def enter(table: CandidateTable, one: LossCandidate) -> None:
@@ -287,14 +265,14 @@ def targets_of(state: State) -> Targets:
     return Targets(y, Y, weights, weights, state.single, codes=codes)
 
 
-def strata_of(name: str, targets: Targets) -> Any:
-    """What folds have alike: classes, or events; None for counts."""
+def strata_of(targets: Targets, name: str) -> Any:
+    """What folds have alike: classes, or events; None for numbers."""
     if name == "cox":
         return event_and_time(targets.Y[:, 0])[0].astype(np.intp)
-    return targets.y if name == "log" else None
+    return None if targets.codes is None else targets.y
 
 
-def check_linear(estimator: Any, X: Any) -> None:
+def check_linear(estimator: Any, X: Any, plan: Plan) -> None:
     """Refuse what only squared error has."""
     what = f"loss={estimator._loss!r}" if hasattr(estimator, "loss") else type(estimator).__name__
     if getattr(estimator, "a", 0.0) != 0.0:
@@ -306,7 +284,7 @@ def check_linear(estimator: Any, X: Any) -> None:
                 f"{name}={value!r} is for squared error: with {what} leave it at {usual!r}."
             )
     a_grid = getattr(estimator, "a_grid", "auto")
-    if not (isinstance(a_grid, str) and a_grid == "auto") and any(a != 0 for a in a_grid):
+    if not is_auto(a_grid) and any(a != 0 for a in a_grid):
         raise ValueError(
             f"a_grid={a_grid!r}: with {what} models are linear, a = 0; leave a_grid out."
         )
@@ -314,24 +292,16 @@ def check_linear(estimator: Any, X: Any) -> None:
         raise ValueError(f'quadrant={estimator.quadrant!r}: with {what} use "exp", the default.')
     if Intercept.of(estimator.fit_intercept) is Intercept.COLUMN:
         raise ValueError(f'fit_intercept="column": with {what} use True or False.')
-    if isinstance(X, DaskArray) and not estimator.plan_.into_memory:
+    if isinstance(X, DaskArray) and not plan.into_memory:
         raise TypeError(
             f"{what} is not searched on a Dask array beyond working_memory: write it to zarr and "
             "open that with the zarr package, or sklearn.set_config(working_memory=...)."
         )
 
 
-def powers_of(grid: Any) -> tuple[float, ...]:
-    """Powers to try."""
-    if isinstance(grid, str) and grid == "auto":
-        return LOSS_POWERS
-    return numbers_of("k_grid", grid, 1.0, 2.0, "powers above 1, up to 2")
-
-
-def strengths_of(grid: Any) -> tuple[float, ...]:
-    """Inverse strengths to try, the strongest penalty first."""
-    found = numbers_of("c_grid", grid, 0.0, float(np.finfo(float).max), "positive numbers")
-    return tuple(sorted(found))
+def is_auto(grid: Any) -> bool:
+    """Whether a grid is left to the search."""
+    return isinstance(grid, str) and grid == "auto"
 
 
 def numbers_of(name: str, grid: Any, above: float, most: float, what: str) -> tuple[float, ...]:
@@ -345,19 +315,6 @@ def numbers_of(name: str, grid: Any, above: float, most: float, what: str) -> tu
     if not found or not all(above < value <= most for value in found):
         raise ValueError(f"{name}={grid!r}: pass {what}.")
     return found
-
-
-def plan_of(estimator: Any, X: Any, targets: Targets, ks: Any, cs: Any) -> Plan:
-    """How it will be computed."""
-    along = "a path of c" if cs is None else f"c = {', '.join(f'{c:g}' for c in cs)}"
-    return Plan(
-        storage_of(X),
-        int(np.count_nonzero(targets.weights)),
-        Intercept.of(estimator.fit_intercept),
-        exact=True,
-        into_memory=comes_into_memory(storage_of(X), one_pass=False),
-        searched=f"a = 0, k = {', '.join(f'{k:g}' for k in ks)}, {along}",
-    )
 
 
 def scorings_of(
@@ -395,7 +352,7 @@ def scorings_of(
         paired = ZeroOne(codes, Y, weights)
         precomputed = partial(PrecomputedClassifier, classes=targets.classes)
     if scoring is None:
-        return own, by
+        return own, by if loss == SQUARED else own
     scorer, name = scorer_named(scoring)
     told = None if given is None else given[tested]
     own = ScorerScore(scorer, precomputed, targets.y[tested], told, paired, name)

@@ -383,17 +383,13 @@ def failed(n_tested: int, n_targets: int, n_features: float, reason: str) -> Out
     return Outcome(np.full((n_tested, n_targets), np.nan), 0.0, np.nan, n_features, reason)
 
 
-class Seen(Protocol):
-    """X seen through the transform at one a, and the columns of X that take part."""
+@dataclass(frozen=True)
+class View:
+    """The design at one a, and the columns of X that it uses."""
 
-    @property
-    def design(self) -> Design: ...
-
-    @property
-    def quadrant(self) -> Quadrant: ...
-
-    @property
-    def columns(self) -> Index: ...
+    design: Design
+    quadrant: Quadrant
+    columns: Index
 
 
 @dataclass(frozen=True)
@@ -420,7 +416,7 @@ class Outcomes:
     candidates: Sequence[Candidate]
     outputs: Array
     unknowns: Sequence[Sequence[Unknowns]]
-    views: Mapping[float, Seen]
+    views: Mapping[float, View]
     Y: Array
     weights: Array
     intercept: Intercept
@@ -454,7 +450,7 @@ class Outcomes:
             for at in range(0, len(found), size):
                 yield found[at : at + size]
 
-    def _coefficients(self, rows: list[int], view: Seen) -> Iterator[Array]:
+    def _coefficients(self, rows: list[int], view: View) -> Iterator[Array]:
         """Coefficients (t, columns of the design) of the candidates of a batch."""
         design, t = view.design, self.Y.shape[1]
         if len(rows) > 1:
@@ -494,9 +490,10 @@ def kept_outcomes(
     candidates: Sequence[Candidate],
     results: Sequence[Outcome],
     problem: Problem,
-    views: Mapping[float, Any],
+    views: Mapping[float, View],
     grouped: bool,
     sample_weights: Array,
+    X: Any,
 ) -> Outcomes | None:
     """What is worth keeping of a finished search; None where it would take too much memory, or
     where what is made of it takes inverses that the search has done without."""
@@ -513,4 +510,4 @@ def kept_outcomes(
         outputs[row][:, own] = problem.folds.mean(true[:, own] - outcome.residuals[:, own], n)
     unknowns = [outcome.unknowns if outcome.usable else () for outcome in results]
     data = problem.Y, problem.weights, problem.intercept
-    return Outcomes(candidates, outputs, unknowns, views, *data, grouped, sample_weights)
+    return Outcomes(candidates, outputs, unknowns, views, *data, grouped, sample_weights, X)

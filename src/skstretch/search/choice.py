@@ -149,110 +149,29 @@ def standard_error(
     return paired_error(chosen.losses, seen, groups)[1] if known else np.nan
 
 
-def compared(
-    scores: Sequence[Scored],
-    chosen: Scored,
-    weights: Array,
-    groups: npt.NDArray[np.generic] | None,
-) -> dict[str, Array]:
-    """Columns of ``cv_results_``: how much more each candidate loses than the chosen model, paired.
-
-    The mean over samples of the difference of losses, and its standard error; NaN where a candidate
-    has none. Negative means are candidates that lose less.
-    """
-    own = chosen.losses
-    pairs = [paired_error(scored.losses - own, weights, groups) for scored in scores]
-    worse, error = np.array(pairs).T
-    return {"loss_above_chosen": worse, "loss_above_chosen_se": error}
-
-
 # of the degrees of freedom that there are: nearer to all or to none, more of c changes nothing
 SATURATED = 0.01
 
 
-def helpful_edge(
-    candidates: Sequence[Candidate],
-    outcomes: Sequence[Outcome],
-    results: dict[str, Array],
-    verdict: Verdict,
-    limits: tuple[float, float],
-) -> str | None:
-    """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen one.
-
-    That is where the chosen c is the last of its (a, k, density), the loss still falls towards it
-    by more than one paired standard error and more than rounding, and the degrees of freedom are
-    not at the one of their `limits` (without and with all coefficients) to which the grid would be
-    extended.
-    """
-    chosen = verdict.chosen
-    here = candidates[chosen]
-    row = [i for i, candidate in enumerate(candidates) if family_of(candidate) == family_of(here)]
-    row.sort(key=lambda i: candidates[i].c)
-    place = row.index(chosen)
-    near = row[1 if place == 0 else place - 1] if len(row) > 1 else chosen
-    if place not in (0, len(row) - 1) or np.isinf(here.c) or verdict.tied[near]:
-        return None
-    falls = results["loss_above_chosen"][near] > results["loss_above_chosen_se"][near]
-    least, most = limits
-    used = (outcomes[chosen].dof - least) / max(most - least, np.finfo(float).tiny)
-    spent = used < SATURATED if place == 0 else used > 1.0 - SATURATED
-    return None if not falls or spent else ("smaller" if place == 0 else "larger")
-
-
-# The results of a search as a dict of arrays, like scikit-learn's ``cv_results_``.
-
-
-def results_table(
-    candidates: Sequence[Candidate],
-    outcomes: Sequence[Outcome],
-    scores: Sequence[Scored],
-    verdict: Verdict,
-) -> dict[str, Any]:
-    """One row a candidate, as in scikit-learn's ``cv_results_``; unusable candidates have no
-    score."""
-    usable = np.array([outcome.usable for outcome in outcomes])
-    score = np.array(
-        [s.score if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
+def parameters(candidates: Sequence[Candidate]) -> dict[str, Any]:
+    """Columns of ``cv_results_`` that tell candidates apart."""
+    names = ("recipe", "target", "a", "k", "c", "strength", "density")
+    recipes, targets, a, k, c, strengths, densities = (
+        [getattr(candidate, name) for candidate in candidates] for name in names
     )
-    order = np.argsort(-np.where(usable, score, -np.inf), kind="stable")
-    rank = np.empty(len(candidates), dtype=int)
-    rank[order] = np.arange(1, len(candidates) + 1)
-    # equal scores share the best rank among them
-    for first, second in pairwise(order.tolist()):
-        if score[first] == score[second]:
-            rank[second] = rank[first]
-    recipes = [candidate.recipe for candidate in candidates]
-    targets = [candidate.target for candidate in candidates]
-    return {
-        **({"param_recipe": np.array(recipes)} if any(recipes) else {}),
-        **(
-            {}
-            if set(targets) == {None}
-            else {"target": np.array([-1 if j is None else j for j in targets])}
-        ),
-        "param_a": np.array([candidate.a for candidate in candidates]),
-        "param_k": np.array([candidate.k for candidate in candidates]),
-        "param_c": np.array([candidate.c for candidate in candidates]),
-        "param_s": np.array([candidate.strength for candidate in candidates]),
-        "param_density": np.array([candidate.density for candidate in candidates], dtype=object)
-        if len({type(candidate.density) for candidate in candidates}) > 1
-        else np.array([candidate.density for candidate in candidates]),
-        "params": [
-            {"a": candidate.a, "k": candidate.k, "c": candidate.c, "density": candidate.density}
-            for candidate in candidates
-        ],
-        "mean_test_score": score,
-        "rank_test_score": rank,
-        "score_error": np.array(
-            [s.error if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
-        ),
-        "dof": np.array([outcome.dof for outcome in outcomes]),
-        "n_features": np.array([outcome.n_features for outcome in outcomes]),
-        "rcond": np.array([outcome.rcond for outcome in outcomes]),
-        "usable": usable,
-        "loo": np.array([outcome.loo for outcome in outcomes]),
-        "reason": np.array(["" if outcome.usable else outcome.trouble for outcome in outcomes]),
-        "within_1se": verdict.within,
+    found: dict[str, Any] = {"param_recipe": np.array(recipes)} if any(recipes) else {}
+    if set(targets) != {None}:
+        found["target"] = np.array([-1 if j is None else j for j in targets])
+    # counts and shares, each as it was asked for
+    several = len({type(density) for density in densities}) > 1
+    rows = zip(a, k, c, densities, strict=True)
+    return found | {
+        "param_a": np.array(a),
+        "param_k": np.array(k),
+        "param_c": np.array(c),
+        "param_s": np.array(strengths),
+        "param_density": np.array(densities, dtype=object if several else None),
+        "params": [dict(zip(("a", "k", "c", "density"), row, strict=True)) for row in rows],
     }
 
 
@@ -519,19 +438,71 @@ class CandidateTable:
         return outputs
 
     def table(self, verdict: Verdict, own: Scored) -> dict[str, Any]:
-        """Everything about every candidate, beside the losses of the model by sample."""
-        table = results_table(self.candidates, self.results, self.scores, verdict)
-        return table | compared(self.by_samples(self.scores), own, *self._units)
+        """One row a candidate, as in scikit-learn's ``cv_results_``; unusable ones have no score.
+
+        ``loss_above_chosen`` is how much more a candidate loses than the model, whose losses by
+        sample are `own`: the mean over samples of the difference, and its standard error.
+        """
+        candidates, outcomes = self.candidates, self.results
+        usable = np.array([outcome.usable for outcome in outcomes])
+        score, error = (
+            np.where(usable, [getattr(each, name) for each in self.scores], np.nan)
+            for name in ("score", "error")
+        )
+        order = np.argsort(-np.where(usable, score, -np.inf), kind="stable")
+        rank = np.empty(len(candidates), dtype=int)
+        rank[order] = np.arange(1, len(candidates) + 1)
+        # equal scores share the best rank among them
+        for first, second in pairwise(order.tolist()):
+            if score[first] == score[second]:
+                rank[second] = rank[first]
+        above = [
+            paired_error(each.losses - own.losses, *self._units)
+            for each in self.by_samples(self.scores)
+        ]
+        return parameters(candidates) | {
+            "mean_test_score": score,
+            "rank_test_score": rank,
+            "score_error": error,
+            "dof": np.array([outcome.dof for outcome in outcomes]),
+            "n_features": np.array([outcome.n_features for outcome in outcomes]),
+            "rcond": np.array([outcome.rcond for outcome in outcomes]),
+            "usable": usable,
+            "loo": np.array([outcome.loo for outcome in outcomes]),
+            "reason": np.array(["" if each.usable else each.trouble for each in outcomes]),
+            "within_1se": verdict.within,
+            "loss_above_chosen": np.array([worse for worse, _ in above]),
+            "loss_above_chosen_se": np.array([error for _, error in above]),
+        }
 
     def error(self, paired: Scored) -> float:
         """The standard error of a score."""
         return standard_error(self.scores, paired, self._tested, *self._units)
 
     def edge(self, verdict: Verdict, table: dict[str, Any], n_columns: int) -> str | None:
-        """Which way the grid of c may end too early for the chosen model, of so many columns."""
-        free = float(self.problem.intercept is Intercept.FREE)
-        limits = free, float(min(len(self.weights), n_columns + free))
-        return helpful_edge(self.candidates, self.results, table, verdict, limits)
+        """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen
+        one, of a model of so many columns.
+
+        That is where the chosen c is the last of its (a, k, density), the loss still falls towards
+        it by more than one paired standard error and more than rounding, and the degrees of freedom
+        are not at that limit (without or with all coefficients) to which the grid would be
+        extended.
+        """
+        chosen, candidates = verdict.chosen, self.candidates
+        family = family_of(candidates[chosen])
+        row = [i for i, candidate in enumerate(candidates) if family_of(candidate) == family]
+        row.sort(key=lambda i: candidates[i].c)
+        place = row.index(chosen)
+        near = row[1 if place == 0 else place - 1] if len(row) > 1 else chosen
+        last = place in (0, len(row) - 1)
+        if not last or np.isinf(candidates[chosen].c) or verdict.tied[near]:
+            return None
+        falls = table["loss_above_chosen"][near] > table["loss_above_chosen_se"][near]
+        least = float(self.problem.intercept is Intercept.FREE)
+        most = float(min(len(self.weights), n_columns + least))
+        used = (self.results[chosen].dof - least) / max(most - least, np.finfo(float).tiny)
+        spent = used < SATURATED if place == 0 else used > 1.0 - SATURATED
+        return None if not falls or spent else ("smaller" if place == 0 else "larger")
 
     def by_samples(self, scores: Sequence[Scored]) -> list[Scored]:
         """The same of several."""
