@@ -221,9 +221,7 @@ def _changes(state: State, new: list[Design]) -> Any:
             f"{need / 2**20:,.0f} MiB, and working_memory is {limit / 2**20:,.0f} MiB. Pass fewer "
             "rows, or use sklearn.set_config(working_memory=...) if the memory is there."
         )
-    terms = zip(new, state._learned, strict=True)
-    outputs = np.asarray(state.level + sum(d.dot(coef.T) for d, (_, coef) in terms))
-    found = np.empty((N, M, t))
+    outputs, found = state.outputs_at(new), np.empty((N, M, t))
     for rows in row_chunks(N, M * t):
         without = state.without_each([design.take_rows(rows) for design in new])
         found[rows] = outputs[rows][:, None, :] - without.transpose(1, 2, 0)

@@ -40,7 +40,6 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import (
     DaskArray,
-    Design,
     Ready,
     as_design,
     check_factored,

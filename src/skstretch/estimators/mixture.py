@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
 from skstretch.estimators.state import State
 from skstretch.solve.choose import Spec
 from skstretch.solve.left_out import Jackknife, make_jackknife
-from skstretch.solve.model import FittedModel, fit_stretchy, of_columns, row_chunks
+from skstretch.solve.model import FittedModel, fit_stretchy, of_columns
 
 
 @dataclass(frozen=True)
@@ -105,10 +104,6 @@ class Mixture(State):
         return self.mixed_support
 
     @property
-    def fitted(self) -> Array:
-        return np.asarray(self.level + sum(t.design.dot(t.coef.T) for t in self.terms))
-
-    @property
     def quadrants(self) -> list[Quadrant]:
         return [term.quadrant for term in self.terms]
 
@@ -121,10 +116,6 @@ class Mixture(State):
     @property
     def _learned(self) -> list[tuple[Design, Array]]:
         return [(term.design, term.coef) for term in self.terms]
-
-    @property
-    def coefs(self) -> list[Array]:
-        return [self.spread(term.coef) for term in self.terms]
 
     @property
     def alpha(self) -> Array:
@@ -217,28 +208,6 @@ class Mixture(State):
                 own = member.targets(number)
                 residuals[:, own] += member.weight[own] * jackknife.residuals
         return residuals
-
-    def bounds(self, new: Sequence[Design], coverage: float, method: str) -> tuple[Array, Array]:
-        """``(lower, upper)`` of shape (N, t); `new` are the new rows as each term sees them.
-
-        The model without a sample is the mixture of the members without it, with the weights of
-        all samples.
-        """
-        if self.model.weights.size < 2:
-            raise ValueError("intervals need at least two samples of positive weight.")
-        if method == "residual":
-            parts = (d.dot(term.coef.T) for d, term in zip(new, self.terms, strict=True))
-            centre = self.level + sum(parts)
-            width = np.array([residual_width(r, coverage) for r in self.loo_residuals.T])
-            return centre - width, centre + width
-        N, t = new[0].shape[0], self.n_targets
-        lower, upper = np.empty((N, t)), np.empty((N, t))
-        for rows in row_chunks(N, self.model.weights.size * t):
-            predictions = self.without_each([design.take_rows(rows) for design in new])
-            for target, predicted in enumerate(predictions):
-                found = jackknife_plus(predicted, self.loo_residuals[:, target], coverage)
-                lower[rows, target], upper[rows, target] = found
-        return lower, upper
 
     def without_each(self, new: Sequence[Design]) -> Array:
         """Predictions of new rows by the model without each sample, (t, N, M)."""

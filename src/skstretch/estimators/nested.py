@@ -29,11 +29,9 @@ from skstretch.estimators.losses import checked_survival
 from skstretch.estimators.progress import Progress
 from skstretch.estimators.quality import (
     Evidence,
-    class_evidence,
+    evidence_of,
     held_out_losses,
     kind_of,
-    loss_evidence,
-    number_evidence,
     repetitions,
 )
 from skstretch.estimators.state import Units, is_pipeline, last_step
@@ -224,12 +222,7 @@ def _judged(
     kind = kind_of(search)
     if kind == "survival":
         y = signed_times(y["event"], y["time"])
-    if kind == "classes":
-        evidence = [class_evidence(y, found, weights, groups, trusted=True)]
-    elif kind != "numbers":
-        evidence = [loss_evidence(kind, y, found, weights, groups, trusted=True)]
-    else:
-        evidence = number_evidence(y, found, weights, groups, trusted=True)
+    evidence = evidence_of(kind, y, found, weights, groups, trusted=True)
     if search.scoring is not None:
         error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
         return NestedScore(found["model"], float(np.mean(scores)), error, evidence)

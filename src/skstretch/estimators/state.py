@@ -17,11 +17,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch._version import Versioned
+from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.survival import Baseline
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
-from skstretch.solve import FittedModel, interval_bounds
+from skstretch.solve import FittedModel
+from skstretch.solve.model import row_chunks
 
 # what a fit stores beside its public attributes: what it has learned, what a search
 # found out about other candidates (in memory, or in the file it came from), the sums of batches,
@@ -171,7 +173,12 @@ class State:
     @property
     def fitted(self) -> Array:
         """Outputs of the model for the samples of positive weight, shape (M, t)."""
-        return np.asarray(self.model.design.dot(self.model.coef.T) + self.level)
+        return self.outputs_at(self.training)
+
+    def outputs_at(self, new: Sequence[Design]) -> Array:
+        """Outputs (N, t) at new rows, as every transform sees them."""
+        parts = zip(new, self._learned, strict=True)
+        return np.asarray(self.level + sum(design.dot(coef.T) for design, (_, coef) in parts))
 
     @property
     def loo_residuals(self) -> Array:
@@ -217,11 +224,28 @@ class State:
     @property
     def coefs(self) -> list[Array]:
         """Coefficients (t, D) of the features of every transform, in their unit."""
-        return [self.spread(self.model.coef)]
+        return [self.spread(coef) for _, coef in self._learned]
 
     def bounds(self, new: Sequence[Design], coverage: float, method: str) -> tuple[Array, Array]:
-        """``(lower, upper)`` of shape (N, t); `new` are the new rows seen by every transform."""
-        return interval_bounds(self.model, new[0], coverage, method)
+        """``(lower, upper)`` of shape (N, t) at new rows, as every transform sees them.
+
+        The model without a sample is that of its candidates without it, with the weights of all
+        samples.
+        """
+        N, (M, t) = new[0].shape[0], self.model.Y.shape
+        if M < 2:
+            raise ValueError("intervals need at least two samples of positive weight.")
+        if method == "residual":
+            centre = self.outputs_at(new)
+            width = np.array([residual_width(r, coverage) for r in self.loo_residuals.T])
+            return centre - width, centre + width
+        lower, upper = np.empty((N, t)), np.empty((N, t))
+        for rows in row_chunks(N, M * t):
+            predictions = self.without_each([design.take_rows(rows) for design in new])
+            for target, predicted in enumerate(predictions):
+                found = jackknife_plus(predicted, self.loo_residuals[:, target], coverage)
+                lower[rows, target], upper[rows, target] = found
+        return lower, upper
 
     @property
     def training(self) -> list[Design]:
