@@ -33,6 +33,7 @@ from skstretch.estimators.samples import novelty_of
 from skstretch.estimators.state import Decision, Learner
 from skstretch.estimators.summary import Summary
 from skstretch.exceptions import RowsForgottenError
+from skstretch.search import Folds
 from skstretch.solve import FittedModel, coefficient_path
 
 NO_BACKGROUND = (
@@ -164,9 +165,11 @@ class StretchyModel(Learner):
         """Checked training data, and y as numbers to fit."""
         raise NotImplementedError
 
-    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> Decision | None:
-        """What is learned from out-of-fold outputs (n_tested, t) beside the model."""
-        raise NotImplementedError
+    def _decide(
+        self, outputs: Array, targets: Targets, rows: Index, folds: Folds
+    ) -> Decision | None:
+        """What classes learn from out-of-fold outputs (n_tested, t) beside the model."""
+        return None
 
     def _outputs(self, X: Any) -> Array:
         """Linear outputs of shape (n, t) for new data."""

@@ -14,6 +14,7 @@ from sklearn.model_selection import (
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
+    PredefinedSplit,
     StratifiedKFold,
     check_cv,
 )
@@ -53,7 +54,7 @@ from skstretch.designs import (
     tidy,
     where_not_finite,
 )
-from skstretch.estimators.state import Decision, State, learned_dtype
+from skstretch.estimators.state import Decision, State, Units, learned_dtype
 from skstretch.exceptions import PoorTargetsWarning
 from skstretch.search import Folds, View, folds_from_splits, leave_one_out
 from skstretch.solve import FittedModel, checked_spec, light_model, warn_of_cancellation
@@ -479,6 +480,39 @@ def held_out_name(cv: Any, folds: Folds) -> str:
     if folds.folds is None:
         return "leave one out"
     return "one fold" if cv is None and len(folds.folds) == 1 else "folds"
+
+
+def masses(weights: Array, groups: Any) -> Array:
+    """What every sample counts among the bounds: groups alike, or samples as often as they
+    weigh."""
+    if groups is None:
+        return np.asarray(weights / (weights.sum() + 1.0))
+    codes = np.unique(groups, return_inverse=True)[1]
+    totals = np.bincount(codes, weights=weights)
+    return np.asarray(
+        weights / (np.where(totals > 0, totals, 1.0)[codes] * (1.0 + np.sum(totals > 0)))
+    )
+
+
+def units_of(cv: Any, folds: Folds, groups: Any, weights: Array) -> Units | None:
+    """What is left out together; None where it is each sample alone.
+
+    `groups` (M,) of the samples; else the folds of a list of splits. Splits that train on fewer
+    than all other samples are those of samples in an order, for which nothing is known.
+    """
+    if groups is not None:
+        return Units(np.unique(groups, return_inverse=True)[1], masses(weights, groups))
+    if folds.folds is None or isinstance(cv, numbers.Integral | None):
+        return None
+    whole = all(fold.held.size == fold.tested.size for fold in folds.folds)
+    if whole and hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
+        return None
+    if not whole or not np.array_equal(np.sort(folds.tested), np.arange(weights.size)):
+        return Units(np.zeros(0, dtype=np.intp), np.zeros(0))
+    codes = np.empty(weights.size, dtype=np.intp)
+    for number, fold in enumerate(folds.folds):
+        codes[fold.tested] = number
+    return Units(codes, masses(weights, None))
 
 
 def seed_of(random_state: Any) -> int:

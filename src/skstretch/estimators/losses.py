@@ -21,10 +21,10 @@ from skstretch.designs import DaskArray, Design, in_memory, storage_of
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.inputs import (
     Targets,
-    held_out_name,
     make_folds,
     prepare,
 )
+from skstretch.estimators.progress import fit_plan
 from skstretch.estimators.state import State
 from skstretch.search import (
     Candidate,
@@ -35,7 +35,7 @@ from skstretch.search import (
     Problem,
     leave_one_out,
 )
-from skstretch.search.grid import finished_model
+from skstretch.search.grid import crossfit, finished_model
 from skstretch.search.losses import LossCandidate, LossEnd, MakeLoss, automatic_c, search_losses
 from skstretch.search.scoring import (
     BalancedAccuracy,
@@ -52,8 +52,8 @@ from skstretch.search.scoring import (
     scorer_named,
     unscored,
 )
-from skstretch.solve import checked_spec
-from skstretch.solve.choose import LOSS_POWERS, Plan, comes_into_memory, unusable
+from skstretch.solve import FittedModel, Spec, checked_spec, fit_model, with_penalty
+from skstretch.solve.choose import LOSS_POWERS, Plan, comes_into_memory, holds_out, unusable
 from skstretch.solve.losses import warn_unless_certified
 
 SQUARED = "squared"
@@ -190,40 +190,60 @@ def entered_by_loss(
         yield
 
 
-def fit_by_loss(estimator: Any, X: Any, targets: Targets) -> State:
-    """A single model under another loss than squared error; classes are decided by folds."""
-    estimator.plan_ = loss_plan(estimator, X, targets.weights)
+def fit_single(estimator: Any, X: Any, targets: Targets) -> State:
+    """A model at given k and c under its loss; classes are decided by folds."""
+    squared = estimator._loss == SQUARED
+    count = keep_count(estimator.density, X.shape[1]) if squared else X.shape[1]
+    make_plan = fit_plan if squared else loss_plan
+    estimator.plan_ = make_plan(estimator, X, targets.weights)
     if estimator.plan_.into_memory:
         X = in_memory(X)
-    prepared = prepare(estimator, X, targets.weights)
-    view, rows, how = prepared.at(0.0), prepared.rows, prepared.intercept
-    design, unit, weights = view.design, view.quadrant.unit, prepared.weights
+    powers = [(estimator.a, [estimator.k])] if squared else ()
+    prepared = prepare(estimator, X, targets.weights, powers)
+    view, rows, weights = prepared.at(estimator.a), prepared.rows, prepared.weights
+    linear, unit, Y = view.quadrant.kind == "linear", view.quadrant.unit, targets.Y[rows]
+    own = linear, estimator.fit_intercept, estimator.solver, unit
+    spec, design = checked_spec(estimator.k, estimator.c, *own), view.design
+    if squared:
+        design, spec = with_penalty(design, Y, weights, spec)
+    folds, outputs = None, np.zeros(0)  # what is no class is decided by none
+    if targets.codes is not None:
+        few = squared and holds_out(estimator.solver, *design.shape)
+        kind = {"compressed": not squared or count < view.columns.size, "few": few}
+        folds = make_folds(estimator.cv, X, targets.y, rows, classifier=True, **kind)
+    if not squared:
+        problem = Problem(Y, weights, prepared.intercept, folds or leave_one_out(rows.size))
+        make = loss_of(estimator._loss, targets, rows, "")
+        model, outputs = _fitted_by_loss(design, make, problem, spec)
+    elif folds is None:
+        model = fit_model(design, Y, weights, spec, count, estimator.n_jobs)
+    else:
+        found = crossfit(design, Y, weights, spec, count, folds, estimator.n_jobs)
+        model, outputs = found.model, found.outputs
+    decision = None if folds is None else estimator._decide(outputs, targets, rows, folds)
+    return replace(prepared.state(view, model, targets.single, decision), loss=estimator._loss)
+
+
+def _fitted_by_loss(
+    design: Design, make: MakeLoss, problem: Problem, spec: Spec
+) -> tuple[FittedModel, Array]:
+    """The model of a loss, and its out-of-fold outputs where there are folds."""
     if design.shape[1] == 0:
         raise ValueError("no column of X varies: there is nothing to fit.")
-    k, c = estimator.k, estimator.c
-    spec = checked_spec(k, 1.0 if c == "auto" else c, True, estimator.fit_intercept, "auto", unit)
     if spec.c == np.inf:
         raise ValueError(
-            f"c=inf: loss={estimator._loss!r} needs a penalty, since without one classes that can "
-            "be told apart have no best model. Use a finite c, say 1e6."
+            "c=inf: with another loss than squared error models need a penalty, since without one "
+            "classes that can be told apart have no best model. Use a finite c, say 1e6."
         )
-    folds, decision = leave_one_out(rows.size), None  # rates are decided by none
-    if targets.codes is not None:
-        folds = make_folds(estimator.cv, X, targets.y, rows, classifier=True, compressed=True)
-    Y = targets.Y[rows]
     with single_blas_thread(min(design.shape), SHARED_ROWS):
-        make = loss_of(estimator._loss, targets, rows, "")
-        if c == "auto":
-            spec = replace(spec, c=automatic_c(design, make(weights), how, spec.k))
-        problem = Problem(Y, weights, how, folds)
+        if spec.automatic:
+            c = automatic_c(design, make(problem.weights), problem.intercept, spec.k)
+            spec = replace(spec, c=c, automatic=False)
         [[one]] = search_losses(design, make, problem, [spec.k], [spec.c])
     warn_unless_certified(one.fit.minimum)
-    if targets.codes is not None:
-        decision = estimator._decide(one.outputs, targets, rows[folds.tested])
-        decision = replace(decision, held_out=held_out_name(estimator.cv, folds))
     outcome = Outcome(one.outputs, np.nan, one.dof, float(design.shape[1]), finish=LossEnd(one))
-    model = finished_model(outcome, design, Y, weights, spec, np.arange(Y.shape[1]))
-    return prepared.state(view, model, targets.single, decision)
+    data = problem.Y, problem.weights, spec, np.arange(problem.n_targets)
+    return finished_model(outcome, design, *data), one.outputs
 
 
 def enter(table: CandidateTable, one: LossCandidate) -> None:

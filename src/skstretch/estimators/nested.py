@@ -23,8 +23,8 @@ from skstretch.core.crossfit import paired_error
 from skstretch.core.survival import signed_times
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
-from skstretch.estimators.inputs import seed_of
-from skstretch.estimators.intervals import FoldModels, masses
+from skstretch.estimators.inputs import masses, seed_of
+from skstretch.estimators.intervals import FoldModels
 from skstretch.estimators.losses import checked_survival
 from skstretch.estimators.progress import Progress
 from skstretch.estimators.quality import (

@@ -12,8 +12,8 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.core.losses import rates
-from skstretch.core.stretch import checked_number, keep_count
-from skstretch.core.types import Array, Index
+from skstretch.core.stretch import checked_number
+from skstretch.core.types import Array
 from skstretch.designs import checked_weights, computed_rows, is_dask, lazily
 from skstretch.estimators.base import StretchyModel, checked_noise
 from skstretch.estimators.inputs import (
@@ -21,17 +21,15 @@ from skstretch.estimators.inputs import (
     checked_X,
     checked_X_y,
     numeric_targets,
-    prepare,
     warn_of_targets,
 )
 from skstretch.estimators.intervals import adaptive_bounds, nested_bounds, unit_bounds
-from skstretch.estimators.losses import SQUARED, check_counts, check_loss, fit_by_loss
+from skstretch.estimators.losses import check_counts, check_loss, fit_single
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
-from skstretch.estimators.progress import fit_plan, show_left_out
+from skstretch.estimators.progress import show_left_out
 from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import names_of_today, or_as_before, whole_or_nothing
-from skstretch.solve import checked_spec, fit_model, with_penalty
 
 
 class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
@@ -57,9 +55,6 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             check_counts(Y[:, 0])
             return X, Targets(y, Y, weights, weights, single=True)
         return X, Targets(y, Y, weights, weights, single=y.ndim == 1)
-
-    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> None:
-        """Nothing: what is predicted are the outputs."""
 
     def predict(self, X: Any) -> Array:
         """Predict the target of new samples; lazy for a Dask array.
@@ -391,19 +386,7 @@ class StretchyRegressor(Regression):
         """
         X, targets = self._read(X, y, sample_weight)
         warn_of_targets(targets, stacklevel=4)
-        if self._loss != SQUARED:
-            self._store(self._completed(fit_by_loss(self, X, targets), targets))
-            return self
-        count = keep_count(self.density, X.shape[1])
-        self.plan_ = fit_plan(self, X, targets.weights)
-        prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
-        view = prepared.at(self.a)
-        linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
-        spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
-        Y, weights = targets.Y[prepared.rows], prepared.weights
-        design, spec = with_penalty(view.design, Y, weights, spec)
-        model = fit_model(design, Y, weights, spec, count, self.n_jobs)
-        self._store(prepared.state(view, model, targets.single))
+        self._store(fit_single(self, X, targets))
         return self
 
     @or_as_before

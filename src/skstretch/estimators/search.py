@@ -40,13 +40,12 @@ from skstretch.estimators.inputs import (
     Prepared,
     Targets,
     declared_splitter,
-    held_out_name,
     make_folds,
     prepare,
     seed_of,
+    units_of,
     warn_of_targets,
 )
-from skstretch.estimators.intervals import units_of
 from skstretch.estimators.losses import (
     SQUARED,
     asked_densities,
@@ -408,10 +407,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         progress.step()
         outputs = table.outputs(mix)
         self._tell(table, verdict, mix, outputs)
-        tested = prepared.rows[table.problem.folds.tested]
-        decision = self._decide(outputs, found.targets, tested)
-        if decision is not None:
-            decision = replace(decision, held_out=held_out_name(self.cv, table.problem.folds))
+        decision = self._decide(outputs, found.targets, prepared.rows, table.problem.folds)
         states = found.states(self, list(mix), decision, progress)
         try:
             candidates = [
