@@ -30,12 +30,13 @@ from skstretch.designs import checked_weights, lazily
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import (
     Targets,
+    check_among,
     check_labels,
     checked_X_y,
     held_out_name,
     warn_of_targets,
 )
-from skstretch.estimators.losses import check_loss, fit_single
+from skstretch.estimators.losses import fit_single
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import Decision, names_of_today, or_as_before, whole_or_nothing
@@ -124,7 +125,7 @@ class Classification(ClassifierMixin, StretchyModel):
         """Checked X, and the labels y as +-1 of shape (n, t)."""
         check_threshold(self.threshold)
         check_calibration(self.calibration)
-        check_loss(self._loss, ("squared", "log"))
+        check_among("loss", self._loss, ("squared", "log"))
         check_labels(y)
         X, y = checked_X_y(self, X, y, reset=reset)
         targets = read_labels(y, checked_weights(sample_weight, X), self.class_weight)

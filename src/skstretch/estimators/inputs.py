@@ -61,7 +61,6 @@ from skstretch.solve import FittedModel, checked_spec, light_model, warn_of_canc
 from skstretch.solve.choose import ENOUGH, N_FOLDS, crossfit_space, may_be_matrix_free
 
 SPARSE_FORMATS = ("csc", "csr")
-# leave one out with a second pass would cost one second pass per sample
 # pairs of an a and the k that will be asked for there
 Powers = Sequence[tuple[Any, Sequence[Any]]]
 
@@ -158,6 +157,18 @@ def _as_numbers(X: Any) -> Any:
             'instance into days by (X - X.min()) / np.timedelta64(1, "D").'
         )
     return X.astype(np.float64) if X.dtype == object else X
+
+
+def check_among(name: str, value: Any, known: Sequence[str]) -> None:
+    """Refuse a word that stands for nothing."""
+    if value not in known:
+        raise ValueError(f"{name}={value!r} is not known: use one of {', '.join(known)}.")
+
+
+def check_count(name: str, value: Any, least: int, hint: str) -> None:
+    """Refuse what is no whole number from `least` on."""
+    if not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number from {least} on, {hint}.")
 
 
 def check_labels(y: Any) -> None:
@@ -449,30 +460,28 @@ def make_folds(
     folds of whole groups; so does a number.
     """
     grouped = groups.get("groups") is not None
-    if cv is None and few and not grouped:
-        count = -(-ENOUGH * N_FOLDS // rows.size)
-        parts = islice(_default(y[rows], classifier, seed).split(y[rows], y[rows]), count)
-        splits = [(rows[train], rows[test]) for train, test in parts]
-        return folds_from_splits(splits, rows, X.shape[0])
-    if cv is None and not compressed and not grouped:
-        if rows.size < 2:
-            raise ValueError(
-                f"n_samples={rows.size} of positive weight: leave one out needs at least two."
-            )
-        return leave_one_out(rows.size)
     if cv is not None:
         splitter = check_cv(cv, y, classifier=classifier)
         if isinstance(cv, numbers.Integral) and grouped:
             splitter = GroupKFold(int(cv))
         return folds_from_splits(splitter.split(X, y, **groups), rows, X.shape[0])
+    few = few and not grouped
+    if not (few or compressed or grouped):
+        if rows.size < 2:
+            raise ValueError(
+                f"n_samples={rows.size} of positive weight: leave one out needs at least two."
+            )
+        return leave_one_out(rows.size)
     some, known = y[rows], None
-    splitter = _default(some, classifier, seed) if not grouped else LeaveOneGroupOut()
-    if grouped:
+    if not grouped:
+        splitter = _default(some, classifier, seed)
+    else:
         known = np.asarray(groups["groups"])[rows]
-        if compressed:
-            splitter = GroupKFold(min(N_FOLDS, np.unique(known).size))
-    splits = [(rows[train], rows[test]) for train, test in splitter.split(some, some, known)]
-    return folds_from_splits(splits, rows, X.shape[0])
+        n_folds = min(N_FOLDS, np.unique(known).size)
+        splitter = GroupKFold(n_folds) if compressed else LeaveOneGroupOut()
+    count = -(-ENOUGH * N_FOLDS // rows.size) if few else None
+    parts = islice(splitter.split(some, some, known), count)
+    return folds_from_splits([(rows[a], rows[b]) for a, b in parts], rows, X.shape[0])
 
 
 def held_out_name(cv: Any, folds: Folds) -> str:

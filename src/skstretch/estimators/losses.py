@@ -122,12 +122,6 @@ def _checked_times(y: Any, name: Any) -> Array:
     return time
 
 
-def check_loss(loss: Any, known: tuple[str, ...]) -> None:
-    """Refuse a loss that the estimator does not have."""
-    if loss not in known:
-        raise ValueError(f"loss={loss!r} is not known: use one of {', '.join(known)}.")
-
-
 def check_counts(y: Array) -> None:
     """Refuse targets that are no counts or rates."""
     if (y < 0).any():
@@ -256,8 +250,7 @@ def enter(table: CandidateTable, one: LossCandidate) -> None:
     table.candidates.append(Candidate(0.0, one.k, one.c, np.nan, one.density))
     table.results.append(outcome)
     table.scores.append(score)
-    table.losses.append(Scored(-one.held_out / n, score.losses, score.tie))
-    table.alone.append([])
+    table.alone.append([Scored(-one.held_out / n, score.losses, score.tie)])
 
 
 def loss_of(name: str, targets: Targets, rows: Index, ties: str) -> MakeLoss:
@@ -326,15 +319,10 @@ def is_auto(grid: Any) -> bool:
 
 def numbers_of(name: str, grid: Any, above: float, most: float, what: str) -> tuple[float, ...]:
     """The values of a grid, once each."""
-    try:
-        found = tuple(dict.fromkeys(float(value) for value in grid))
-    except (TypeError, ValueError):
-        raise TypeError(
-            f'{name}={grid!r} is not a grid: pass a list of {what} or "auto".'
-        ) from None
-    if not found or not all(above < value <= most for value in found):
+    found = values_of(name, grid)
+    if not all(isinstance(v, int | float) and above < v <= most for v in found):
         raise ValueError(f"{name}={grid!r}: pass {what}.")
-    return found
+    return tuple(float(value) for value in found)
 
 
 def scorings_of(

@@ -18,13 +18,14 @@ from skstretch.designs import checked_weights, computed_rows, is_dask, lazily
 from skstretch.estimators.base import StretchyModel, checked_noise
 from skstretch.estimators.inputs import (
     Targets,
+    check_among,
     checked_X,
     checked_X_y,
     numeric_targets,
     warn_of_targets,
 )
 from skstretch.estimators.intervals import adaptive_bounds, nested_bounds, unit_bounds
-from skstretch.estimators.losses import check_counts, check_loss, fit_single
+from skstretch.estimators.losses import check_counts, fit_single
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
 from skstretch.estimators.progress import show_left_out
@@ -46,7 +47,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
     ) -> tuple[Any, Targets]:
         """Checked X, and y as float64 of shape (n, t)."""
-        check_loss(self._loss, ("squared", "poisson"))
+        check_among("loss", self._loss, ("squared", "poisson"))
         several = self._loss == "squared"
         X, y = checked_X_y(self, X, y, multi_output=several, y_numeric=True, reset=reset)
         weights = checked_weights(sample_weight, X)
@@ -143,8 +144,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         coverage = checked_number("coverage", coverage, "pass a share between 0 and 1, say 0.9.")
         if not 0 < coverage < 1:
             raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, say 0.9.")
-        if method not in ("plus", "residual", "nested"):
-            raise ValueError(f'method={method!r} is not known: use "plus", "residual" or "nested".')
+        check_among("method", method, ("plus", "residual", "nested"))
         X = checked_X(self, X)
         if is_dask(X):
             own: Any = {"method": method, "adaptive": adaptive}

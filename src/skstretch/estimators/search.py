@@ -3,7 +3,6 @@
 What the two search estimators share.
 """
 
-import numbers
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,6 +38,8 @@ from skstretch.estimators.influence import WithInfluence
 from skstretch.estimators.inputs import (
     Prepared,
     Targets,
+    check_among,
+    check_count,
     declared_splitter,
     make_folds,
     prepare,
@@ -196,7 +197,7 @@ def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) 
     moments = side_by_side(all_moments)
     prepared = replace(first.prepared, X=X, moments=moments, b=b, ready={}, factors=given)
     one = first.table
-    table = replace(one, candidates=[], results=[], scores=[], losses=[], alone=[])
+    table = replace(one, candidates=[], results=[], scores=[], alone=[])
     for part, name in zip(parts, names, strict=True):
         own = part.table
         if not np.array_equal(own.problem.folds.tested, one.problem.folds.tested):
@@ -207,7 +208,6 @@ def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) 
         table.candidates += [replace(candidate, recipe=name) for candidate in own.candidates]
         table.results += own.results
         table.scores += own.scores
-        table.losses += own.losses
         table.alone += own.alone
     views = {a: prepared.at(a) for part in parts for a in part.views}
     return Joined(prepared, views, first.targets, table, parts=tuple(parts))
@@ -375,7 +375,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         groups: Any,
     ) -> CandidateTable:
         """Where candidates will be compared; weights were `given` to `fit`, or not."""
-        check_combine(self.combine, RULES)
+        check_among("combine", self.combine, RULES)
         scorings = scorings_of(self.scoring, targets, prepared.rows, folds, given, loss=self._loss)
         Y, weights = targets.Y[prepared.rows], targets.sample_weights[prepared.rows]
         unit = float(prepared.weights.sum() / weights.sum())
@@ -606,10 +606,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """
         check_is_fitted(self)
         self._check_squared("permutation_test", "nested_cv tells whether something was found")
-        if not isinstance(n_permutations, numbers.Integral) or n_permutations < 1:
-            raise ValueError(
-                f"n_permutations={n_permutations!r} must be a whole number from 1 on, say 1000."
-            )
+        check_count("n_permutations", n_permutations, 1, "say 1000")
         known = getattr(self, "_outcomes", None)
         if known is None:
             raise ValueError(
@@ -675,9 +672,3 @@ def _entered(
             same = np.array_equal(own.tested, order)
             table.enter(candidate, outcome if same else outcome.moved(own.tested, order))
             yield
-
-
-def check_combine(combine: Any, known: Sequence[str]) -> None:
-    """Refuse another way to make a model of candidates."""
-    if combine not in known:
-        raise ValueError(f"combine={combine!r} is not known: use one of {', '.join(known)}.")

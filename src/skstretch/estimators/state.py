@@ -356,6 +356,15 @@ class State:
         return outputs[:, 0] if self.single else outputs
 
 
+def as_table(columns: dict[str, Any]) -> Any:
+    """A pandas DataFrame, or the columns themselves where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return columns
+    return pd.DataFrame(columns)
+
+
 def learned_dtype(X: Any) -> Any:
     """The type of what is learned from X: its own where that is float32, else float64."""
     return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
@@ -406,19 +415,21 @@ def whole_or_nothing(fit: Method) -> Method:
 
     @wraps(fit)
     def guarded(self: Any, *args: Any, **keywords: Any) -> Any:
-        self._unfit()
+        forget(self)
         try:
             return fit(self, *args, **keywords)
         except BaseException:
-            self._unfit()
+            forget(self)
             raise
 
     return cast(Method, guarded)
 
 
-def fitted_names(model: Any) -> list[str]:
-    """Attributes that a fit has set."""
-    return [n for n in vars(model) if n in PRIVATE or (n.endswith("_") and not n.startswith("_"))]
+def forget(model: Any) -> None:
+    """Forget all that a fit has learned."""
+    learned = (n for n in vars(model) if n.endswith("_") and not n.startswith("_"))
+    for name in [*learned, *(PRIVATE & vars(model).keys())]:
+        delattr(model, name)
 
 
 def or_as_before(method: Method) -> Method:
@@ -466,11 +477,6 @@ class Learner(Versioned, BaseEstimator):
         if self._state.loss != "squared":
             own = f"loss={self._state.loss!r}" if hasattr(self, "loss") else type(self).__name__
             raise ValueError(f"{what} is for squared error, and not for {own}: {way_out}.")
-
-    def _unfit(self) -> None:
-        """Forget all that a fit has learned."""
-        for name in fitted_names(self):
-            delattr(self, name)
 
     def _store(self, state: State) -> None:
         """Set every fitted attribute, at the very end of a fit."""

@@ -229,10 +229,6 @@ class Unknowns:
         coef = np.vstack([alpha for _, alpha in design.coefficients(frame, beta, total, weights)])
         return np.split(coef, len(parts), axis=1)
 
-    def coefficients(self, design: Design, weights: Array) -> Array:
-        """Coefficients (D, t) of the columns of a design."""
-        return self.solve_many([self], design, weights)[0]
-
 
 class Refine(Protocol):
     """What makes exact outcomes of approximate ones."""
@@ -461,7 +457,7 @@ class Outcomes:
                 (part, design if part.columns is None else design.take(part.columns))
                 for part in self.unknowns[rows[0]]
             ]
-            found = [[part.coefficients(own, self.weights) for part, own in alone]]
+            found = [[Unknowns.solve_many([one], own, self.weights)[0] for one, own in alone]]
         for row, coefs in zip(rows, found, strict=True):
             coef = np.zeros((t, design.shape[1]))
             for part, own in zip(self.unknowns[row], coefs, strict=True):

@@ -274,11 +274,9 @@ class CandidateTable:
         Whether candidates of an average have one number of features, that of the best.
     scores : list of Scored
         Over the targets that a candidate serves.
-    losses : list of Scored
-        By the loss.
     alone : list of lists of Scored
-        For every candidate the scores of each target of a regression, in its own unit: their
-        squares are numbers.
+        For every candidate its loss for each target of a regression, in a unit of its own in which
+        squares are numbers; for classes the one of all.
     """
 
     problem: Problem
@@ -291,7 +289,6 @@ class CandidateTable:
     candidates: list[Candidate] = field(default_factory=list)
     results: list[Outcome] = field(default_factory=list)
     scores: list[Scored] = field(default_factory=list)
-    losses: list[Scored] = field(default_factory=list)
     alone: list[list[Scored]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -317,13 +314,13 @@ class CandidateTable:
         self.candidates.append(candidate)
         self.results.append(outcome)
         self.scores.append(score)
-        self.losses.append(self._lost(outcome, score))
         self.alone.append(alone)
 
     def _scored(self, outcome: Outcome) -> tuple[Scored, list[Scored]]:
-        """The score of the targets that an outcome serves, and of each alone, in its unit."""
+        """The score of the targets that an outcome serves, and its losses as `alone` has them."""
         if self.problem.classes:
-            return scored(self.scoring, outcome, self.true), []
+            score, by_loss = scored(self.scoring, outcome, self.true), self.loss is not self.scoring
+            return score, [scored(self.loss, outcome, self.true) if by_loss else score]
         alone = [
             scored(own, outcome.of(part).times(1.0 / size), self.true[:, part] / size)
             for own, part, size in zip(self.own, self.parts, self.sizes, strict=True)
@@ -335,9 +332,6 @@ class CandidateTable:
             return alone[served[0]].times(self.sizes[served[0]] ** 2), alone
         own, true = outcome.of(served), self.true[:, served]
         return scored(self.scoring.of(served, 1.0), own, true), alone
-
-    def _lost(self, outcome: Outcome, score: Scored) -> Scored:
-        return score if self.loss is self.scoring else scored(self.loss, outcome, self.true)
 
     def heaviest(self, mix: Mix) -> Verdict:
         """The verdict that names the candidate of the largest weight."""
@@ -364,21 +358,24 @@ class CandidateTable:
         """The verdict of a rule, once every value that is told of it is exact."""
         while True:
             verdict = self._judge(rule, number)
-            leaders = best_of_families(self.candidates, *self._part(number))
+            leaders = best_of_families(self.candidates, *self._told(number))
             if not self._refine([verdict.chosen, verdict.best, *leaders], number):
                 return verdict
 
     def _part(self, number: int) -> tuple[list[Outcome], list[Scored]]:
-        """Outcomes and scores of one target alone; of classes those of all."""
-        if self.problem.classes:
-            return self.results, self.losses if self.by_loss else self.scores
-        part, scores = self.parts[number], [each[number] for each in self.alone]
+        """Outcomes and losses of one target alone; of classes those of all."""
+        part, losses = self.parts[number], [each[number] for each in self.alone]
         if len(self.parts) == 1:
-            return self.results, scores
-        return [each.of(part) for each in self.results], scores
+            return self.results, losses
+        return [each.of(part) for each in self.results], losses
+
+    def _told(self, number: int) -> tuple[list[Outcome], list[Scored]]:
+        """Outcomes, and the scores by which one candidate is chosen."""
+        found, losses = self._part(number)
+        return found, losses if self.by_loss or not self.problem.classes else self.scores
 
     def _judge(self, rule: str, number: int = 0) -> Verdict:
-        found, scores = self._part(number)
+        found, scores = self._told(number)
         return judge(self.candidates, found, self.by_samples(scores), *self._units, rule)
 
     def mixed(self) -> Mix:
@@ -400,7 +397,7 @@ class CandidateTable:
         of the average if their losses were less by what approximations may hide."""
         if not isinstance(self.loss, LogLoss):
             return rows
-        losses = np.array([-self.losses[row].score for row in rows])
+        losses = np.array([-self.alone[row][0].score for row in rows])
         hidden = APPROXIMATE_LOSS * np.log(self.loss.n_classes)
         n = float(self.weights[self.seen].sum())
         shares = np.exp(TAU_CLASSES * n * np.minimum(0.0, losses.min() - losses + hidden))
@@ -408,14 +405,11 @@ class CandidateTable:
 
     def _leaders(self, number: int) -> list[int]:
         """The best candidates of all families for one target, or for classes."""
-        found, scores = self._part(number)
-        scores = self.losses if self.problem.classes else scores
-        return best_of_families(self.candidates, found, scores)
+        return best_of_families(self.candidates, *self._part(number))
 
     def _of_one_size(self, rows: Sequence[int], number: int) -> list[int]:
         """Those with as many features as the best has."""
-        scores = self.losses if self.problem.classes else self._part(number)[1]
-        size = size_of(self.candidates[best_of(rows, self.candidates, scores)])
+        size = size_of(self.candidates[best_of(rows, self.candidates, self._part(number)[1])])
         return [row for row in rows if size_of(self.candidates[row]) == size]
 
     def _shares(self, rows: Sequence[int], part: Index) -> Array:
@@ -423,7 +417,7 @@ class CandidateTable:
         # folds that are repeated do not make more samples
         n = float(self.weights[self.seen].sum())
         if self.problem.classes:
-            return class_weights(np.array([-self.losses[i].score for i in rows]), n)
+            return class_weights(np.array([-self.alone[i][0].score for i in rows]), n)
         fair = fair_shares([self.candidates[i] for i in rows])
         bent = np.array([float(self.candidates[i].a != 0.0) for i in rows])
         own = np.stack([self.results[i].residuals[:, part] for i in rows])
@@ -533,5 +527,4 @@ class CandidateTable:
         for row, outcome in zip(inexact, exact, strict=True):
             self.results[row] = outcome
             self.scores[row], self.alone[row] = self._scored(outcome)
-            self.losses[row] = self._lost(outcome, self.scores[row])
         return bool(inexact)
