@@ -15,7 +15,7 @@ from skstretch.search.scoring import BalancedAccuracy, Scored, SquaredError
 
 PLAIN = Candidate(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)
 GOOD = Outcome(np.zeros((4, 1)), rcond=0.1, dof=5.0, n_features=10.0)
-BROKEN = replace(GOOD, rcond=0.0, reason="singular")
+BROKEN = replace(GOOD, rcond=0.0, reasons=("singular",))
 
 
 def test_standard_error_by_hand():

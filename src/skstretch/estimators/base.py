@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch.core.gram import Frame
 from skstretch.core.quadrant import Quadrant, base_values
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Index
+from skstretch.core.types import Array
 from skstretch.designs import (
     Design,
     WideDesign,
@@ -30,10 +30,9 @@ from skstretch.estimators.effects import effects_of
 from skstretch.estimators.inputs import Targets, check_among, checked_X, given_factors
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.samples import novelty_of
-from skstretch.estimators.state import Decision, Learner
+from skstretch.estimators.state import Learner
 from skstretch.estimators.summary import Summary, feature_names
 from skstretch.exceptions import RowsForgottenError
-from skstretch.search import Folds
 from skstretch.solve import FittedModel, coefficient_path
 
 NO_BACKGROUND = (
@@ -162,12 +161,6 @@ class StretchyModel(Learner):
     ) -> tuple[Any, Targets]:
         """Checked training data, and y as numbers to fit."""
         raise NotImplementedError
-
-    def _decide(
-        self, outputs: Array, targets: Targets, rows: Index, folds: Folds
-    ) -> Decision | None:
-        """What classes learn from out-of-fold outputs (n_tested, t) beside the model."""
-        return None
 
     def _outputs(self, X: Any) -> Array:
         """Linear outputs of shape (n, t) for new data."""

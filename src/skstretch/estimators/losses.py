@@ -244,8 +244,8 @@ def enter(table: CandidateTable, one: LossCandidate) -> None:
     """One more candidate, chosen by its held-out loss."""
     reason = unusable(values=[one.outputs], gap=one.gap, promised_gap=CERTIFIED.gap)
     D, n = one.fit.coef.shape[0], float(table.weights[table.seen].sum()) * table.problem.unit
-    outcome = Outcome(-one.outputs, np.nan, one.dof, float(D), reason, LossEnd(one))
-    outcome = replace(outcome, columns=one.columns)
+    facts, reasons = (np.nan, one.dof, float(D)), (reason,) * one.outputs.shape[1]
+    outcome = Outcome(-one.outputs, *facts, reasons, LossEnd(one), columns=one.columns)
     score = unscored(len(one.outputs)) if reason else table.scoring(one.outputs)
     table.candidates.append(Candidate(0.0, one.k, one.c, np.nan, one.density))
     table.results.append(outcome)

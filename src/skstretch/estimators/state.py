@@ -468,6 +468,10 @@ class Learner(Versioned, BaseEstimator):
         """What a fit minimises."""
         return str(getattr(self, "loss", "squared"))
 
+    def _decide(self, outputs: Array, targets: Any, rows: Index, folds: Any) -> Decision | None:
+        """What classes learn from out-of-fold outputs (n_tested, t) beside the model."""
+        return None
+
     def _completed(self, state: State, targets: Any) -> State:
         """The state with all that other losses add."""
         return replace(state, loss=self._loss)

@@ -253,10 +253,8 @@ class Outcome:
         those of iterated refits without a part of the samples.
     refine : Refine or None
         Makes an exact outcome of an approximate one, several at a time.
-    reason : str
-        Why it must not be used; empty where it may.
     reasons : tuple of str
-        The same for every target, where they differ.
+        Why it must not be used for each target; empty where it may.
     error : array of shape (t,)
         A bound on what rounding does to residuals of each target: they are known to this.
     finish : callable or None
@@ -273,7 +271,7 @@ class Outcome:
     rcond: float
     dof: float
     n_features: float
-    reason: str = ""
+    reasons: tuple[str, ...] = ("",)
     finish: Callable[[], Fit] | None = None
     unknowns: tuple[Unknowns, ...] = ()
     error: Array = field(default_factory=lambda: np.zeros(1))
@@ -281,36 +279,32 @@ class Outcome:
     refine: Refine | None = None
     dofs: tuple[float, ...] = ()
     columns: Index | None = None
-    reasons: tuple[str, ...] = ()
 
     @property
     def usable(self) -> bool:
         """Whether it may be used, for one of its targets at least."""
-        return "" in self.reasons if self.reasons else self.reason == ""
+        return "" in self.reasons
 
     @property
     def served(self) -> Index:
         """The targets that it may be used for."""
-        reasons = self.reasons or (self.reason,) * self.residuals.shape[1]
-        return np.flatnonzero([not reason for reason in reasons])
+        return np.flatnonzero([not reason for reason in self.reasons])
 
     @property
     def trouble(self) -> str:
         """Why it must not be used, for the first target of which this is so."""
-        return self.reason or next((reason for reason in self.reasons if reason), "")
+        return next((reason for reason in self.reasons if reason), "")
 
     def of(self, targets: Index) -> "Outcome":
         """What it is for some targets alone."""
         if targets.size == self.residuals.shape[1]:
             return self
         dof = float(np.mean(np.array(self.dofs)[targets])) if self.dofs else self.dof
-        reasons = [self.reasons[j] for j in targets] if self.reasons else [self.reason]
         return replace(
             self,
             residuals=self.residuals[:, targets],
             dof=dof,
-            reason=next((reason for reason in reasons if reason), ""),
-            reasons=(),
+            reasons=tuple(self.reasons[j] for j in targets),
             error=np.broadcast_to(self.error, (self.residuals.shape[1],))[targets],
         )
 
@@ -336,7 +330,6 @@ class Outcome:
             residuals=residuals,
             unknowns=unknowns,
             error=error,
-            reason="",
             reasons=tuple(reasons),
             dofs=tuple(dofs.tolist()),
         )
@@ -376,7 +369,8 @@ def target_size(Y: Array) -> Array:
 
 def failed(n_tested: int, n_targets: int, n_features: float, reason: str) -> Outcome:
     """The outcome of a candidate that could not be solved."""
-    return Outcome(np.full((n_tested, n_targets), np.nan), 0.0, np.nan, n_features, reason)
+    nothing = np.full((n_tested, n_targets), np.nan)
+    return Outcome(nothing, 0.0, np.nan, n_features, (reason,) * n_targets)
 
 
 @dataclass(frozen=True)

@@ -450,10 +450,8 @@ class CandidateTable:
         for first, second in pairwise(order.tolist()):
             if score[first] == score[second]:
                 rank[second] = rank[first]
-        above = [
-            paired_error(each.losses - own.losses, *self._units)
-            for each in self.by_samples(self.scores)
-        ]
+        compared, units = self.by_samples(self.scores), self._units
+        above = [paired_error(each.losses - own.losses, *units) for each in compared]
         return parameters(candidates) | {
             "mean_test_score": score,
             "rank_test_score": rank,

@@ -99,11 +99,10 @@ def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) 
         inverse.rcond,
         inverse.dof,
         n_features,
-        reason,
+        of_targets(reason, residuals),
         DualEnd(design, frame, solution, weights, intercept, inverse.rcond),
         (Unknowns(solution, frame),),
         errors.max(axis=0, initial=0.0),
-        reasons=of_targets(reason, residuals),
     )
 
 
@@ -237,11 +236,10 @@ def _primal_outcome(
         candidate.rcond,
         candidate.system.dof,
         n_features,
-        doubt,
+        of_targets(doubt, out),
         partial(primal_fit, gram, candidate.coef, candidate.constant, problem.intercept, rcond),
         (Unknowns(candidate.coef),),
         relative_error(candidate.rcond) * target_size(Y),
-        reasons=of_targets(doubt, out),
     )
 
 

@@ -36,9 +36,14 @@ class Scored:
         """Losses and scores times a factor."""
         if factor == 1.0:
             return self
-        own: Any = self.score, self.losses, self.tie, self.error, self.tie_error
         with np.errstate(over="ignore", invalid="ignore"):
-            return Scored(*(factor * value for value in own))
+            return Scored(
+                factor * self.score,
+                factor * self.losses,
+                factor * self.tie,
+                factor * self.error,
+                factor * self.tie_error,
+            )
 
 
 def unscored(n_tested: int) -> Scored:
