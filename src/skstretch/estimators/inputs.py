@@ -54,6 +54,7 @@ from skstretch.designs import (
     tidy,
     where_not_finite,
 )
+from skstretch.designs.threads import working_bytes
 from skstretch.estimators.state import Decision, State, Units, learned_dtype
 from skstretch.exceptions import PoorTargetsWarning
 from skstretch.search import Folds, View, folds_from_splits, leave_one_out
@@ -169,6 +170,17 @@ def check_count(name: str, value: Any, least: int, hint: str) -> None:
     """Refuse what is no whole number from `least` on."""
     if not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name}={value!r} must be a whole number from {least} on, {hint}.")
+
+
+def check_memory(need: int, what: str, way_out: str) -> None:
+    """Refuse an answer of so many bytes that the working memory does not hold."""
+    limit = working_bytes()
+    if need > limit:
+        raise MemoryError(
+            f"{what} would take {need / 2**20:,.0f} MiB, and working_memory is "
+            f"{limit / 2**20:,.0f} MiB. {way_out}, or use sklearn.set_config(working_memory=...) "
+            "if the memory is there."
+        )
 
 
 def check_labels(y: Any) -> None:
@@ -518,10 +530,15 @@ def units_of(cv: Any, folds: Folds, groups: Any, weights: Array) -> Units | None
         return None
     if not whole or not np.array_equal(np.sort(folds.tested), np.arange(weights.size)):
         return Units(np.zeros(0, dtype=np.intp), np.zeros(0))
+    return tested_units([fold.tested for fold in folds.folds], weights, None)
+
+
+def tested_units(tested: Sequence[Index], weights: Array, groups: Any) -> Units:
+    """The fold of every sample, with the mass of exchangeable samples or groups."""
     codes = np.empty(weights.size, dtype=np.intp)
-    for number, fold in enumerate(folds.folds):
-        codes[fold.tested] = number
-    return Units(codes, masses(weights, None))
+    for number, rows in enumerate(tested):
+        codes[rows] = number
+    return Units(codes, masses(weights, groups))
 
 
 def seed_of(random_state: Any) -> int:

@@ -6,7 +6,6 @@ Stretchy regression with a, k, c and density chosen by exact cross-validation.
 from typing import Any, cast
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +18,7 @@ from skstretch.estimators.base import StretchyModel, checked_noise
 from skstretch.estimators.inputs import (
     Targets,
     check_among,
+    check_memory,
     checked_X,
     checked_X_y,
     numeric_targets,
@@ -189,13 +189,8 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
                 'combine="best" for a model of one candidate.'
             )
         n_targets, D = state.n_targets, state.n_features
-        need, limit = 8 * n_targets * D * D, int(get_config()["working_memory"] * 2**20)
-        if need > limit:
-            raise MemoryError(
-                f"the covariance of {D} coefficients would take {need / 2**20:,.0f} MiB, and "
-                f"working_memory is {limit / 2**20:,.0f} MiB. Use coef_std(), or "
-                "sklearn.set_config(working_memory=...) if the memory is there."
-            )
+        what = f"the covariance of {D} coefficients"
+        check_memory(8 * n_targets * D * D, what, "Use coef_std()")
         return cast(Array, state.shaped(state.covariance(checked_noise(noise_variance, n_targets))))
 
 

@@ -356,6 +356,18 @@ class State:
         return outputs[:, 0] if self.single else outputs
 
 
+def pandas_for(what: str, numbers: str) -> Any:
+    """Pandas, which `what` is made by; without it the `numbers` are at hand."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            f"{what} is a pandas DataFrame, and pandas is not installed: pip install pandas. The "
+            f"numbers are {numbers}."
+        ) from error
+    return pandas
+
+
 def as_table(columns: dict[str, Any]) -> Any:
     """A pandas DataFrame, or the columns themselves where pandas is not installed."""
     try:

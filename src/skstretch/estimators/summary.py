@@ -40,6 +40,7 @@ from skstretch.estimators.quality import (
     verdict,
 )
 from skstretch.estimators.samples import sentences
+from skstretch.estimators.state import pandas_for
 from skstretch.exceptions import IllConditionedWarning, NeedsInverseError
 from skstretch.style import count, either, near_one, number, plain, share, thousands
 
@@ -576,13 +577,7 @@ class Summary:
         One row for each feature and output: its effect for one standard deviation, ``coef_``
         (that for one unit at the mean), standard deviation, mean, and whether the model keeps it.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "summary().frame is a pandas DataFrame, and pandas is not installed: pip install "
-                "pandas. The numbers are coef_ and support_."
-            ) from error
+        pd = pandas_for("summary().frame", "coef_ and support_")
         slopes, support = np.atleast_2d(self.model.coef_), np.atleast_2d(self.model.support_)
         moments, names = self.model._state.quadrant.moments, feature_names(self.model)
         t, D = slopes.shape

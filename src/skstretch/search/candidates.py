@@ -367,10 +367,10 @@ def target_size(Y: Array) -> Array:
     return np.asarray(np.abs(Y - Y.mean(axis=0)).max(axis=0, initial=0.0))
 
 
-def failed(n_tested: int, n_targets: int, n_features: float, reason: str) -> Outcome:
+def failed(problem: Problem, design: Design, reason: str) -> Outcome:
     """The outcome of a candidate that could not be solved."""
-    nothing = np.full((n_tested, n_targets), np.nan)
-    return Outcome(nothing, 0.0, np.nan, n_features, (reason,) * n_targets)
+    nothing = np.full((problem.folds.tested.size, problem.n_targets), np.nan)
+    return Outcome(nothing, 0.0, np.nan, float(design.shape[1]), (reason,) * problem.n_targets)
 
 
 @dataclass(frozen=True)
