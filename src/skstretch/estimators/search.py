@@ -505,9 +505,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
 
     def _selections(self, X: Any, grid: Grid, families: Families) -> list[Grid]:
         """Ridge on few features, which an average tries beside the grid."""
-        if self.combine != "average" or 0 not in grid.a:
-            return []
-        if self.quadrant == "identity" or 2.0 not in grid.linear_k:
+        averaged = self.combine == "average" and self.quadrant != "identity"
+        if not averaged or 0 not in grid.a or 2.0 not in grid.linear_k:
             return []
         counts, strengths = families.counts, STRENGTHS[::2]
         few = Grid((0.0,), (2.0,), grid.c, counts, counts, strengths).of_few(X.shape[1])

@@ -128,27 +128,6 @@ def best_of(among: Sequence[int], candidates: Sequence[Candidate], scores: Seque
     return max(equal, key=lambda i: np.nan_to_num(candidates[i].strength, nan=-np.inf))
 
 
-def standard_error(
-    scores: Sequence[Scored],
-    chosen: Scored,
-    weights: Array,
-    seen: Array,
-    groups: npt.NDArray[np.generic] | None,
-) -> float:
-    """The standard error of the chosen score where every score is a mean loss, else NaN.
-
-    ``score = -mean`` (an error) or ``1 - mean`` (an accuracy) of the losses behind it, which
-    have the weights `weights`; those of the chosen candidate by sample have the weights `seen`.
-    """
-    sums = [
-        score.score + weights @ score.losses / weights.sum()
-        for score in scores
-        if np.isfinite(score.score)
-    ]
-    known = any(np.allclose(sums, level, rtol=0, atol=1e-9) for level in (0.0, 1.0))
-    return paired_error(chosen.losses, seen, groups)[1] if known else np.nan
-
-
 # of the degrees of freedom that there are: nearer to all or to none, more of c changes nothing
 SATURATED = 0.01
 
@@ -468,8 +447,15 @@ class CandidateTable:
         }
 
     def error(self, paired: Scored) -> float:
-        """The standard error of a score."""
-        return standard_error(self.scores, paired, self._tested, *self._units)
+        """The standard error of the score with these losses by sample where every score is a mean
+        loss, else NaN.
+
+        ``score = -mean`` (an error) or ``1 - mean`` (an accuracy) of the losses behind it.
+        """
+        weights, scores = self._tested, [each for each in self.scores if np.isfinite(each.score)]
+        sums = [each.score + weights @ each.losses / weights.sum() for each in scores]
+        known = any(np.allclose(sums, level, rtol=0, atol=1e-9) for level in (0.0, 1.0))
+        return paired_error(paired.losses, *self._units)[1] if known else np.nan
 
     def edge(self, verdict: Verdict, table: dict[str, Any], n_columns: int) -> str | None:
         """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen
