@@ -126,10 +126,18 @@ def value_and_gradient(kind, y, w, eta):
     value, g = -np.sum((w * eta)[y["event"]]), -w * y["event"]
     times = iter(cox_terms(**y))
     for t_event in _events_in_order(y):
-        x = next(times) * w * np.exp(eta)
-        value += w[t_event] * np.log(x.sum())
+        a = next(times) * w
+        x, tied = a * np.exp(eta), _tied_with(y, t_event)
+        value += w[t_event] * np.log(x.sum() / a[tied].sum())
         g = g + w[t_event] * x / x.sum()
     return value, g
+
+
+def _tied_with(y, i):
+    """The events at the time of sample i, in its stratum."""
+    strata = np.zeros(len(y["time"])) if y.get("strata") is None else np.asarray(y["strata"])
+    time, event = np.asarray(y["time"]), np.asarray(y["event"])
+    return event & (time == time[i]) & (strata == strata[i])
 
 
 def _events_in_order(y):

@@ -28,6 +28,7 @@ def test_as_in_python(call, model, bands):
     options = [] if bands is None else ["--bands", str(bands)]
     done = call("effects", "m.stretchy", "d.csv", "--pairs", "4", "--json", *options)
     assert done.code == 0, done.err
+    assert "warning" not in done.err
     found, expected = json.loads(done.out), model.effects(n_pairs=4, bands=bands)
     assert list(found) == list(expected)
     assert found["feature"] == expected["feature"].tolist()
@@ -39,6 +40,10 @@ def test_groups_and_a_file(call, model):
     words = ("--pairs", "4", "--groups", "batch", "-o", "e.csv")
     done = call("effects", "m.stretchy", "d.csv", *words)
     assert (done.code, done.out) == (0, "")
+    refused = call("effects", "m.stretchy", "d.csv", "--bands", "11")
+    assert "error: --bands 11 must lie between 1 and the 10 features." in refused.err
+    refused = call("effects", "m.stretchy", "d.csv", "--groups", "btach")
+    assert "--groups: there is no column 'btach'; did you mean 'batch'?" in refused.err
     assert "wrote 10 effects to e.csv" in done.err
     with open("e.csv") as file:
         found = read_csv(file.read())

@@ -187,7 +187,7 @@ def test_options_of_the_search(call, folder):
         model.density_,
     ]
     assert found["candidates"] == 12
-    assert found["cv"] == "exact 5 folds"
+    assert found["cv"] == "5 folds"
     assert found["errors"][0]["error"] == pytest.approx(-model.best_score_, rel=1e-12)
 
 
@@ -234,9 +234,9 @@ def test_weights_groups_and_dropped_columns(call, folder):
 @pytest.mark.parametrize(
     ("options", "folds"),
     [
-        ((), "exact ten folds"),
+        ((), "ten folds"),
         (("--cv", "loo"), "exact leave-one-out"),
-        (("--cv", "3"), "exact 3 folds"),
+        (("--cv", "3"), "3 folds"),
     ],
 )
 def test_folds_where_features_are_selected(call, options, folds):
@@ -244,7 +244,7 @@ def test_folds_where_features_are_selected(call, options, folds):
     done = call("fit", "diabetes.csv", "-t", "progression", *SAVED, "--json", *grid, *options)
     assert done.code == 0, done.err
     X, y = diabetes()
-    cv = {"exact ten folds": None, "exact leave-one-out": LeaveOneOut()}.get(
+    cv = {"ten folds": None, "exact leave-one-out": LeaveOneOut()}.get(
         folds, KFold(3, shuffle=True, random_state=0)
     )
     model = fitted(

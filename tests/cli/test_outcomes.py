@@ -63,7 +63,9 @@ def test_survival(data, call):
     assert "Log-rank test of the curves" in page
     assert "without it at 1.50" in page
     refused = call("report", "m.stretchy", "--data", "d.csv", "--exposure", "years")
-    assert "--exposure is for 'poisson' models" in refused.err
+    assert "--exposure is for models of counts, and this is none" in refused.err
+    refused = call("report", "m.stretchy", "--data", "d.csv", "--event", "dead")
+    assert "--event: there is no column 'dead'" in refused.err
     refused = call("report", "m.stretchy", "--data", "d.csv", "--at", "1e9")
     assert "error: --at 1e+09 must be above 0 and at most" in " ".join(refused.err.split())
     refused = call("report", "m.stretchy", "--event", "died")
@@ -142,7 +144,7 @@ def test_log_loss(data, call):
         (("--task", "survival"), "--task survival needs --time COL and --event COL"),
         (("-t", "claims", "--exposure", "years"), "--exposure goes with --loss poisson"),
         (("-t", "claims", "--loss", "poisson", "--exposure", "g1"), "pass numbers above 0"),
-        (("-t", "g1", "--loss", "poisson"), "and counts are not negative"),
+        (("-t", "g1", "--loss", "poisson"), "check the target, or use --loss squared"),
         (("-t", "kind", "--loss", "poisson"), "holds text"),
         (("-t", "claims", "--loss", "log", "--task", "regression"), "--loss log is for classes"),
         (("-t", "claims", "--loss", "poisson", "--intervals"), "--intervals is not for --loss po"),

@@ -93,6 +93,19 @@ def test_derivatives_are_those_of_the_value(kind, shape):
     assert loss.value(eta) > 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_unit_of_weights_is_that_of_the_value(kind):
+    rng, M = np.random.default_rng(5), 30
+    y, w = targets(kind, M, rng), rng.random(M)
+    one, other = loss_of(kind, y, w), loss_of(kind, y, w / w.sum())
+    for scale in (0.0, 1.0):
+        eta = scale * rng.standard_normal(M * one.n_scores)
+        value = other.value(eta)
+        assert value > 0.0
+        if kind not in ("efron", "delayed"):  # ties of Efron are repetitions
+            assert value == pytest.approx(one.value(eta) / w.sum(), rel=1e-12)
+
+
 FORTY = [
     pytest.param(kind, shape, k, marks=() if quick else pytest.mark.slow)
     for i, kind in enumerate(KINDS)

@@ -124,6 +124,14 @@ def test_sound_samples_are_not(case):
     assert noticed(RIDGE, *case(np.random.default_rng(0)))[1] == []
 
 
+@pytest.mark.filterwarnings("ignore::skstretch.exceptions.PoorTargetsWarning")
+@pytest.mark.parametrize("level", [0.0, 0.1])
+def test_equal_residuals_are_in_no_order(level):
+    X, y = clean(np.random.default_rng(0))
+    same = np.full(N, level)
+    assert noticed(RIDGE, X, same)[1] == noticed(RIDGE, X, np.column_stack([y, same]))[1] == []
+
+
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
 def test_known_classes_are_sound(load):
     """Sorted by class, with rows that are the same, and in whole numbers."""

@@ -169,6 +169,16 @@ def test_a_loaded_model_takes_its_training_data(tmp_path):
     pd.testing.assert_frame_equal(again, model.effects(n_pairs=3), rtol=1e-6, atol=1e-9)
 
 
+def test_samples_of_weight_zero_take_no_part():
+    X, y = sample(5)
+    w = np.arange(len(X)) % 3 > 0
+    model = StretchyRegressorCV(k_grid=(2.0,)).fit(X, y, sample_weight=w)
+    groups = np.arange(len(X)) // 2
+    want = model.effects(n_pairs=3, groups=groups)
+    again = model.effects(X, y, sample_weight=w, n_pairs=3, groups=groups)
+    pd.testing.assert_frame_equal(again, want, rtol=1e-6, atol=1e-9)
+
+
 def test_classes_have_effects_too():
     X, y = sample(6)
     labels = np.array(["low", "middle", "high"])[np.digitize(y, [-0.6, 0.6])]

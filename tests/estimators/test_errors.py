@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from skstretch import (
+    StabilitySelector,
     StretchyClassifier,
     StretchyClassifierCV,
     StretchyRegressor,
@@ -366,6 +367,16 @@ def test_dates_and_sparse_targets_are_refused(estimator):
         estimator().fit(GOOD, sparse.csr_array(y[:, None].astype(float)))
 
 
+@pytest.mark.parametrize(
+    "estimator", [StretchyRegressorCV, StretchyClassifierCV, StretchyClassifier, StabilitySelector]
+)
+def test_events_with_times_are_no_classes(estimator):
+    y = np.zeros(len(GOOD), dtype=[("event", bool), ("time", float)])
+    y["event"][::2], y["time"] = True, np.arange(len(y))
+    with pytest.raises(ValueError, match="y is a structured array of event, time"):
+        estimator().fit(GOOD, y)
+
+
 @pytest.mark.parametrize("name", ["solver", "a", "quadrant", "fit_intercept"])
 def test_arrays_where_one_value_is_meant(name):
     with pytest.raises(TypeError, match=f"{name}=array.* is an array: pass one value"):
@@ -401,3 +412,24 @@ def test_targets_that_do_not_vary_are_told(search):
     np.testing.assert_allclose(model.predict(GOOD), 2.0)
     with pytest.warns(PoorTargetsWarning, match="target 1 of y is 2 for every sample"):
         search().fit(GOOD, np.column_stack([GOOD[:, 0], np.full(20, 2.0)]))
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([0, 1], r"groups has the shape \(2,\), and there are 12 samples"),
+        ([[g] for g in range(12)], r"groups has the shape \(12, 1\)"),
+        (["a", None] * 6, "groups misses labels"),
+        ([1.0, np.nan] * 6, "groups misses labels"),
+    ],
+)
+def test_groups_without_a_label_for_each_sample_are_refused(groups, message):
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    model = StretchyRegressorCV(1.0, a_grid=(0,), k_grid=(2,))
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, X[:, 0], groups=groups)
+    model.fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=message):
+        model.effects(groups=groups)
+    with pytest.raises(ValueError, match=message):
+        model.permutation_test(9, groups=groups)

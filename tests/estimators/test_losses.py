@@ -296,6 +296,38 @@ def test_what_is_told(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_penalised(kind):
+    """Of few features the minimum is that of maximum likelihood, whatever c is."""
+    X, y = data(kind, "tall")
+    free = {"k_grid": (1.25, 2.0), "c_grid": "auto", "penalty_factor": np.zeros(X.shape[1])}
+    found = model(kind, **free).fit(X, y)
+    if kind == "poisson":
+        other = PoissonRegressor(alpha=0.0, solver="newton-cholesky", tol=1e-13).fit(X, y)
+        np.testing.assert_allclose(found.coef_, other.coef_, rtol=1e-7)
+        assert found.dof_ == pytest.approx(X.shape[1] + 1.0)
+    else:
+        other = LogisticRegression(C=np.inf, tol=1e-12, max_iter=100_000).fit(X, y)
+        np.testing.assert_allclose(found.predict_proba(X), other.predict_proba(X), atol=1e-6)
+
+
+def test_large_counts():
+    """A first step from a rate of 1 overflows, which is nobody's business."""
+    X, y = data("poisson", "tall")
+    one, other = (
+        model("poisson", combine="best", c_grid=[0.02 / unit]).fit(X, unit * y)
+        for unit in (1.0, 1e6)
+    )
+    np.testing.assert_allclose(other.coef_, one.coef_, atol=1e-7)
+    assert other.best_score_ == pytest.approx(1e6 * one.best_score_, rel=1e-6)
+
+
+def test_scores_of_equal_counts_are_zero():
+    X, y = data("poisson", "tall")
+    found = model("poisson").fit(X, y)
+    assert found.score(X, np.zeros(len(X))) == found.score(X, np.full(len(X), 3)) == 0.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_contributions_add_up_to_scores(kind):
     X, y = data(kind)
     found = model(kind).fit(X, y)

@@ -118,6 +118,17 @@ def test_the_halves_are_literal_fits_of_a_lasso_path():
     np.testing.assert_array_equal(selector.frequency_, counts / 10)
 
 
+def test_targets_that_do_not_vary_select_nothing():
+    X, _, _ = sample(4)
+    with pytest.raises(ValueError, match="y does not vary"):
+        StabilitySelector().fit(X, np.ones(len(X)))
+    y = np.zeros(len(X))
+    y[0], y[1] = 1.0, 3.0  # in many a half neither of them is
+    found = StabilitySelector(n_pairs=10, random_state=0, classes=False).fit(X, y)
+    halves = 0.05 * np.round(20 * found.frequency_.sum() / found.n_per_half_)
+    assert 0.0 < halves < 1.0
+
+
 def test_classes_and_their_names():
     X, y, true = sample(4)
     labels = np.where(y > 0, "yes", "no")

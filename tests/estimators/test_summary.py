@@ -406,7 +406,14 @@ def test_what_is_said_of_fewer_features(mixture):
         # better than the average is never called certain: it is the best of many
         assert ("perhaps by chance" in said) == (margin <= -1 or 1 <= margin < 2)
         assert ("not told apart" in said) == (abs(margin) < 1)
-    none = fitted(StretchyRegressorCV(1.0, a_grid=(0.0,), k_grid=(2.0,)), *mixture[1:])
+    # the number that the model itself has is no other one
+    grid = {"a_grid": (0.0,), "k_grid": (2.0,)}
+    alone = fitted(StretchyRegressorCV(n_features_to_select=[3, 20], **grid), *mixture[1:])
+    own = int(alone.support_.sum())
+    assert own in (3, 20)
+    assert str(own) not in fewer_features(alone)
+    assert str(23 - own) in fewer_features(alone)
+    none = fitted(StretchyRegressorCV(1.0, **grid), *mixture[1:])
     assert fewer_features(none) == ""
     # nothing between 3 and 20 was tried: it is not said that fewer would not do
     wide = fitted(StretchyRegressorCV(n_features_to_select=[1.0, 50]), *mixture[1:])

@@ -125,6 +125,8 @@ def test_invariances(shape):
     later["time"] = np.exp(y["time"] / 3.0)
     other = clone(one).fit(X, later)
     np.testing.assert_array_equal(other.coef_, one.coef_)  # only the order of times counts
+    later["time"] = 1e-200 * y["time"]
+    np.testing.assert_array_equal(clone(one).fit(X, later).coef_, one.coef_)
     order = np.random.default_rng(0).permutation(len(X))
     back = np.argsort(order)
     moved = [tuple(back[part] for part in fold) for fold in folds]
@@ -140,6 +142,12 @@ def test_invariances(shape):
     assert weighed.best_score_se_ == pytest.approx(repeated.best_score_se_, rel=1e-6)
     hazards = [m.predict_cumulative_hazard_function(X) for m in (weighed, repeated)]
     np.testing.assert_allclose(*hazards, rtol=1e-7)
+    one, shares = (
+        StretchySurvivalCV(cv=folds, k_grid=FEW["k_grid"]).fit(X, y, sample_weight=own)
+        for own in (w, w / w.sum())
+    )
+    np.testing.assert_allclose(shares.coef_, one.coef_, atol=1e-8)
+    assert shares.best_score_se_ == pytest.approx(one.best_score_se_, rel=1e-6)
 
 
 def test_storages_and_types():
@@ -270,10 +278,30 @@ def test_targets_that_are_none():
         wrong = y.copy()
         wrong["time"][3] = odd
         refused(wrong, rf"the time of sample 3 is {odd:g}: times must be finite and not negative")
+    pd_y = pd.DataFrame(y)
+    refused(pd_y.astype({"event": "boolean"}).assign(event=[pd.NA] * n), "holds <NA>, and an event")
+    for when in (pd.to_timedelta(y["time"], unit="D"), pd.to_datetime(y["time"], unit="D")):
+        refused(pd_y.assign(time=when), "'time', holds what is no number")
+    for labels in (["a", None], [1.0, np.nan]):
+        refused(pd_y.assign(stratum=(labels * n)[:n]), "the column stratum of y misses labels")
+    refused(y[:, None], r"the column 'event' of y has shape")
     never = y.copy()
     never["event"] = False
     refused(never, "no sample has an event")
     refused(y[:-1], "inconsistent numbers of samples")
+
+
+def test_nothing_is_compared():
+    pd = pytest.importorskip("pandas")
+    X, y = data("tall")
+    y = pd.DataFrame(y)
+    with pytest.raises(ValueError, match="no event leaves another sample behind"):
+        StretchySurvivalCV().fit(X, y.assign(stratum=np.arange(len(X))))
+    last = y["time"] == y["time"].max()
+    with pytest.raises(ValueError, match="no event leaves another sample behind"):
+        StretchySurvivalCV().fit(X, y.assign(event=last))
+    with pytest.raises(ValueError, match="without the samples of one fold no sample has an event"):
+        StretchySurvivalCV().fit(X, y.assign(event=np.arange(len(X)) == y["time"].argmin()))
 
 
 def test_parameters_and_times_that_are_none():
@@ -289,8 +317,13 @@ def test_parameters_and_times_that_are_none():
         clone(model).set_params(k_grid=2.0).fit(X, y)
     with pytest.raises(ValueError, match="the last of the training data"):
         model.predict_survival_function(X, [1e9])
+    assert (model.predict_survival_function(X, [-np.inf, -1.0]) == 1.0).all()
     with pytest.raises(ValueError, match="until=-1 must be above 0"):
         model.predict_restricted_mean(X, -1.0)
+    with pytest.raises(ValueError, match="until=nan is not a number"):
+        model.score_uno(X, y, np.nan)
+    with pytest.raises(ValueError, match="sample_weight has a negative entry"):
+        model.score(X, y, -np.ones(len(X)))
     da = pytest.importorskip("dask.array")
     with (
         config_context(working_memory=0),

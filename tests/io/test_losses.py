@@ -58,6 +58,8 @@ def test_files(name, tmp_path):
     for attribute in ("coef_", "intercept_", "dual_gap_", *searched):
         np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute))
     assert again._state.loss == model._state.loss != "squared"
+    strange = [each.novelty(new).to_numpy() for each in (again, model)]
+    np.testing.assert_array_equal(*strange)
     words = [str(each.summary()) for each in (model, again)]
     if name == "survival":
         assert again.nested_score_ == model.nested_score_

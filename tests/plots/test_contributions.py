@@ -1,5 +1,7 @@
 """The display of contributions: bars are the model's numbers, and nothing of the sum is lost."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,6 +51,18 @@ def test_names_and_values_stand_beside_the_bars():
     # right raises, left lowers, told apart by colour too
     colours = {np.sign(bar.get_width()): bar.get_facecolor() for bar in display.ax_.patches}
     assert len(set(colours.values())) == 2
+
+
+def test_numbers_below_the_bars_do_not_touch():
+    X, y = problem("wide")
+    model = StretchyRegressor()
+    most = np.abs(model.fit(X, y).contributions(X[:1])).max()
+    display = ContributionsDisplay.from_estimator(model.fit(X, 0.0082 * y / most), X)
+    display.figure_.canvas.draw()
+    labels = [label for label in display.ax_.get_xticklabels() if label.get_text()]
+    boxes = [label.get_window_extent() for label in labels]
+    assert len(boxes) > 2
+    assert all(one.x1 + 10 < two.x0 for one, two in itertools.pairwise(boxes))
 
 
 def test_dropped_features_have_no_bar():

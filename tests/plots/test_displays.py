@@ -144,6 +144,7 @@ def test_grid_of_an_average_frames_all_of_its_candidates():
     }
     assert held == set(display.averaged)
     assert "in the average" in display.ax_.get_title()
+    assert "a = 0\nridge" in [label.get_text() for label in display.ax_.get_xticklabels()]
     # sparse models have steps of their own: places between them were not tried, are not hatched,
     # and leave no white stripes
     assert np.isnan(display.scores).any()

@@ -4,7 +4,16 @@ import numpy as np
 
 from skstretch import StretchyRegressorCV
 from skstretch.estimators.samples import reference_of
-from tests.report.samples import data_of, page, quietly, spectra, text_of, three_targets, visible
+from tests.report.samples import (
+    data_of,
+    page,
+    quietly,
+    spectra,
+    tall,
+    text_of,
+    three_targets,
+    visible,
+)
 
 ONE = {"a_grid": (0.0,), "k_grid": (2.0,), "c_grid": (1.0,), "combine": "best"}
 
@@ -49,3 +58,6 @@ def test_strange_samples_are_those_of_the_left_out_reference():
     assert np.allclose([one["p"] for one in found], p, rtol=1e-3)
     assert [one["strange"] for one in found] == [value <= 0.05 for value in p]
     assert "Samples unlike the others" in visible(text_of(spectra))
+    assert "all distances are 0" not in text_of(spectra)
+    assert not any(one["distance"] for one in data_of(text_of(tall))["novelty"])
+    assert "So few features leave nothing unexplained: all distances are 0." in text_of(tall)

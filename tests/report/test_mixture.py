@@ -112,6 +112,24 @@ def test_the_page_names_the_mixture_and_its_candidates():
     assert "chosen model" not in words.lower()
     assert "Every target has weights of its own" in words_of(text_of(mixed_targets))
     assert "The average uses its own threshold" in words_of(text_of(mixed_classes))
+    assert "compares models by the log loss, so others" in words_of(text_of(mixed_classes))
+    assert "so others than the darkest" not in words
+
+
+def test_rows_have_short_names_that_differ():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20, 60))
+    grid = {"a_grid": (-0.2, 0.0), "k_grid": (2.0,), "n_features_to_select": [5, 40]}
+    y = X[:, 0] + rng.normal(size=20)
+    model = quietly(StretchyRegressorCV(**grid), X, y)
+    surface = surface_of(subject_of((model, X, y)))
+    most = round(model.cv_results_["n_features"].max())
+    assert most < 40
+    names = {
+        f"{kind}, {n} features" for kind in ("ridge", "curved, a = −0.2, k = 2") for n in (5, most)
+    }
+    assert set(surface.rows) == names
+    assert any("(40 asked for)" in candidate.name for candidate in surface.candidates)
 
 
 def test_all_families_are_on_the_surface():
@@ -121,6 +139,8 @@ def test_all_families_are_on_the_surface():
     assert len({(c.row, c.column) for c in surface.candidates}) == len(surface.candidates)
     assert {"ridge", "ridge, 10 features", "sparse, k = 1.05"} < set(surface.rows)
     assert not any("nan" in name for name in surface.columns)
+    strong, others = surface.column_title.split("\n")
+    assert (strong, others[:13]) == ("strength s of the penalty, weak to strong", "sparse models")
     # sparse models from weak to strong
     at = surface.rows.index("sparse, k = 1.25")
     path = sorted(

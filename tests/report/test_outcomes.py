@@ -52,6 +52,7 @@ def test_the_concordance_that_leads_is_the_nested_one():
     model, text = survival()[0], visible(text_of(survival))
     assert f"<dt>concordance</dt><dd>{model.nested_score_:.3f}</dd>" in text
     assert f"<dt>plain concordance</dt><dd>{model.best_score_:.3f}</dd>" in text
+    assert "The search compares models by the partial likelihood, so others than the" in text
     assert "Samples to look at" not in text  # leaving a sample out has no closed form here
 
 

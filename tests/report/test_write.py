@@ -32,6 +32,7 @@ from tests.report.samples import (
     quietly,
     regression,
     spectra,
+    tall,
     text_of,
     three_classes,
     three_targets,
@@ -140,7 +141,7 @@ def test_groups_and_random_folds(tmp_path):
             X, y, groups=np.arange(len(y)) // 4
         )
         random = StretchyRegressorCV(**GRID, cv=KFold(5, shuffle=True)).fit(X, y)
-    for model, folds in ((grouped, "exact 5 folds of whole groups"), (random, "exact 5 folds")):
+    for model, folds in ((grouped, "5 folds of whole groups"), (random, "5 folds")):
         text = write_report(model, tmp_path / "r.html", X=X, y=y).read_text("utf-8")
         assert len(data_of(text)["fits"]) == model.cv_results_["usable"].sum()
         assert folds in visible(text)
@@ -152,7 +153,7 @@ def test_own_folds_and_scoring(tmp_path):
     text = write_report(model, tmp_path / "r.html", X=X, y=y).read_text("utf-8")
     assert len(data_of(text)["fits"]) > 1
     assert "score (r2)" in visible(text)
-    assert "exact 5 folds" in visible(text)
+    assert "5 folds" in visible(text)
 
 
 def test_sparse_data(tmp_path):
@@ -189,7 +190,13 @@ def test_ten_thousand_features_stay_within_three_megabytes(tmp_path):
     assert {len(picture[name]) for picture in pictures for name in ("profile", "low", "high")} == {
         295
     }
-    assert "the mean of 34 neighbouring features" in path.read_text("utf-8")
+    words = "the line is the mean of 34 neighbouring features, the band their range."
+    assert words in path.read_text("utf-8")
+    few = quietly(StretchyRegressorCV(**grid, n_features_to_select=10), X, y)
+    words = "a needle is the range of 34 neighbouring features."
+    text = write_report(few, path, X=X, y=y).read_text("utf-8")
+    assert words in text
+    assert "One number of features was tried. With <code>skstretch fit --select 1.0,30,10<" in text
     assert path.stat().st_size < 3_000_000
 
 
@@ -302,3 +309,8 @@ def test_automatic_c_is_a_number_on_the_page(name, tmp_path):
         text = write_report(model, tmp_path / "r.html", **data).read_text("utf-8")
         assert f"<dt>c</dt><dd>{number(model.c_, 4)}</dd>" in text
     assert data_of(text)["fits"]["0"]["notes"][0]
+
+
+def test_no_more_features_are_suggested_than_there_are(tmp_path):
+    """Of five columns two would have to be left to choose three: no number is named then."""
+    assert "One number of features was tried" not in text_of(tall)

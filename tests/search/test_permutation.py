@@ -101,11 +101,23 @@ def test_refusals():
     grouped = StretchyRegressorCV(a_grid=(-0.2,)).fit(X, y, groups=np.arange(20) // 2)
     with pytest.raises(ValueError, match="pass the groups to permutation_test too"):
         grouped.permutation_test(9)
-    with pytest.raises(ValueError, match=r"shape \(3,\), and the search was fitted to 20"):
+    with pytest.raises(ValueError, match=r"shape \(3,\), and there are 20 samples"):
         grouped.permutation_test(9, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="within=True needs groups"):
+        model.permutation_test(9, within=True)
     uneven = np.repeat([0, 1, 2, 3, 4], [2, 3, 4, 5, 6])
     with pytest.raises(ValueError, match="no two of 5 groups have as many samples"):
         model.permutation_test(9, groups=uneven)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e150])
+def test_the_unit_of_targets_does_not_matter(unit):
+    X, y = noise(20, 5, seed=0)
+    one, other = (
+        StretchyRegressorCV(a_grid=(-0.2,)).fit(X, s * (y + X[:, 0])).permutation_test(19)
+        for s in (1.0, unit)
+    )
+    assert other.pvalue == one.pvalue < 1.0
 
 
 def test_copies_are_refused():

@@ -38,6 +38,9 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bsample_weight\b", "--weights"),
     (r"\bpenalty_factor\b", "--penalty-factor"),
     (r"\badaptive=True\b", "--adaptive"),
+    (r"\bbands=", "--bands "),
+    (r"\bcheck y, or use loss=\"squared\"", "check the target, or use --loss squared"),
+    (r"^y has\b", "the target has"),
     (r"\bsave with skstretch\.save\(model, path, intervals=True\)", "fit with --intervals"),
     (r"\bno column of X varies\b", "every feature has one value in all rows"),
 )
@@ -58,7 +61,7 @@ def in_options(message: str, names: Sequence[str] | None = None) -> str:
         message = re.sub(pattern, words, message)
     if names is not None:
         message = re.sub(r"\bcolumn (\d+)\b", lambda found: _named(found, names), message)
-    return re.sub(r"\brow (\d+)\b", lambda found: f"row {int(found[1]) + 1}", message)
+    return re.sub(r"\b(row|sample) (\d+)\b", lambda found: f"row {int(found[2]) + 1}", message)
 
 
 def _named(found: re.Match[str], names: Sequence[str]) -> str:
@@ -171,6 +174,8 @@ class Talk:
         """Show Python's warnings as messages, each once, in the words of the command line."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            # arrays have no names any more; their columns were put in order by name
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
             try:
                 yield
             finally:

@@ -203,7 +203,9 @@ COMPARE_EXAMPLES = (
     task=typer.Option(
         help="auto: classification if the target holds text or exactly two different values."
     ),
-    folds=typer.Option(min=2, metavar="N", help="Outer folds: all methods see the same."),
+    folds=typer.Option(
+        min=2, metavar="N", help="Parts of the rows, left out in turn; the same for all methods."
+    ),
     seed=typer.Option(min=0, max=2**32 - 1, metavar="N", help="Of the shuffle of the rows."),
 )
 def compare(
@@ -218,9 +220,9 @@ def compare(
     json: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Compare with ridge, partial least squares, support vectors and glmnet by outer folds.
+    """Compare with ridge, partial least squares, support vectors and glmnet on rows left out.
 
-    Every method chooses its settings in the training part alone: no error has seen the choice.
+    Every method chooses its settings without these rows: no error has seen the choice.
     """
     from skstretch.cli.methods import compare_methods, outer_folds
     from skstretch.cli.training import BALANCED, SQUARED, Request, read_training

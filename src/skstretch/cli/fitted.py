@@ -94,7 +94,11 @@ def predict(
         raise DataError(f"--interval {interval:g} must lie between 0 and 1, say 0.9.")
     found = read_model(model)
     check_asked(found.model, interval, proba, adaptive)
-    apart = {"ids": tuple(id or ()), "drop": tuple(drop or ()), "target": found.target}
+    apart = {
+        "ids": dict.fromkeys(id or (), "--id"),
+        "drop": tuple(drop or ()),
+        "target": found.target,
+    }
     table = read_for(found.model, data, form, talk, apart)
     columns = predicted(found.model, table, (interval, proba, check, adaptive), talk)
     if json and output is None:
@@ -263,10 +267,10 @@ EFFECTS_EXAMPLES = (
     form=options.read_form,
     output=options.output("Write all effects as CSV here (TSV if the name ends in .tsv)."),
     bands=typer.Option(
-        min=1, metavar="N", help="Tell features together, in N contiguous bands of a spectrum."
+        min=1, metavar="N", help="Sum up neighbouring features of a spectrum, in N bands."
     ),
     pairs=typer.Option(
-        min=2, metavar="N", help="Pairs of halves that the stability of signs is counted in."
+        min=2, metavar="N", help="How often the rows are halved, to see how stable each sign is."
     ),
     groups=options.column(help="Rows of one group stay together."),
     top=typer.Option(min=0, metavar="N", help="How many of the strongest effects to show."),
@@ -297,7 +301,7 @@ def effects(
     _check_table(output, json, "effects", (data, model))
     found = read_model(model)
     given = target or found.target
-    aside = groups, found.beside
+    aside = found.beside, ("--groups", groups)
     X, y, labels, weights = training_data(found.model, data, given, form, talk, *aside)
     own, how = named_model(found.model), {"bands": bands, "n_pairs": pairs, "groups": labels}
     try:
@@ -376,7 +380,7 @@ def report(
     quiet: bool = False,
 ) -> None:
     """Write a report on a model as one HTML page that needs no network."""
-    from skstretch.cli.models import read_model, restore_folds, training_data
+    from skstretch.cli.models import OUTCOMES, read_model, restore_folds, training_data
     from skstretch.estimators.state import last_step, transformed
     from skstretch.report import write_report
 
@@ -393,11 +397,12 @@ def report(
     own = {"time": (time, "cox"), "event": (event, "cox"), "at": (at, "cox")}
     for option, (value, of) in {**own, "exposure": (exposure, "poisson")}.items():
         if value is not None and loss != of:
-            raise DataError(f"--{option} is for {of!r} models, and the loss of this is {loss!r}.")
+            raise DataError(f"--{option} is for models of {OUTCOMES[of]}, and this is none.")
     target, beside = time or target or found.target, event or exposure or found.beside
     X = y = rows = weights = None
     if data is not None:
-        X, y, rows, weights = training_data(found.model, data, target, form, talk, id, beside)
+        aside = beside, ("--id", id)
+        X, y, rows, weights = training_data(found.model, data, target, form, talk, *aside)
         restore_folds(found.model, found.cv)
     facts: Any = {"source": data or str(model), "seconds": found.seconds, "target": target}
     facts["at"] = at

@@ -1,8 +1,7 @@
 """Model files: the model in one, data read for it, and what it says of them."""
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,8 @@ from skstretch.io.steps import takes_texts
 
 # a p-value that a note of strange rows counts
 STRANGE = 0.05
+# what the losses that have options of their own are for
+OUTCOMES = {"cox": "survival", "poisson": "counts"}
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,15 @@ class KnownColumns:
 
     `model_names` is None for a model without names, which takes columns as they come; `unused`
     are names to which the model gives no weight: those may be absent. `target` is what the model
-    predicts, `ids` are columns to keep apart, which users named with --id, the first with `option`.
+    predicts, `ids` are columns to keep apart, each with the option that named it.
     """
 
     model_names: Sequence[str] | None
     unused: frozenset[str]
     note: Note
-    ids: Sequence[str] = ()
+    ids: Mapping[str, str] = field(default_factory=dict)
     drop: Sequence[str] = ()
     target: str | None = None
-    option: str = "--id"
 
     def __call__(self, names: Sequence[str], extras: Sequence[str]) -> Choice:
         def known(name: str) -> bool:
@@ -64,8 +64,7 @@ class KnownColumns:
         ids = [name for name in self.ids if known(name) or not self._is_file(name)]
         for name in ids:
             if not known(name):
-                option = self.option if name == self.ids[0] else "--id"
-                raise DataError(unknown(option, name, names, extras))
+                raise DataError(unknown(self.ids[name], name, names, extras))
         dropped = meant("--drop", self.drop, names)
         check_roles({*ids}, names, extras)
         aside = {f"id {name}": name for name in ids}
@@ -76,7 +75,7 @@ class KnownColumns:
 
     def _is_file(self, name: str) -> bool:
         """Whether a target is in a file of its own, which is left to the caller."""
-        return self.option == "--target" and Path(name).is_file()
+        return self.ids[name] == "--target" and Path(name).is_file()
 
     def _knows(self, names: Sequence[str]) -> bool:
         return bool(names) and names[0] in (self.model_names or ())
@@ -154,7 +153,7 @@ def read_for(
 
     No value is missing but those that a pipeline fills.
 
-    `apart` says what else `KnownColumns` shall know: ids, drop, target, option.
+    `apart` says what else `KnownColumns` shall know: ids, drop, target.
     """
     if any(takes_texts(part) for step in steps_before(model) for part in _parts(step)):
         raise DataError(
@@ -259,8 +258,7 @@ def check_asked(model: Any, interval: float | None, proba: bool, adaptive: bool)
         raise DataError("--interval is for regression; this model tells classes: use --proba.")
     loss = last_step(model)._state.loss
     if interval is not None and loss != "squared":
-        what = {"cox": "survival", "poisson": "counts"}[loss]
-        raise DataError(f"--interval is not known for {what}: leave it out.")
+        raise DataError(f"--interval is not known for {OUTCOMES[loss]}: leave it out.")
     if proba and not is_classifier(model):
         raise DataError(
             "--proba is for classification; this model predicts numbers: use --interval."
@@ -277,8 +275,6 @@ def predicted(
     X = _framed(model, table.X)
     try:
         with talk.warnings():
-            # X has no names any more; its columns were put in order by name
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
             columns |= _by_target("prediction", model.predict(X))
             if last_step(model)._state.baseline is not None:  # the prediction is a risk
                 columns["median time"] = last_step(model).predict_median(transformed(model, X))
@@ -342,23 +338,24 @@ def training_data(
     target: str | None,
     form: Form,
     talk: Talk,
-    label: str | None = None,
     beside: str | None = None,
+    label: tuple[str, str | None] = ("--id", None),
 ) -> tuple[Any, Any, list[str] | None, Any]:
     """Features in the order of the model, its target, the names of the rows in a column, and the
     weights that exposures are.
 
-    `beside` is the column of events of survival, or of exposures of counts.
+    `beside` is the column of events of survival, or of exposures of counts; `label` the option that
+    names rows, and its column.
     """
-    loss, option = last_step(model)._state.loss, "--target"
-    if loss == "cox":
-        option = "--time"
-        if beside is None:
-            raise DataError("say with --event which column of --data tells who had the event.")
+    loss = last_step(model)._state.loss
+    option, other = ("--time", "--event") if loss == "cox" else ("--target", "--exposure")
+    if loss == "cox" and beside is None:
+        raise DataError("say with --event which column of --data tells who had the event.")
     if target is None:
         raise DataError(f"say with {option} which column of --data the model predicts.")
-    ids = tuple(name for name in (target, beside, label) if name is not None)
-    table = read_for(model, data, form, talk, {"ids": ids, "option": option})
+    asked = ((option, target), (other, beside), label)
+    ids = {name: option for option, name in reversed(asked) if name is not None}
+    table = read_for(model, data, form, talk, {"ids": ids})
     expected = getattr(last_step(model), "cv_predictions_", None)
     if expected is not None and len(expected) != table.X.shape[0]:
         raise DataError(
@@ -369,7 +366,7 @@ def training_data(
     if column is None:
         column = read_vector(target, table.X.shape[0], form.max_memory)
     values = read_values(column)
-    names = None if label is None else [*map(str, table.aside[f"id {label}"])]
+    names = None if label[1] is None else [*map(str, table.aside[f"id {label[1]}"])]
     if values.missing.any():
         raise DataError(f"the target {target!r} has {int(values.missing.sum())} missing values.")
     if not is_classifier(model):
@@ -377,11 +374,11 @@ def training_data(
             raise DataError(f"the target {target!r} holds text ({values.odd!r}), not numbers.")
         y, weights = values.numbers, None
         if beside is not None:
-            other = read_values(table.aside[f"id {beside}"])
+            further = read_values(table.aside[f"id {beside}"])
             if loss == "cox":
-                y = survival(other, values, (beside, target))
+                y = survival(further, values, (beside, target))
             else:
-                y, weights = exposed(y, other, None, beside)
+                y, weights = exposed(y, further, None, beside)
         return _framed(model, table.X), y, names, weights
     return _framed(model, table.X), _labels(model, values, target), names, None
 

@@ -194,14 +194,14 @@ OPTIONS: dict[str, Any] = {
         metavar="LIST",
         help="Strengths to try (a small c is a strong penalty), or auto (default).",
     ),
-    "a": typer.Option("--a", metavar="LIST", help="Transforms exp(a z) to try; 0 is linear."),
+    "a": typer.Option("--a", metavar="LIST", help="Curves exp(a z) to try; 0 is linear."),
     "select": typer.Option(
         metavar="LIST",
         help="Numbers of features to choose from, say 10,30; with a point shares of them, 1.0 for "
         "all. By default all, and an average also tries some of them.",
     ),
     "combine": typer.Option(
-        help="average: a weighted mean of the best candidates of all kinds; best: the least "
+        help="average: a weighted mean of the best models of all kinds; best: the least "
         "error; 1se: the simplest within one standard error of the best."
     ),
     "nested": typer.Option(

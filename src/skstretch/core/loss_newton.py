@@ -399,6 +399,7 @@ def tall_model(scores: Scores, at: Minimum, H: Hessian) -> Model:
     size, V = np.linalg.eigh(K / scale / scale[:, None])
     size = np.sqrt(np.maximum(size, LEAST_CURVATURE * size[-1]))
     G = size[:, None] * V.T * scale
+    size[size == 0.0] = 1.0  # nothing is penalised
     e, first = (np.vstack([at.v, at.dual]) / scale) @ V / size
     problem = Problem(
         at.k, at.c, G @ at.alpha + e, np.ones(e.size), np.empty((e.size, 0)), whole=True

@@ -7,11 +7,12 @@ sample, and a loss is never negative: what is reported is relative to it.
 
 Cox's partial likelihood: who is at risk when an event happens.
 
-    L(η) = Σ_terms ω log Σ_j a_j x_j − Σ_events w_i η_i,     x_j = w_j e^(η_j)
+    L(η) = Σ_terms ω log (Σ_j a_j x_j / s) − Σ_events w_i η_i,     x_j = w_j e^(η_j)
 
 Every time of an event is one term of ω = Σ w of its events, a_j = 1 for those at risk (Breslow).
 Efron has a term for each of d = Σ w tied events, in which those tied count 1 − l/d, l = 0, 1, …;
 the last one has what d is beyond a whole number as its ω. So a weight is a repetition under both.
+s is the part of d that a term counts: ties and weights, in any unit, leave L ≥ 0.
 Strata have risk sets of their own; a sample is at risk after its entry, until and at its time.
 """
 
@@ -123,10 +124,10 @@ class Poisson:
 
     def value(self, eta: Array) -> float:
         x = eta + self.offset
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             d = np.minimum(x - self.log, 710.0)
             each = np.where(self.some, self.y * (np.expm1(d) - d), np.exp(x))
-        return float(self.w @ each)
+            return float(self.w @ each)
 
     def gradient(self, eta: Array) -> Array:
         x = eta + self.offset
@@ -223,6 +224,7 @@ class RiskSets:
     group: Index  # the event time of each term (T)
     share: Array  # l/d of each term (T)
     omega: Array  # its weight (T)
+    counted: Array  # the part of d that it counts (T)
 
     @classmethod
     def of(
@@ -250,13 +252,24 @@ class RiskSets:
             first, np.searchsorted(times, time, "right"), tied, starts, group,
             before / count[group],
             np.asarray(np.minimum(count[group] - before, 1.0) if efron else count[group], float),
+            np.asarray(count[group] - before, float),
         )  # fmt: skip
 
-    def sums(self, Y: Array) -> Array:
-        """Σ_j a_j Y_j of every term (T or T×n) for Y (m or m×n)."""
+    def at_risk(self, Y: Array) -> Array:
+        """Σ Y_j over those at risk at every time (G or G×n) for Y (m or m×n)."""
         whole = suffix_sums(Y[self.by_time])[self.leaves]
         if self.by_entry is not None:
             whole = whole - suffix_sums(Y[self.by_entry])[self.enters]
+        return whole
+
+    def compares(self) -> bool:
+        """Whether some event leaves another sample without one behind."""
+        some = (self.weights > 0).astype(float)
+        return bool((self.at_risk(some) > np.add.reduceat(some[self.tied], self.starts)).any())
+
+    def sums(self, Y: Array) -> Array:
+        """Σ_j a_j Y_j of every term (T or T×n) for Y (m or m×n)."""
+        whole = self.at_risk(Y)
         if not self.share.any():
             return np.asarray(whole[self.group])
         own = np.add.reduceat(Y[self.tied], self.starts, axis=0)
@@ -284,7 +297,8 @@ class RiskSets:
         if not np.all(A > SMALLEST_SUM):  # scores so far apart that those at risk count nothing
             return np.inf
         own = np.add.reduceat(self.weights[self.tied] * (eta[self.tied] - top), self.starts)
-        terms = np.add.reduceat(self.omega * np.log(A), np.unique(self.group, return_index=True)[1])
+        terms = self.omega * np.log(A / self.counted)
+        terms = np.add.reduceat(terms, np.unique(self.group, return_index=True)[1])
         return float(np.sum(terms - own))
 
     def gradient(self, eta: Array) -> Array:
@@ -334,6 +348,11 @@ class Cox:
                 some = None if entry is None else entry[rows]
                 sets = RiskSets.of(time[rows], event[rows], weights[rows], some, ties == "efron")
                 self.parts.append((rows, sets))
+        if not any(sets.compares() for _, sets in self.parts):
+            raise ValueError(
+                "no event leaves another sample behind that was at risk then: nothing tells who "
+                "has it sooner. Pass more samples, or strata that hold several."
+            )
 
     def value(self, eta: Array) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):

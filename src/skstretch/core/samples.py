@@ -230,10 +230,15 @@ def neighbours_alike(K: Array) -> bool:
 
 
 def products_of(residuals: Array) -> Array:
-    """Inner products (n, n) of residuals (n, t), as normal scores: none is far from the others."""
-    n = len(residuals)
-    ranks = np.argsort(np.argsort(residuals, axis=0, kind="stable"), axis=0, kind="stable")
-    scores = ndtri((ranks + 0.5) / n)
+    """Inner products (n, n) of residuals (n, t), as normal scores: none is far from the others.
+
+    Equal residuals have equal scores.
+    """
+    n, shares = len(residuals), np.empty(residuals.shape)
+    for j, own in enumerate(residuals.T):
+        _, place, counts = np.unique(own, return_inverse=True, return_counts=True)
+        shares[:, j] = ((np.cumsum(counts) - 0.5 * counts) / n)[place]
+    scores = ndtri(shares)
     return np.asarray(scores @ scores.T)
 
 

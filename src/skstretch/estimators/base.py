@@ -402,11 +402,13 @@ class StretchyModel(Learner):
             columns, how = self._state.columns, Intercept.of(self.fit_intercept)
             factors = given_factors(self, X.shape[1], how)
             factors = None if factors is None else factors[columns]
+            used = targets.weights > 0
+            rows = np.flatnonzero(used)
 
             def design_at(quadrant: Quadrant) -> Design:
-                return factored(as_design(X, quadrant, columns=columns), factors)
+                return factored(as_design(X, quadrant, rows=rows, columns=columns), factors)
 
-            data = design_at, targets
+            data = design_at, targets.at(rows), used
         self.effects_ = effects_of(self, data, bands, n_pairs, groups, random_state)
         return self.effects_
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length
 
 from skstretch.core.losses import Loss
 from skstretch.core.quadrant import Quadrant
@@ -20,7 +19,7 @@ from skstretch.core.stability import complementary_halves, parts_of_units
 from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
-from skstretch.estimators.inputs import Targets, check_count
+from skstretch.estimators.inputs import Targets, check_count, group_codes
 from skstretch.estimators.losses import SQUARED, loss_of, targets_of
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import State, as_table
@@ -265,21 +264,20 @@ def tallied(
 
 
 def effects_of(
-    model: Any, data: tuple[Any, Any] | None, bands: Any, n_pairs: Any, groups: Any, seed: Any
+    model: Any, data: tuple[Any, Any, Mask] | None, bands: Any, n_pairs: Any, groups: Any, seed: Any
 ) -> Any:
-    """The table of a fitted model; `data` are other samples and their targets as numbers."""
+    """The table of a fitted model; `data` are other samples, their targets as numbers, and which
+    of those that were given they are."""
     check_count("n_pairs", n_pairs, 2, "say 50")
     state: State = model._state
     parts = parts_of(state, searched=hasattr(model, "cv_results_"))
-    targets, used = targets_of(state), np.flatnonzero(state.used)
+    targets, used = targets_of(state), state.used
     if data is not None:
-        design_at, targets = data
+        design_at, targets, used = data
         parts = [replace(p, design=design_at(p.quadrant)) for p in parts]
-        used = np.arange(len(targets.Y))
     units = everything = np.arange(len(targets.Y))
     if groups is not None:
-        check_consistent_length(groups, state.used if data is None else targets.Y)
-        units = np.unique(np.asarray(groups)[used], return_inverse=True)[1]
+        units = np.unique(group_codes(groups, used.size)[used], return_inverse=True)[1]
     n_units = int(units.max()) + 1
     if n_units < 6:
         raise ValueError(f"{n_units} samples or groups: errors of effects need at least six.")

@@ -92,6 +92,12 @@ class Targets:
     classes: Any = None
     codes: Index | None = None
 
+    def at(self, rows: Index) -> "Targets":
+        """Those of some samples."""
+        codes = None if self.codes is None else self.codes[rows]
+        own = {name: getattr(self, name)[rows] for name in ("y", "Y", "weights", "sample_weights")}
+        return replace(self, codes=codes, **own)
+
 
 def checked_X_y(
     estimator: Any,
@@ -114,6 +120,11 @@ def checked_X_y(
     _check_parameters(estimator)
     check_unmasked(X)
     check_unmasked(y, "y")
+    if fields := getattr(getattr(y, "dtype", None), "names", None):
+        raise ValueError(
+            f"y is a structured array of {', '.join(fields)}: events with their times are for "
+            "StretchySurvivalCV; else pass numbers or classes."
+        )
     if hasattr(y, "tocoo"):
         raise TypeError(
             f"y is a sparse {type(y).__name__} of shape {y.shape}, and targets are dense: pass "
@@ -199,6 +210,25 @@ def check_labels(y: Any) -> None:
 
 def _is_nan(label: Any) -> bool:
     return isinstance(label, numbers.Real) and bool(np.isnan(float(label)))
+
+
+def group_codes(labels: Any, n: int, what: str = "groups") -> Index:
+    """Numbers (n) of the groups, strata or the like of n samples, in the order of their labels."""
+    found = np.asarray(labels)
+    if found.shape != (n,):
+        raise ValueError(
+            f"{what} has the shape {found.shape}, and there are {n} samples: pass one label for "
+            "each."
+        )
+    try:
+        if found.dtype.kind == "f" and np.isnan(found).any():
+            raise TypeError
+        return np.unique(found, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError(
+            f"{what} misses labels, or holds some of several types: pass one label of one type "
+            "for every sample."
+        ) from None
 
 
 def warn_of_targets(targets: Targets, stacklevel: int) -> None:
@@ -334,6 +364,7 @@ class Prepared:
     names: Any
     ready: Mapping[Any, Ready] = field(default_factory=dict)
     factors: Array | None = None
+    squared: bool = True
 
     def at(self, a: Any) -> View:
         """X seen through the transform with this a."""
@@ -359,7 +390,8 @@ class Prepared:
         used[self.rows] = True
         dtype = learned_dtype(self.X)
         model = light_model(model)
-        warn_of_cancellation(model, view.quadrant.column_peaks()[view.columns])
+        if self.squared:  # the outputs of other losses are not in the units of y
+            warn_of_cancellation(model, view.quadrant.column_peaks()[view.columns])
         return State(model, view.quadrant, view.columns, used, dtype, single, decision)
 
 
@@ -387,7 +419,8 @@ def prepare(estimator: Any, X: Any, weights: Array, powers: Powers = ()) -> Prep
         # what is left out takes no part, as if it did not vary
         moments = replace(moments, constant=moments.constant | np.isinf(factors))
     names, given = getattr(estimator, "feature_names_in_", None), (estimator.quadrant, estimator.b)
-    return Prepared(X, rows, weights[rows], moments, *given, intercept, names, ready, factors)
+    measured = X, rows, weights[rows], moments, *given, intercept, names, ready, factors
+    return Prepared(*measured, squared=estimator._loss == "squared")
 
 
 def given_factors(estimator: Any, n_features: int, intercept: Intercept) -> Array | None:

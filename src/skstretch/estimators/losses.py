@@ -4,6 +4,7 @@ Squared error has its own, larger search (`skstretch.estimators.search`); counts
 loss and survival share the one below.
 """
 
+import numbers
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from skstretch.designs import DaskArray, Design, in_memory, storage_of
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.inputs import (
     Targets,
+    group_codes,
     make_folds,
     prepare,
 )
@@ -74,11 +76,15 @@ def checked_survival(y: Any) -> Any:
     if len(two) != 2:
         seen = f"{len(columns)} columns" if columns else f"type {type(y).__name__}"
         raise ValueError(f"y has {seen}, and survival needs an event and a time: {HOW}.")
+    for name in columns:
+        if np.ndim(y[name]) != 1:
+            raise ValueError(f"the column {name!r} of y has shape {np.shape(y[name])}: {HOW}.")
     found = {"event": _checked_events(y, two[0]), "time": _checked_times(y, two[1])}
     if "entry" in columns:
         found["entry"] = _checked_times(y, "entry")
     if "stratum" in columns:
-        found["stratum"] = np.unique(np.asarray(y["stratum"]), return_inverse=True)[1]
+        what = "the column stratum of y"
+        found["stratum"] = group_codes(y["stratum"], len(found["time"]), what)
     out = np.empty(len(found["time"]), dtype=[(name, x.dtype) for name, x in found.items()])
     for name, values in found.items():
         out[name] = values
@@ -94,11 +100,11 @@ def read_survival(y: Any) -> tuple[Mask, Array]:
 def _checked_events(y: Any, name: Any) -> Mask:
     event = np.asarray(y[name])
     if event.dtype != bool:
-        known = event.dtype.kind in "iufO" and all(value in (0, 1) for value in event.tolist())
-        if not known:
-            odd = next((v for v in event.tolist() if v not in (0, 1)), None)
+        kinds = numbers.Real, np.bool_
+        odd = [v for v in event.tolist() if not isinstance(v, kinds) or v not in (0, 1)]
+        if odd:
             raise ValueError(
-                f"the first column of y, {name!r}, holds {odd!r}, and an event is True or "
+                f"the first column of y, {name!r}, holds {odd[0]!r}, and an event is True or "
                 f"False (1 or 0): {HOW}."
             )
     return event.astype(bool)
@@ -106,7 +112,10 @@ def _checked_events(y: Any, name: Any) -> Mask:
 
 def _checked_times(y: Any, name: Any) -> Array:
     try:
-        time = np.asarray(y[name]).astype(np.float64)
+        given = np.asarray(y[name])
+        if given.dtype.kind in "mMc":
+            raise TypeError
+        time = given.astype(np.float64)
     except (TypeError, ValueError):
         place = "column" if name == "entry" else "second column"
         raise ValueError(f"the {place} of y, {name!r}, holds what is no number: {HOW}.") from None

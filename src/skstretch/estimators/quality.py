@@ -22,9 +22,9 @@ from skstretch.style import count, number, plain, share
 
 # what scikit-learn's splitters call themselves
 SPLITTERS = {
-    r"KFold\(n_splits=(\d+)": "exact {} folds",
-    r"StratifiedKFold\(n_splits=(\d+)": "exact {} folds, by class",
-    r"GroupKFold\(n_splits=(\d+)": "exact {} folds of whole groups",
+    r"KFold\(n_splits=(\d+)": "{} folds",
+    r"StratifiedKFold\(n_splits=(\d+)": "{} folds, by class",
+    r"GroupKFold\(n_splits=(\d+)": "{} folds of whole groups",
     r"LeaveOneOut\(": "exact leave-one-out",
     r"LeaveOneGroupOut\(": "exact leave-one-group-out",
 }
@@ -114,14 +114,14 @@ def folds_in_words(model: Any) -> str:
     stored = getattr(model, "not_stored_", {})
     if model.cv is None and "cv" not in stored:
         if model._loss != "squared":
-            return "exact ten folds"
+            return "ten folds"
         if not selecting(model).any():
             return "exact leave-one-out"
         if model.n_features_to_select is None:
             return "exact leave-one-out, ten folds where features are selected"
-        return "exact ten folds"
+        return "ten folds"
     if isinstance(model.cv, int):
-        return f"exact {model.cv} folds"
+        return f"{model.cv} folds"
     text = stored["cv"] if model.cv is None else repr(model.cv)
     for pattern, words in SPLITTERS.items():
         if found := re.match(pattern, text):

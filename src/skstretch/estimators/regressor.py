@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skstretch.core.losses import rates
 from skstretch.core.stretch import checked_number
@@ -95,7 +95,9 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         check_is_fitted(self)
         if self._state.loss != "poisson":
             return float(super().score(X, y, sample_weight))
-        predicted = self.predict(X)
+        predicted, y = self.predict(X), column_or_1d(y)
+        if y.size > 1 and np.ptp(y) == 0.0:  # as R² has it
+            return 0.0
         return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=1))
 
     def predict_interval(
@@ -509,7 +511,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
     nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray
         Of `nested_cv`: what searches say of samples that they have never seen.
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Out-of-fold predictions of the model.
+        Out-of-fold predictions of the model; with ``loss="poisson"`` logarithms of rates.
     plan_ : Plan
         How it was computed, and what was left out; of a loaded model its text.
 

@@ -41,6 +41,7 @@ from skstretch.estimators.inputs import (
     check_among,
     check_count,
     declared_splitter,
+    group_codes,
     make_folds,
     prepare,
     seed_of,
@@ -296,10 +297,10 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets, or classes; of survival a structured array or frame of (event, time).
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            A weight of w counts as w repetitions of the sample; zero leaves it out. All weights
-            times a constant change nothing but c: candidates are averaged, and errors computed,
-            for the effective number of samples ``(sum w)^2 / sum w^2``, in which samples that are
-            equal count as one.
+            A weight of w counts as w repetitions of the sample; zero leaves it out. Of rates it is
+            the exposure. Else, but for Efron's ties, all weights times a constant change nothing
+            but c: candidates are averaged, and errors computed, for the effective number of
+            samples ``(sum w)^2 / sum w^2``, in which samples that are equal count as one.
         **params : dict
             ``groups``, array-like of shape (n_samples,), is handed to the splitter.
 
@@ -324,7 +325,10 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """All candidates of the grids, evaluated; what is fitted afterwards is calm and told of
         too."""
         X, targets = self._read(X, y, sample_weight)
-        warn_of_targets(targets, stacklevel=7 if HAS_CALLBACKS else 6)
+        if self._loss != "cox":  # whose times may be equal
+            warn_of_targets(targets, stacklevel=7 if HAS_CALLBACKS else 6)
+        if params.get("groups") is not None:
+            group_codes(params["groups"], X.shape[0])
         grids, families = self._checked_grids(X, targets)
         self.plan_ = self._made_plan(X, targets, grids, families)
         if self.plan_.into_memory:
@@ -617,6 +621,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
                 "samples in groups cannot be put in any order: pass the groups to permutation_test "
                 "too."
             )
+        if within and groups is None:
+            raise ValueError("within=True needs groups, within which targets change places.")
         units = self._checked_groups(groups)
         whole = self._checked_grid(self.n_features_in_, (1.0,), SEARCHES[2])
         grid = replace(whole, a=tuple(known.views), linear_k=(2.0,))
@@ -640,12 +646,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         if groups is None:
             return None
         used = self._state.used
-        if np.shape(groups) != used.shape:
-            raise ValueError(
-                f"groups has the shape {np.shape(groups)}, and the search was fitted to "
-                f"{used.size} samples: pass one group for each."
-            )
-        return np.unique(np.asarray(groups)[used], return_inverse=True)[1]
+        return np.unique(group_codes(groups, used.size)[used], return_inverse=True)[1]
 
     def _of_all_samples(self, held_out: Array, prepared: Prepared) -> Array:
         """Out-of-fold outputs of all samples; those of weight zero get the model's own."""

@@ -24,6 +24,7 @@ from skstretch.estimators.inputs import (
     check_among,
     check_count,
     checked_X_y,
+    group_codes,
     numeric_targets,
     prepare,
 )
@@ -155,13 +156,13 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
             raise TypeError("StabilitySelector needs X in memory: pass X.compute().")
         X, y = checked_X_y(self, X, y, multi_output=True)
         Y, strata = self._targets(y)
-        if groups is not None and np.shape(groups) != (len(Y),):
-            raise ValueError(f"groups has shape {np.shape(groups)} and X {len(Y)} rows.")
-        units = np.arange(len(Y)) if groups is None else np.unique(groups, return_inverse=True)[1]
+        units = np.arange(len(Y)) if groups is None else group_codes(groups, len(Y))
         n_units = int(units.max()) + 1
         if n_units < 4:
             what = "n_samples" if groups is None else "n_groups"
             raise ValueError(f"{what}={n_units}: two halves of at least two need four.")
+        if not np.ptp(Y, axis=0).any():
+            raise ValueError("y does not vary: there is nothing to select for.")
         design = prepare(StretchyRegressor(), X, np.ones(len(Y))).at(0.0)
         n_varying = int(design.columns.size)
         if n_varying == 0:
@@ -237,7 +238,7 @@ def _selected(X: Any, Y: Array, half: Mask, count: int) -> Mask:
     """The features that one half selects, standardised by its own samples."""
     view = prepare(StretchyRegressor(), X, half.astype(np.float64)).at(0.0)
     found = np.zeros(X.shape[1], dtype=bool)
-    if view.columns.size:
+    if view.columns.size and np.ptp(Y[half], axis=0).any():
         design, weights = view.design, np.ones(int(half.sum()))
         found[view.columns[path_supports(design, Y[half], weights, [count])[count]]] = True
     return found

@@ -284,13 +284,16 @@ def _differs(margin: float) -> str:
 
 
 def _numbers_of_features(model: Any) -> dict[int, float]:
-    """Numbers of features below all that were tried, each with the margin of its best candidate."""
+    """Numbers of features below all that were tried, each with the margin of its best candidate.
+
+    Not the number of the model itself.
+    """
     results, some = model.cv_results_, selecting(model)
     usable, kept = _usable(results), np.rint(results["n_features"]).astype(int)
     # only exact residuals say what a candidate loses
     exact = usable & (np.asarray(results.get("loo", "exact")) == "exact")
-    found = {}
-    for n in np.unique(kept[usable & some]).tolist():
+    own, found = int(np.atleast_2d(model.support_).any(axis=0).sum()), {}
+    for n in np.setdiff1d(kept[usable & some], own).tolist():
         among = some & (kept == n)
         rows = among & exact if (among & exact).any() else among & usable
         found[n] = _margin(results, _closest(results, rows))

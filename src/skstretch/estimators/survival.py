@@ -305,9 +305,7 @@ class StretchySurvivalCV(StretchySearch):
             chance, 1 at best.
         """
         risk, event, time = self._beside(X, y)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        check_consistent_length(risk, weights)
-        return concordance(event, time, risk, weights)
+        return concordance(event, time, risk, checked_weights(sample_weight, risk))
 
     def score_uno(self, X: Any, y: Any, until: float | None = None) -> float:
         """Compare likewise by Uno's concordance, which does not depend on the censoring.
@@ -326,6 +324,8 @@ class StretchySurvivalCV(StretchySearch):
         concordance : float
             0.5 by chance, 1 at best.
         """
+        if until is not None:
+            until = checked_number("until", until, "pass a time.")
         risk, event, time = self._beside(X, y)
         return uno_concordance(event, time, risk, until=until)
 

@@ -517,7 +517,9 @@ def _read_loss(file: Record, state: State, asked: str) -> State:
         if not (sound and np.isfinite(last) and last >= times[-1]):
             raise ModelFileError("its baseline hazard does not rise with time.")
         baseline = Baseline(times, hazard, last)
-    return replace(state, loss=loss, baseline=baseline)
+    found = replace(state, loss=loss, baseline=baseline)
+    vars(found)["novelty_reference"] = vars(state)["novelty_reference"]
+    return found
 
 
 def _write_residuals(file: Record, state: State) -> None:

@@ -201,4 +201,4 @@ def _spread(scores: Any) -> Any:
 
 
 def _label(a: float, k: float) -> str:
-    return "a = 0\nlinear" if a == 0 and k == 2 else f"a = {a:g}\nk = {k:g}"
+    return "a = 0\nridge" if a == 0 and k == 2 else f"a = {a:g}\nk = {k:g}"

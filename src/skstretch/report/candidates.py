@@ -36,9 +36,7 @@ MOST_CANDIDATES = 2000
 AXES = {
     "s": "strength s of the penalty, weak to strong",
     "c": "c, from strong to weak penalty",
-    "paths": (
-        "strength s of the penalty, weak to strong; rows of sparse models: in steps of their own"
-    ),
+    "paths": "strength s of the penalty, weak to strong\nsparse models have steps of their own",
     "numbers": "steps of a row, from weak to strong penalty",
 }
 
@@ -176,7 +174,8 @@ def _row_names(subject: Subject, row: int) -> tuple[str, str]:
     name = family_name(a, k, density, subject.shape[1], identity, kept)
     if "param_recipe" in results:
         name = f"{name} ({results['param_recipe'][row]})"
-    return name.replace("sparse linear", "sparse").replace(" of the features", ""), name
+    short = re.sub(r" of the features| \(.* asked for\)", "", name)
+    return short.replace("sparse linear", "sparse"), name
 
 
 def _column_names(strengths: Array) -> list[str]:

@@ -33,6 +33,8 @@ def library() -> str:
 INK, SOFT, LINE, PAPER = (var(name) for name in ("ink", "soft", "line", "paper"))
 ACCENT, WARM = var("accent"), var("warm")
 SHADES = [var("void"), *(var(f"h{i}") for i in range(style.SHADES))]
+# names of rows are cut where they would leave too little room for the squares
+LABELS = alt.ExprRef("max(160, 0.34 * containerSize()[0])")
 CURVES = [var(f"c{i}") for i in range(style.CURVES)]
 
 CONFIG = {
@@ -53,6 +55,7 @@ CONFIG = {
         "labelLimit": 150,
         "labelFlush": False,
     },
+    "axisX": {"labelSeparation": 4},
     "legend": {"labelColor": SOFT, "titleColor": SOFT, "labelLimit": 150},
 }
 
@@ -102,7 +105,7 @@ def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, 
     labels = ", ".join(f"'{label}'" for label in columns)
     x = alt.X(
         "left:Q",
-        title=title,
+        title=title.split("\n"),
         scale=alt.Scale(domain=[0, len(columns)], nice=False),
         axis=alt.Axis(
             values=[place + 0.5 for place in range(len(columns))],
@@ -121,7 +124,7 @@ def surface_chart(rows: list[str], columns: list[str], title: str) -> dict[str, 
         sort=rows,
         title=None,
         scale=alt.Scale(domain=rows),
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=160),
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=LABELS),
     )
     fill = alt.Fill(
         "level:O", scale=alt.Scale(domain=[*range(-1, style.SHADES)], range=SHADES), legend=None

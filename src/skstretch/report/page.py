@@ -288,8 +288,7 @@ def _specs(contents: Contents, data: Data) -> Data:
     specs["top"] = charts.top_chart(max(1, data["bars"]))
     if data["along"]:
         named = subject.positions is not None
-        few = subject.state.support.any(axis=0).mean() < 0.5
-        specs["profile"] = charts.profile_chart(named, bool(few), data["grouped"])
+        specs["profile"] = charts.profile_chart(named, subject.few, data["grouped"])
     own = data["fits"][str(data["chosen"])]
     if data["samples"]:
         specs["fit"] = charts.fit_chart("" if subject.target == "the target" else subject.target)

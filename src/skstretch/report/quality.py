@@ -497,8 +497,10 @@ def _explained(subject: Subject, sample: int, why: str) -> Explained:
     if own.ndim == 2:
         at = int(np.argmax(output)) if subject.classifies else 0
         own, base, output, name = own[:, at], base[at], output[at], subject.outputs[at]
+    # rounding leaves dust of a mean that is zero
+    mean = 0.0 if abs(float(base)) < 1e-12 * np.abs(own).sum() else float(base)
     names, written, strongest = _strongest(subject, own, _numbers(row))
-    title, facts = f"Sample {subject.sample_name(sample)}", (name, float(output), float(base))
+    title, facts = f"Sample {subject.sample_name(sample)}", (name, float(output), mean)
     return Explained(sample, title, why, _facts(subject, sample, *facts), names, written, strongest)
 
 
@@ -648,6 +650,8 @@ def strange_samples(subject: Subject) -> Panel | None:
         "explain. Marked is the strangest twentieth of them: there always is one. Look at points "
         "far from the rest. novelty(X) tells the same of new samples."
     )
+    if not found.distance.any():
+        caption += " So few features leave nothing unexplained: all distances are 0."
     table: list[tuple[str, ...]] = [
         (names[i], number(found.leverage[i]), number(found.distance[i]), plain(round(p[i], 3)))
         for i in np.argsort(p, kind="stable")[:MOST_ROWS]

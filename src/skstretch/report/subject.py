@@ -140,6 +140,11 @@ class Subject:
         return self.state.used.size, int(self.model.n_features_in_)
 
     @property
+    def few(self) -> bool:
+        """Whether less than half of the features are in use."""
+        return bool(self.state.support.any(axis=0).mean() < 0.5)
+
+    @property
     def slope(self) -> Array:
         """``coef_`` of shape (t, D)."""
         return np.atleast_2d(self.model.coef_)

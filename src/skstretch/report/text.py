@@ -339,6 +339,10 @@ TITLES = {
 }
 
 
+# what says more of a model than the measure that a page shows
+COMPARED_BY = {"balanced error rate": "log loss", "concordance": "partial likelihood"}
+# numbers of features that a page suggests
+FEWER = (30, 10, 3)
 HOW = (
     "Write the report with the training data: skstretch report MODEL --data FILE, or in Python "
     "write_report(model, path, X=X, y=y)."
@@ -363,6 +367,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "null": chance_in_words(subject.model),
         "charts": set(data["specs"]),
         "surface": _surface(contents, data),
+        "fewer": [n for n in FEWER if 2 * n <= subject.shape[1]][:2],
         "candidates": _options(contents),
         "chosen_text": own_text(contents),
         "note": data["fits"][str(data["chosen"])]["notes"][0],
@@ -496,6 +501,11 @@ def _flattered(subject: Subject) -> str:
     """What choosing or averaging has done to the errors that are shown."""
     nested = subject.error("nested_score_")
     text = "All these errors have seen the choice among models, which flatters the best of them."
+    if subject.mixture and subject.measure.name in COMPARED_BY:
+        own = COMPARED_BY[subject.measure.name]
+        text += (
+            f" The search compares models by the {own}, so others than the darkest are averaged."
+        )
     return (
         f"{text} When the whole search is repeated on other samples: {nested}." if nested else text
     )
@@ -534,11 +544,16 @@ def _captions(contents: Contents, data: dict[str, Any]) -> dict[str, str]:
     fit = _fit_caption(contents) if data["samples"] else ""
     captions = {"fit": fit, "calibration": _calibration_caption(contents)}
     D, groups = contents.subject.shape[1], len(data["along"])
+    neighbours = f"{-(-D // max(1, groups))} neighbouring features"
+    drawn = (
+        f"a needle is the range of {neighbours}"
+        if contents.subject.few
+        else f"the line is the mean of {neighbours}, the band their range"
+    )
     captions["profile"] = (
         "What one unit more of each feature changes, at its mean."
         if groups >= D
-        else f"What one unit more of a feature changes, at its mean: the line is the mean of "
-        f"{-(-D // max(1, groups))} neighbouring features, the band their range."
+        else f"What one unit more of a feature changes, at its mean: {drawn}."
     )
     what = "the score of the class" if contents.subject.classifies else "the prediction"
     what = SCORES.get(contents.subject.state.loss, what)

@@ -106,7 +106,12 @@ class FoldLoss:
         rest = fold.weights(weights)
         both = rest.copy()
         both[fold.tested] = weights[fold.tested]
-        return cls(fold, make(rest), make(both))
+        try:
+            return cls(fold, make(rest), make(both))
+        except ValueError as error:
+            raise ValueError(
+                f"without the samples of one fold {error} Or use other folds."
+            ) from None
 
     def held_out(self, eta: Array) -> float:
         """The loss of what is tested, at the scores (N) of the fold's model."""

@@ -5,11 +5,12 @@ of y, which stand side by side as if they were so many targets.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from skstretch.core.classes import log_losses, signed_targets
+from skstretch.core.factors import power_of_two
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design
@@ -115,7 +116,10 @@ def permutation_test(
     permutations: Index,
 ) -> PermutationTest:
     """Scores of the closed forms of a grid, mixed, for every order (P, M) of the targets."""
-    M, folds = len(tested.weights), tested.folds
+    M, folds, unit = len(tested.weights), tested.folds, 1.0
+    if tested.codes is None:  # squared errors stay in range
+        unit = float(power_of_two(np.abs(tested.Y).max()))
+        tested = replace(tested, Y=tested.Y / unit)
     whole = np.vstack([np.arange(M), permutations])
     t = tested.Y.shape[1]
     size = max(1, CHUNK_BYTES // (8 * M * t))
@@ -130,6 +134,7 @@ def permutation_test(
         largest.append(largest_correlations(features, Y, tested.weights))
     found, strongest = np.concatenate(scores), np.concatenate(largest)
     pvalue = combined_pvalue(found, strongest)
+    found = unit * (unit * found)
     return PermutationTest(float(found[0]), found[1:], float(strongest[0]), strongest[1:], pvalue)
 
 
