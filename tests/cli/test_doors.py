@@ -168,15 +168,27 @@ def test_a_sparse_matrix_of_complex_numbers(call, folder):
     assert "holds complex128, not numbers" in done.err
 
 
-@pytest.mark.parametrize("role", ["target", "weights"])
-def test_values_too_small_to_square(role, call, folder):
-    tiny = 1e-320 * np.arange(1, 21)
-    columns = {"y": tiny} if role == "target" else {"y": Y, "w": tiny}
-    FRAME.assign(**columns).to_csv("d.csv", index=False)
-    more = [] if role == "target" else ["--weights", "w"]
-    done = call("fit", "d.csv", "--target", "y", *more, "--a", "0", "--k", "2", "-o", "m.stretchy")
+def test_values_too_small_to_square(call, folder):
+    FRAME.assign(y=1e-320 * np.arange(1, 21)).to_csv("d.csv", index=False)
+    done = call("fit", "d.csv", "--target", "y", "--a", "0", "--k", "2", "-o", "m.stretchy")
     assert done.code == 2
     assert "too small to compute with: give it in another unit" in done.err
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        (-np.ones(20), "--weights has a negative entry (-1)"),
+        (np.zeros(20), "--weights is zero for every sample"),
+        (np.full(20, np.inf), "--weights contains infinity"),
+    ],
+)
+def test_weights_that_are_none(weights, said, call, folder):
+    """The estimators say what is wrong with them."""
+    FRAME.assign(y=Y, w=weights).to_csv("d.csv", index=False)
+    done = call("fit", "d.csv", "--target", "y", "--weights", "w", "-o", "m.stretchy")
+    assert done.code == 2
+    assert said in done.err
 
 
 def test_no_home(call, folder, monkeypatch):

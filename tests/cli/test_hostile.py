@@ -176,12 +176,14 @@ def test_packed_files_that_are_read_as_a_whole(kind, tmp_path, baseline):
 
 
 def test_an_xz_file_with_a_huge_dictionary(tmp_path, baseline):
+    """The claim is nothing: memory is taken as the file is unpacked."""
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 512 << 20}]
-    data = lzma.compress(b"a,y\n1,2\n" * 1000, filters=filters)
+    data = lzma.compress(b"a,y\n" + b"1,2\n2,1\n3,4\n" * 4, filters=filters)
     (tmp_path / "b.csv.xz").write_bytes(data)
-    done = measured("fit", "b.csv.xz", "-t", "y", "-o", "m.stretchy", *SMALL, cwd=tmp_path)
-    check(done, baseline)
-    assert "needs more memory to unpack than is allowed" in done.err
+    words = ("fit", "b.csv.xz", "-t", "y", "-o", "m.stretchy", "--c", "1", *SMALL)
+    done = measured(*words, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert done.peak < baseline + ALLOWED
 
 
 LINES = {
@@ -215,7 +217,7 @@ def test_records_that_never_end(tmp_path, baseline):
     (tmp_path / "q.csv").write_bytes(b"a,y\n1,2\n" + b'"\n",' * (20 << 20))
     done = measured("fit", "q.csv", "-t", "y", "-o", "m.stretchy", *SMALL, cwd=tmp_path)
     check(done, baseline)
-    assert "Is a quote not closed?" in done.err
+    assert "is a quote not closed?" in done.err
 
 
 @pytest.mark.slow
@@ -261,7 +263,7 @@ def test_a_feather_file_of_zeros(compression, tmp_path, baseline):
     feather.write_feather(table, tmp_path / "z.feather", compression, chunksize=25 << 20)
     done = measured("fit", "z.feather", "-t", "y", "-o", "m.stretchy", *SMALL, cwd=tmp_path)
     check(done, baseline)
-    assert "its columns would take 400 MB" in done.err
+    assert "26,214,400 rows would take 200 MB" in done.err
 
 
 ROWS = "xl/worksheets/sheet1.xml"

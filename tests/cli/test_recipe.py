@@ -141,13 +141,14 @@ def test_rows_without_a_target_are_left_out_beside_filling(call):
     assert "filled 13 missing values" in done.err
 
 
+WINDOW = ("--derivative", "1", "--window")
 REFUSED = {
     ("--window", "11"): "--window 11 goes with --derivative; --derivative 0 smooths.",
     ("--polyorder", "1"): "--polyorder 1 goes with --derivative; --derivative 0 smooths.",
-    ("--derivative", "1", "--window", "4"): "--window 4 must be an odd number, 11 for example.",
-    ("--derivative", "1", "--polyorder", "11"): "--polyorder 11 must lie from 0 to below the wind",
-    ("--derivative", "3"): "--derivative 3 must lie from 0 to the --polyorder, which is 2.",
-    ("--derivative", "1", "--window", "15"): "--window 15: the file has 10 features; a window cann",
+    (*WINDOW, "4"): "--window 4 must be odd: 5, for example.",
+    (*WINDOW, "15"): "--window 15 must be a whole number from 1 to the 10 features of the file.",
+    (*WINDOW, "5", "--polyorder", "5"): "--polyorder 5 must be a whole number from 0 to --window 5",
+    ("--derivative", "3", "--window", "5"): "--derivative 3 must be a whole number from 0 to --po",
 }
 
 

@@ -175,9 +175,9 @@ def classifier_cases():
     yield "words", lambda g: with_header(g, biases=[1.0, 2.0]), "no bias for every class"
     yield "words", lambda g: with_header(g, biases=[0, 0, 0]), "no sound list 'biases'"
     yield "words", lambda g: with_header(g, biases=None), "no sound field 'biases'"
-    yield "search", lambda g: with_header(g, chosen={}), "which candidate was chosen"
+    yield "search", lambda g: with_header(g, chosen={}), "no sound field .best_index_."
     yield "search", lambda g: with_header(g, best_score_se="1"), "field 'best_score_se'"
-    yield "search", lambda g: with_header(g, best_score_se=-1.0), "field 'best_score_se'"
+    yield "search", lambda g: with_header(g, best_score_se=-1.0), "standard errors that none has"
     candidates = [[f"param_{name}", "array"] for name in ("a", "k", "c", "density")]
     yield (
         "search",

@@ -161,7 +161,7 @@ def test_a_click_on_a_candidate_changes_the_panels(scorer, sample):
         boxes = page.locator("#chart-surface svg .mark-rect").first.locator("path")
         order = page.evaluate(
             """() => JSON.parse(document.getElementById("report-data").textContent)
-                .candidates.map(one => String(one.candidate))"""
+                .candidates.map(one => String(one.index))"""
         )
         boxes.nth(order.index(candidate)).click(force=True)
         opened.wait_for(candidate)
@@ -182,7 +182,7 @@ def test_candidates_can_be_chosen_by_keyboard_alone(scorer):
                 break
         assert page.evaluate("document.activeElement.id") == "chart-surface"
         places = {
-            tuple(one["at"]): one["candidate"] for one in data_of(text_of(regression))["candidates"]
+            tuple(one["at"]): one["index"] for one in data_of(text_of(regression))["candidates"]
         }
         at = next(place for place, candidate in places.items() if str(candidate) == chosen)
         for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowDown"):

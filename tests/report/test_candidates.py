@@ -287,7 +287,7 @@ def test_surface_has_a_level_and_a_place_for_every_candidate():
     model, _, _ = regression()
     surface = surface_of(subject_of(regression()))
     assert len(surface.candidates) == len(model.cv_results_["usable"])
-    assert len({(c.row, c.column) for c in surface.candidates}) == len(surface.candidates)
+    assert len({c.at for c in surface.candidates}) == len(surface.candidates)
     best = int(np.nanargmax(model.cv_results_["mean_test_score"]))
     assert next(c for c in surface.candidates if c.index == best).level == SHADES - 1
     errors = np.sqrt(-model.cv_results_["mean_test_score"])

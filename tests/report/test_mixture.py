@@ -136,7 +136,7 @@ def test_all_families_are_on_the_surface():
     model, _, _ = mixture()
     surface = surface_of(subject_of(mixture()))
     assert len(surface.candidates) == len(model.cv_results_["usable"])
-    assert len({(c.row, c.column) for c in surface.candidates}) == len(surface.candidates)
+    assert len({c.at for c in surface.candidates}) == len(surface.candidates)
     assert {"ridge", "ridge, 10 features", "sparse, k = 1.05"} < set(surface.rows)
     assert not any("nan" in name for name in surface.columns)
     strong, others = surface.column_title.split("\n")
@@ -144,7 +144,7 @@ def test_all_families_are_on_the_surface():
     # sparse models from weak to strong
     at = surface.rows.index("sparse, k = 1.25")
     path = sorted(
-        (c for c in surface.candidates if c.row == at), key=lambda candidate: candidate.column
+        (c for c in surface.candidates if c.at[0] == at), key=lambda candidate: candidate.at[1]
     )
     c = model.cv_results_["param_c"][[candidate.index for candidate in path]]
     assert (np.diff(c) < 0).all()

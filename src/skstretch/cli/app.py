@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from skstretch.cli import datasets, fit, fitted, options
-from skstretch.cli.console import close_stdout, fail, page, print_json, show
+from skstretch.cli.console import Talk, close_stdout, fail, page, print_json, show
 from skstretch.exceptions import DataError, Failure
 
 MISTAKE, FAILURE, INTERRUPTED = 2, 1, 130
@@ -40,7 +40,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "typer", "rich", "pyarrow", "altai
 
 
 @options.taking()
-def version(json: bool = False, quiet: bool = False) -> None:
+def version(talk: Talk) -> None:
     """Print the versions of skstretch, Python and the packages that it uses."""
     import platform
     from importlib import metadata
@@ -57,10 +57,7 @@ def version(json: bool = False, quiet: bool = False) -> None:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             found[package] = "not installed"
-    if json:
-        print_json(found)
-        return
-    show(page(found.items()))
+    print_json(found) if talk.json else show(page(found.items()))
 
 
 # what a command does, and its examples
@@ -86,16 +83,7 @@ def guarded(command: Command) -> Command:
             if early is not signal.SIG_IGN:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
             return command(*args, **keywords)
-        except KeyboardInterrupt:
-            fail("interrupted.")
-            raise SystemExit(INTERRUPTED) from None
-        except BrokenPipeError:
-            close_stdout()  # whoever read it has had enough
-            raise SystemExit(FAILURE) from None
-        except Exception as error:
-            if _interrupted(error):
-                fail("interrupted.")
-                raise SystemExit(INTERRUPTED) from None
+        except (Exception, KeyboardInterrupt) as error:
             _end(error)
         finally:
             signal.signal(signal.SIGINT, early)
@@ -112,8 +100,11 @@ def _interrupted(error: BaseException | None) -> bool:
     return False
 
 
-def _end(error: Exception) -> NoReturn:
+def _end(error: BaseException) -> NoReturn:
     """Say what happened, in the words of the error where they are meant for users."""
+    if _interrupted(error):
+        fail("interrupted.")
+        raise SystemExit(INTERRUPTED) from None
     if type(error).__module__.split(".")[0] in ("typer", "click"):
         raise error
     if os.environ.get(TRACEBACK):
@@ -121,7 +112,9 @@ def _end(error: Exception) -> NoReturn:
     if isinstance(error, DataError):
         fail(str(error))
         raise SystemExit(MISTAKE) from None
-    if isinstance(error, OSError) and error.errno is not None:
+    if isinstance(error, BrokenPipeError):
+        close_stdout()  # whoever read it has had enough
+    elif isinstance(error, OSError) and error.errno is not None:
         # files are written under their name: what is full without one is stdout
         full = "standard output: " if error.errno == errno.ENOSPC else ""
         name = f"{error.filename!r}: " if error.filename is not None else full
@@ -194,10 +187,6 @@ def program() -> typer.Typer:
     return app
 
 
-def _terminate(number: int, frame: Any) -> NoReturn:
-    raise SystemExit(128 + number)
-
-
 def run() -> None:
     """Run the program; leave no half file behind when it is told to stop."""
     for stream in (sys.stdout, sys.stderr):
@@ -208,7 +197,7 @@ def run() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup ignores it
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _terminate)
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))
     _have_a_home()
     try:
         try:
@@ -216,12 +205,8 @@ def run() -> None:
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
-    except OSError as error:
+    except (KeyboardInterrupt, OSError) as error:
         close_stdout()
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(FAILURE) from None
         _end(error)
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.cli.console import NAMES, SHOWN, Talk, counted, listed, nearest, quoted
+from skstretch.cli.console import NAMES, SHOWN, Talk, listed, nearest, quoted
 from skstretch.cli.data.columnar import read_columnar
 from skstretch.cli.data.delimited import MISSING, comment_hint, number_in, read_delimited
 from skstretch.cli.data.files import (
-    Budget,
+    DECIMAL_COMMA,
+    THOUSANDS,
     Choice,
     Choose,
     Form,
@@ -30,6 +31,7 @@ from skstretch.cli.data.matrices import read_mtx, read_npz, read_svmlight
 from skstretch.cli.data.workbooks import read_workbook
 from skstretch.cli.options import Chosen
 from skstretch.exceptions import DataError
+from skstretch.style import count
 
 Note = Callable[[str], None]
 
@@ -47,20 +49,10 @@ RANGE = re.compile(r"([-+]?\d*\.?\d+)-([-+]?\d*\.?\d+)")
 NUMBERED = 20
 
 
-def matched(word: str, names: Sequence[str]) -> list[str]:
-    """Names that a word means: itself, several with commas, a range of numbers, or a pattern."""
-    if word in names:
-        return [word]
-    found = []
-    for part in (part.strip() for part in word.split(",")):
-        some = [part] if part in names else _pattern(part, names)
-        if not some:
-            return []
-        found += some
-    return found
-
-
-def _pattern(part: str, names: Sequence[str]) -> list[str]:
+def matched(part: str, names: Sequence[str]) -> list[str]:
+    """Names that a word means: itself, those in a range of numbers, or of a pattern."""
+    if part in names:
+        return [part]
     if ends := RANGE.fullmatch(part):
         low, high = sorted(map(float, ends.groups()))
         return [name for name in names if low <= _value(name) <= high]
@@ -101,26 +93,9 @@ def is_spectrum(names: Sequence[str] | None) -> bool:
     return bool(((steps > 0).all() or (steps < 0).all()) and not counts)
 
 
-def is_index(X: Any) -> bool:
-    """Whether the first column is whole numbers that rise, beside others that are not whole."""
-    first, others = X[:, 0], X[:, 1:]
-    if len(first) < 3 or not others.size or not _whole(first) or not (np.diff(first) > 0).all():
-        return False
-    return not any(_whole(column) for column in others.T)
-
-
 def _whole(values: Any) -> bool:
     known = values[~np.isnan(values)]
     return bool((known == np.round(known)).all())
-
-
-def left_out_words(names: Sequence[str], total: int) -> str:
-    """That features beside a spectrum are left out, and how they are taken."""
-    return (
-        f"left out {quoted(names)}: the other {counted(total, 'feature')} are named by numbers, as "
-        "wavelengths are, and such columns are often other results of the laboratory. "
-        "--features '*' takes all, --drop leaves some out."
-    )
 
 
 def read_table(source: str, form: Form, choose: Choose, talk: Talk) -> Table:
@@ -135,9 +110,9 @@ def read_table(source: str, form: Form, choose: Choose, talk: Talk) -> Table:
         Shown the names of the columns and of further vectors, says which to read.
     talk : Talk
     """
-    budget = Budget.of(source, form.max_memory)
-    with talk.reading("reading") as watch, opened(source, watch, budget) as stream:
-        kind = form.kind
+    budget = form.budget(source)
+    with talk.reading() as watch, opened(source, watch, budget) as stream:
+        kind = form.format
         if kind is Kind.AUTO:
             kind = kind_of(source, stream.peek(1 << 14))
         if form.sheet is not None and kind is not Kind.XLSX:
@@ -217,7 +192,12 @@ class TrainingColumns:
         rest = names if isinstance(names, Numbers) else [n for n in names if n not in taken]
         words = [name for name in beside_numbers(rest) if name not in left_out]
         if words:
-            self.note(left_out_words(words, len(rest) - len(words) - len(left_out)))
+            others = count(len(rest) - len(words) - len(left_out), "feature")
+            self.note(
+                f"left out {quoted(words)}: the other {others} are named by numbers, as "
+                "wavelengths are, and such columns are often other results of the laboratory. "
+                "--features '*' takes all, --drop leaves some out."
+            )
         return {*left_out, *words}
 
     def _usual_target(self, names: Sequence[str], extras: Sequence[str]) -> str:
@@ -252,24 +232,27 @@ def unknown(option: str, name: str, names: Sequence[str], extras: Sequence[str] 
 
 
 def meant(option: str, words: Sequence[str] | None, names: Sequence[str]) -> set[str]:
-    """The names that the words of an option mean, each of which must mean some."""
+    """The names that the words of an option mean, several with commas; each must mean some."""
     found: set[str] = set()
     for word in words or ():
-        some = matched(word, names)
-        if not some:
+        parts = [word] if word in names else [part.strip() for part in word.split(",")]
+        some = [matched(part, names) for part in parts]
+        if not all(some):
             raise DataError(unknown(option, word, names))
-        found.update(some)
+        found.update(*some)
     return found
 
 
 def dropping(*names: str) -> str:
-    """The options that leave columns out."""
+    """The options that leave columns out, which are named where they are few."""
+    if len(names) > CLAUSES:
+        return "--drop COL"
     return " ".join(f"--drop {shlex.quote(name)}" for name in names)
 
 
 def check_distinct(used: Sequence[str], names: Sequence[str]) -> None:
     """Refuse a name that several of the columns in use have."""
-    twice = next((name for name, count in Counter(used).items() if count > 1), None)
+    twice = next((name for name, times in Counter(used).items() if times > 1), None)
     if twice is not None:
         raise DataError(
             f"{_occurrences(twice, names)}: rename one in the header, or leave them all out with "
@@ -284,8 +267,8 @@ def check_roles(wanted: Collection[str], names: Sequence[str], extras: Sequence[
     else:
         counts = Counter(name for name in names if name in wanted)
     counts.update(name for name in extras if name in wanted)
-    for name, count in counts.items():
-        if count > 1:
+    for name, times in counts.items():
+        if times > 1:
             raise DataError(
                 f"{_occurrences(name, [*names, *extras])}, and one of them is asked for: rename "
                 "the others in the file."
@@ -314,18 +297,16 @@ def check_features(table: Table) -> None:
 
 def _about_marks(strays: Sequence[Stray]) -> str:
     """What to do where all text consists of numbers with commas or points in them."""
-    decimals = all(stray.decimals for stray in strays)
-    thousands = all(stray.thousands for stray in strays)
-    value = strays[0].value
-    bare = f"write the numbers without it, {value.replace(',', '')} in place of {value!r}"
-    if decimals and thousands:
-        return (
-            f"If the comma is a decimal mark, pass --decimal , and if it parts thousands, {bare}."
-        )
-    if decimals:
-        return "If the comma is a decimal mark, pass --decimal ,"
-    if thousands:
-        return f"If the comma parts thousands, {bare}."
+    value, ways = strays[0].value, []
+    if all(DECIMAL_COMMA.fullmatch(stray.value) for stray in strays):
+        ways.append("if the comma is a decimal mark, pass --decimal ,")
+    if all(THOUSANDS.fullmatch(stray.value) for stray in strays):
+        it = "it" if ways else "the comma"
+        bare = f"{value.replace(',', '')} in place of {value!r}."
+        ways.append(f"if {it} parts thousands, write the numbers without it, {bare}")
+    if ways:
+        said = " and ".join(ways)
+        return said[0].upper() + said[1:]
     if all(stray.pointed for stray in strays):
         return (
             "The comma is the decimal mark here, and a point no part of a number: write "
@@ -339,67 +320,56 @@ def _way_out(table: Table, rows: int) -> str:
     names = list(table.stray)
     whole = any(stray.count == rows for stray in table.stray.values())
     it = "it" if len(names) == 1 else "them"
-    drop = dropping(*names) if len(names) <= CLAUSES else "--drop COL"
     if whole:
-        return f"Leave {it} out with {drop}, or encode {it} as numbers."
-    return f"Correct these cells, or leave {it} out with {drop}."
-
-
-def missing_counts(table: Table) -> tuple[dict[str, int], Any]:
-    """Missing values by column, and which rows have one."""
-    X = table.X
-    rows = np.zeros(X.shape[0], dtype=bool)
-    if table.is_sparse:
-        bad = np.isnan(X.data)
-        rows[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[bad]] = True
-        columns, counts = np.unique(X.indices[bad], return_counts=True)
-        return {table.name_of(c): int(n) for c, n in zip(columns, counts, strict=True)}, rows
-    suspects = np.flatnonzero(np.isnan(_sums(X)))
-    found = {}
-    for column in suspects.tolist():
-        missing = np.isnan(X[:, column])
-        if missing.any():
-            found[table.name_of(column)] = int(missing.sum())
-            rows |= missing
-    return found, rows
-
-
-def _sums(X: Any) -> Any:
-    """Column sums: NaN where a column has a NaN, or infinities of both signs."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return X.sum(axis=0)
+        return f"Leave {it} out with {dropping(*names)}, or encode {it} as numbers."
+    return f"Correct these cells, or leave {it} out with {dropping(*names)}."
 
 
 def check_infinite(table: Table) -> None:
     """Refuse infinite values."""
-    X = table.X
-    if table.is_sparse:
-        columns = np.unique(X.indices[np.isinf(X.data)]).tolist()
-    else:
-        suspects = np.flatnonzero(~np.isfinite(_sums(X)))
-        columns = [j for j in suspects.tolist() if np.isinf(X[:, j]).any()]
-    if columns:
-        name = table.name_of(columns[0])
+    for name in missing_counts(table, np.isinf)[0]:
         raise DataError(
             f"column {name!r} has infinite values: correct them, or leave it out with "
             f"{dropping(name)}."
         )
 
 
+def missing_counts(
+    table: Table, test: Callable[[Any], Any] = np.isnan
+) -> tuple[dict[str, int], Any]:
+    """Missing values by column, and which rows have one; or values that another `test` finds."""
+    X = table.X
+    rows = np.zeros(X.shape[0], dtype=bool)
+    if table.is_sparse:
+        bad = test(X.data)
+        rows[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[bad]] = True
+        columns, counts = np.unique(X.indices[bad], return_counts=True)
+        return {table.name_of(c): int(n) for c, n in zip(columns, counts, strict=True)}, rows
+    # of columns with such values the sum is infinite or none
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(X.sum(axis=0)))
+    found = {}
+    for column in suspects.tolist():
+        bad = test(X[:, column])
+        if bad.any():
+            found[table.name_of(column)] = int(bad.sum())
+            rows |= bad
+    return found, rows
+
+
 def leave_out_index(table: Table, note: Note) -> None:
     """Leave out a first column that numbers the rows, perhaps with gaps."""
-    if table.names is None or table.is_sparse or not is_index(table.X):
+    if table.names is None or table.is_sparse or table.X.shape[0] < 3 or table.X.shape[1] < 2:
         return
-    name = table.names[0]
+    name, first = table.names[0], table.X[:, 0]
+    rises = _whole(first) and (np.diff(first) > 0).all()
+    if not rises or any(_whole(column) for column in table.X[:, 1:].T):
+        return
     note(
         f"left out the first column {name!r}, whole numbers that rise from row to row beside "
         "features that are not whole; --keep-index takes it."
     )
     table.X, table.names = table.X[:, 1:], table.names[1:]
-
-
-def _counts_rows(values: Any) -> bool:
-    return bool(values.size and values[0] in (0, 1) and (np.diff(values) == 1).all())
 
 
 def note_identifiers(table: Table, note: Note) -> None:
@@ -415,7 +385,8 @@ def note_identifiers(table: Table, note: Note) -> None:
         values = table.X[:, column]
         # beyond 2**53 different identifiers can round to one number, beyond 2**64 there are none
         huge = abs(first).min() > 2**53 and abs(first).max() < 2**64
-        if not (named or huge or _counts_rows(values)):
+        counts_rows = values[0] in (0, 1) and (np.diff(values) == 1).all()
+        if not (named or huge or counts_rows):
             continue
         different = np.unique(values).size
         if different == values.size or (huge and different > 1):
@@ -437,7 +408,7 @@ def most_first(counts: Mapping[str, int]) -> str:
 
 def filled_words(counts: Mapping[str, int], fill: str, where: str = "of the column") -> str:
     """What was filled with a mean or median: how many values in which columns."""
-    total, columns = counted(sum(counts.values()), "missing value"), counted(len(counts), "column")
+    total, columns = count(sum(counts.values()), "missing value"), count(len(counts), "column")
     return f"filled {total} in {columns} with the {fill} {where}: {most_first(counts)}."
 
 
@@ -457,8 +428,7 @@ def missing_message(
     if can_fill and droppable:
         ways = ["have them filled with --impute mean or --impute median", *ways]
     if droppable:
-        drop = dropping(*droppable) if len(droppable) <= CLAUSES else "--drop COL"
-        ways.append(f"the columns with {drop}")
+        ways.append(f"the columns with {dropping(*droppable)}")
     return f"{message} Fill the cells, or {', or '.join(ways)}."
 
 

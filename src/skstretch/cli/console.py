@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skstretch.exceptions import DataError, Failure
-from skstretch.style import count, number
+from skstretch.style import count
 
 # names of the library, which speaks of Python, and what users of the command line type
 OPTIONS: tuple[tuple[str, str], ...] = (
@@ -41,6 +41,8 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\bbands=", "--bands "),
     (r"\bcheck y, or use loss=\"squared\"", "check the target, or use --loss squared"),
     (r"^y has\b", "the target has"),
+    (r"\b(derivative|polyorder|window)=", r"--\1 "),
+    (r"\bn_features=(\d+)", r"the \1 features of the file"),
     (r"\bsave with skstretch\.save\(model, path, intervals=True\)", "fit with --intervals"),
     (r"\bno column of X varies\b", "every feature has one value in all rows"),
 )
@@ -111,9 +113,41 @@ def fail(message: str) -> None:
 
 @dataclass(frozen=True)
 class Talk:
-    """What a command says beside its result; nothing when it shall be quiet."""
+    """What a command says: its result, perhaps as JSON, and beside it what may be left out."""
 
+    json: bool = False
     quiet: bool = False
+
+    def check_output(self, path: Path | None, *others: object, option: str = "-o") -> None:
+        """Refuse a place where no file can be written, before any work is done.
+
+        `others` are files that the same command reads or writes: none of them may be replaced.
+        """
+        from skstretch.io.archive import is_special
+
+        if path is None:
+            return
+        named = f"{option} {str(path)!r}"
+        if self.json and is_stdout(path):
+            raise DataError(f"--json and {named} would both go to stdout: name a file.")
+        if is_special(path) and not path.is_dir():
+            # a device or a pipe: nothing is replaced
+            if not os.access(path, os.W_OK):
+                raise PermissionError(13, "no permission to write to it", str(path))
+            return
+        for other in others:
+            if other is not None and os.path.realpath(str(other)) == os.path.realpath(path):
+                raise DataError(
+                    f"{named} would replace a file that this command also uses: choose another "
+                    "name."
+                )
+        if path.is_dir():
+            raise DataError(f"{named} is a folder: add the name of a file.")
+        folder = path.parent
+        if not folder.is_dir():
+            raise DataError(f"{named}: there is no folder {str(folder)!r}.")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(13, "no permission to write in this folder", str(folder))
 
     def note(self, message: str) -> None:
         """Something the user may want to know."""
@@ -130,14 +164,14 @@ class Talk:
         return not self.quiet and sys.stderr.isatty()
 
     @contextlib.contextmanager
-    def reading(self, label: str) -> Iterator[Any]:
+    def reading(self) -> Iterator[Any]:
         """Gives a function that wraps a file, so that a bar shows how much of it was read."""
         with self._bar("DownloadColumn") as progress:
 
             def watch(file: BinaryIO, size: int | None) -> BinaryIO:
                 if progress is None or (size is not None and size < LARGE):
                     return file
-                return progress.wrap_file(file, total=size or 0, description=label)
+                return progress.wrap_file(file, total=size or 0, description="reading")
 
             yield watch
 
@@ -162,22 +196,23 @@ class Talk:
         # help pages need no bars, and should not wait for them
         from rich import progress as bars
 
-        count = getattr(bars, column)()
-        columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), count)
+        columns = bars.TextColumn("{task.description}"), bars.BarColumn(), getattr(bars, column)()
         with bars.Progress(
             *columns, bars.TimeRemainingColumn(), console=stderr(), transient=True
         ) as progress:
             yield progress
 
     @contextlib.contextmanager
-    def warnings(self, names: Sequence[str] | None = None) -> Iterator[None]:
-        """Show Python's warnings as messages, each once, in the words of the command line."""
+    def translating(self, names: Sequence[str] | None = None) -> Iterator[None]:
+        """Say warnings, each once, and errors of the library in the words of the command line."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             # arrays have no names any more; their columns were put in order by name
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             try:
                 yield
+            except ValueError as error:
+                raise DataError(in_options(str(error), names)) from error
             finally:
                 for message in dict.fromkeys(str(warning.message) for warning in caught):
                     if not self.quiet:
@@ -227,24 +262,9 @@ def on_terminal(text: str) -> str:
     return text.replace("\u00a0", " ")
 
 
-def counted(n: int, noun: str) -> str:
-    """``1 row``, ``2 rows``."""
-    return on_terminal(count(n, noun))
-
-
 def size_words(n_rows: int, n_features: int) -> str:
     """Rows and features in one line."""
-    return f"{counted(n_rows, 'row')}, {counted(n_features, 'feature')}"
-
-
-def short(value: Any) -> str:
-    """A number in a few digits."""
-    return on_terminal(number(value, 4))
-
-
-def with_error(mean: float, error: float) -> str:
-    """``mean ± error``; the mean alone where its error is not known."""
-    return short(mean) + (f" ± {on_terminal(number(error))}" if math.isfinite(error) else "")
+    return f"{count(n_rows, 'row')}, {count(n_features, 'feature')}"
 
 
 def page(rows: Iterable[tuple[str, object]]) -> Table:
@@ -283,47 +303,12 @@ def safe_text(text: object) -> Text:
     return Text(printable(str(text)))
 
 
-def check_writable(path: Path | None, option: str = "-o", *others: object) -> None:
-    """Refuse a place where no file can be written, before any work is done.
-
-    `others` are files that the same command reads or writes: none of them may be replaced.
-    """
-    from skstretch.io.archive import is_special
-
-    if path is None:
-        return
-    if is_special(path) and not path.is_dir():
-        # a device or a pipe: nothing is replaced
-        if not os.access(path, os.W_OK):
-            raise PermissionError(13, "no permission to write to it", str(path))
-        return
-    for other in others:
-        if other is not None and os.path.realpath(str(other)) == os.path.realpath(path):
-            raise DataError(
-                f"{option} {str(path)!r} would replace a file that this command also uses: choose "
-                "another name."
-            )
-    if path.is_dir():
-        raise DataError(f"{option} {str(path)!r} is a folder: add the name of a file.")
-    folder = path.parent
-    if not folder.is_dir():
-        raise DataError(f"{option} {str(path)!r}: there is no folder {str(folder)!r}.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(13, "no permission to write in this folder", str(folder))
-
-
-def is_stdout(path: Path | None) -> bool:
+def is_stdout(path: Path) -> bool:
     """Whether a file to write is what stdout goes to, as ``/dev/stdout`` is."""
     try:
-        return path is not None and os.path.samestat(os.stat(path), os.fstat(1))
+        return os.path.samestat(os.stat(path), os.fstat(1))
     except OSError:
         return False
-
-
-def check_json(json: bool, output: Path | None) -> None:
-    """Refuse two results on stdout."""
-    if json and is_stdout(output):
-        raise DataError(f"--json and -o {str(output)!r} would both go to stdout: name a file.")
 
 
 def write_text(path: Path, text: str) -> None:

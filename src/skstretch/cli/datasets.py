@@ -7,17 +7,9 @@ from typing import Any
 import typer
 
 from skstretch.cli import options
-from skstretch.cli.console import (
-    Talk,
-    check_writable,
-    columns,
-    counted,
-    nearest,
-    print_json,
-    quoted,
-    show,
-)
+from skstretch.cli.console import Talk, columns, nearest, print_json, quoted, show
 from skstretch.exceptions import DataError, Failure
+from skstretch.style import count
 
 EXAMPLES = ("skstretch datasets", "skstretch datasets spectra -o spectra.csv")
 # a set that is made on the spot, beside those of the paper
@@ -38,8 +30,8 @@ SPECTRA = {
 def datasets(
     name: str | None = None,
     output: Path | None = None,
-    json: bool = False,
-    quiet: bool = False,
+    *,
+    talk: Talk,
 ) -> None:
     """List the data sets and where each would come from, or write one to a file."""
     from skstretch.datasets import list_datasets
@@ -48,7 +40,7 @@ def datasets(
     if name is None:
         if output is not None:
             raise DataError("-o goes with the name of a set: skstretch datasets NAME -o FILE.")
-        print_json(listed) if json else show(_table(listed))
+        print_json(listed) if talk.json else show(_table(listed))
         return
     names = [row["name"] for row in listed]
     if name not in names:
@@ -57,8 +49,8 @@ def datasets(
         raise DataError(f"there is no data set {name!r}{hint}")
     if output is None:
         raise DataError(f"say where to write it: skstretch datasets {name} -o {name}.csv")
-    check_writable(output)
-    _write(name, output, Talk(quiet))
+    talk.check_output(output)
+    _write(name, output, talk)
 
 
 def _write(name: str, output: Path, talk: Talk) -> None:
@@ -78,23 +70,20 @@ def _write(name: str, output: Path, talk: Talk) -> None:
         for line in rows:
             file.write(line)
     talk.done(
-        f"wrote {counted(bunch.data.shape[0], 'row')} to {output}; the target is "
+        f"wrote {count(bunch.data.shape[0], 'row')} to {output}; the target is "
         + ("the label" if sparse else "'target'")
     )
 
 
 def _table(listed: list[dict[str, Any]]) -> Any:
-    labels = {"name": "left", "task": "left", "kind": "left", "samples": "right"}
-    labels |= {"features": "right", "where": "left"}
-    texts = {"samples": "{:,}".format, "features": "{:,}".format, "where": _place}
-    return columns(
-        labels, ([texts.get(label, str)(row[label]) for label in labels] for row in listed)
-    )
-
-
-def _place(where: str) -> str:
-    """A file, or that it would be downloaded: the address is in --json."""
-    return "download" if where.startswith("download: ") else where
+    """One line for each set; an address from which it would be downloaded is in --json."""
+    sides = {"name": "left", "task": "left", "kind": "left", "samples": "right"}
+    rows = []
+    for row in listed:
+        where = "download" if row["where"].startswith("download: ") else row["where"]
+        sizes = f"{row['samples']:,}", f"{row['features']:,}"
+        rows.append([row["name"], row["task"], row["kind"], *sizes, where])
+    return columns(sides | {"features": "right", "where": "left"}, rows)
 
 
 # Data sets as lines of CSV or SVMlight.

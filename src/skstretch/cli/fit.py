@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,8 @@ from skstretch.cli import options
 from skstretch.cli.console import (
     SHOWN,
     Talk,
-    check_json,
-    check_writable,
     close_stdout,
     columns,
-    counted,
     is_stdout,
     listed,
     on_terminal,
@@ -26,11 +23,10 @@ from skstretch.cli.console import (
     show,
     size_words,
     stdout,
-    with_error,
 )
 from skstretch.cli.data.files import Form
 from skstretch.exceptions import DataError
-from skstretch.style import share
+from skstretch.style import count, number, share
 
 EXAMPLES = (
     "skstretch fit diabetes.csv --target target -o diabetes.stretchy",
@@ -47,11 +43,6 @@ MEMBERS = 12
 
 
 @options.taking(
-    form=options.read_form,
-    recipe=options.Recipe,
-    aim=options.Aim,
-    plan=options.read_plan,
-    chosen=options.Chosen,
     output=options.output(
         "The model file to write, by convention .stretchy; an older one is replaced."
     ),
@@ -76,17 +67,18 @@ def fit(
     chosen: options.Chosen,
     intervals: bool = False,
     report: Path | None = None,
-    json: bool = False,
-    quiet: bool = False,
+    talk: Talk,
 ) -> None:
     """Learn from DATA by cross-validation of many models, say how well it does, and save it."""
     from skstretch.cli.columns import filled_words
     from skstretch.cli.training import Request, facts, read_training, searched
     from skstretch.io.model import save
 
-    talk = Talk(quiet)
-    _check_outputs(output, report, json, (data, target))
-    _check_aim(aim, target, task, intervals)
+    talk.check_output(output, data, target)
+    if report is not None:
+        talk.check_output(report, data, target, output, option="--report")
+        import skstretch.report  # noqa: F401  says at once where its extra is missing
+    aim.check(target, task, intervals)
     request = Request(data, form, chosen, target, task, weights, recipe, aim)
     training = read_training(request, talk)
     if recipe.impute is not None and training.filled:
@@ -97,7 +89,7 @@ def fit(
     about: dict[str, Any] = {"target": training.target, "seconds": seconds}
     beside = {} if aim.beside is None else {"beside": aim.beside}
     folds = {} if plan.cv is None or training.groups is not None else {"cv": plan.cv}
-    with talk.warnings():
+    with talk.translating():
         save(model, output, intervals=intervals, about=about | folds | beside)
         if report is not None:
             from skstretch.report import write_report
@@ -106,34 +98,15 @@ def fit(
     found = facts(model, training, seconds)
     found |= {"model": str(output)} | ({} if report is None else {"report": str(report)})
     try:
-        if json:
+        if talk.json:
             print_json(found)
-        elif not quiet:
+        elif not talk.quiet:
             show(page(fit_rows(found)), sys.stderr if is_stdout(output) else None)
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
         close_stdout()  # the reader has had enough, and the model is written
     talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
-
-
-def _check_outputs(output: Path, report: Path | None, json: bool, sources: tuple[Any, ...]) -> None:
-    """Refuse files that cannot be written before anything is read."""
-    check_writable(output, "-o", *sources)
-    check_json(json, output)
-    if report is not None:
-        check_writable(report, "--report", *sources, output)
-        import skstretch.report  # noqa: F401  says at once where its extra is missing
-
-
-def _check_aim(aim: options.Aim, target: Any, task: Any, intervals: bool) -> None:
-    """Refuse what other losses than squared error do not have."""
-    aim.check(target, task)
-    if aim.time is None and aim.loss == "squared":
-        return
-    what = "survival" if aim.time is not None else f"--loss {aim.loss}"
-    if intervals:
-        raise DataError(f"--intervals is not for {what}: leave it out.")
 
 
 # What was found, for people.
@@ -148,7 +121,7 @@ def fit_rows(found: dict[str, Any]) -> Rows:
     yield from model_rows(found)
     unusable = found["candidates_unusable"]
     ill = f" ({unusable:,} too ill-conditioned)" if unusable else ""
-    yield "tried", f"{counted(found['candidates'], 'model')}{ill}, {found['cv']}"
+    yield "tried", f"{count(found['candidates'], 'model')}{ill}, {found['cv']}"
     yield "chance", found.get("permutation", {}).get("text", "")
     yield "numerics", numerics_words(found)
     seconds = found["seconds_fitting"], found["seconds_reading"]
@@ -175,10 +148,10 @@ def model_rows(found: dict[str, Any]) -> Rows:
     lines = [(one["share"], f"{one['name']}, c = {one['c']:.3g}") for one in averaged[:MEMBERS]]
     if others := averaged[MEMBERS:]:
         rest = sum(one["share"] for one in others)
-        lines.append((rest, f"in {counted(len(others), 'other')}"))
+        lines.append((rest, f"in {count(len(others), 'other')}"))
     for part, words in lines:
         yield "", f"{on_terminal(share(part)):>6} {words}"
-    yield "", f"uses {counted(found['features_used'], 'feature')}"
+    yield "", f"uses {count(found['features_used'], 'feature')}"
 
 
 def numerics_words(found: dict[str, Any]) -> str:
@@ -198,8 +171,6 @@ COMPARE_EXAMPLES = (
 
 
 @options.taking(
-    form=options.read_form,
-    chosen=options.Chosen,
     task=typer.Option(
         help="auto: classification if the target holds text or exactly two different values."
     ),
@@ -217,70 +188,43 @@ def compare(
     folds: int = 5,
     seed: int = 0,
     chosen: options.Chosen,
-    json: bool = False,
-    quiet: bool = False,
+    talk: Talk,
 ) -> None:
     """Compare with ridge, partial least squares, support vectors and glmnet on rows left out.
 
     Every method chooses its settings without these rows: no error has seen the choice.
     """
-    from skstretch.cli.methods import compare_methods, outer_folds
+    from skstretch.cli.methods import compare_methods
     from skstretch.cli.training import BALANCED, SQUARED, Request, read_training
 
-    talk = Talk(quiet)
     request = Request(data, form, chosen, target, options.TaskName(task))
     training = read_training(request, talk)
-    places = compare_methods(training, outer_folds(training, folds, seed), talk)
+    found = compare_methods(training, folds, seed, talk)
     measure = BALANCED if training.classifies else SQUARED
-    if not any(place.method.startswith("glmnet") for place in places):
-        talk.note("glmnet is not installed: pip install python-glmnet")
-    for place in places:
-        if place.error is None:
-            talk.note(f"{place.method} is left out: {place.trouble}")
-    if json:
-        print_json(_compared(training, places, measure, folds, seed))
+    rows, features = training.X.shape
+    if talk.json:
+        about = {"task": str(training.task), "task_reason": training.reason}
+        sizes = {"rows": rows, "features": features, "folds": folds, "seed": seed}
+        print_json({**about, **sizes, "measure": measure, "methods": found})
         return
     print(
         f"{training.task} of {training.target!r} ({printable(training.reason)})\n"
-        f"{size_words(*training.X.shape)}, {folds} outer folds",
+        f"{size_words(rows, features)}, {folds} outer folds",
         file=stdout(),
     )
-    show(_places(places, measure))
+    show(_compared(found, measure))
 
 
-def _compared(training: Any, places: Any, measure: str, folds: int, seed: int) -> dict[str, Any]:
-    return {
-        "task": str(training.task),
-        "task_reason": training.reason,
-        "rows": training.X.shape[0],
-        "features": training.X.shape[1],
-        "folds": folds,
-        "seed": seed,
-        "measure": measure,
-        "methods": [
-            {
-                "method": place.method,
-                "error": place.error[0],
-                "standard_error": place.error[1],
-                "seconds": place.seconds,
-                "features_used": place.features,
-            }
-            for place in places
-            if place.error is not None
-        ],
-    }
-
-
-def _places(places: list[Any], measure: str) -> Any:
+def _compared(found: list[dict[str, Any]], measure: str) -> Any:
     sides = {"method": "left", measure: "right", "seconds a fit": "right", "features used": "right"}
     table = columns(sides, ())
-    for place in places:
-        if place.error is not None:
-            table.add_row(
-                place.method,
-                with_error(*place.error),
-                f"{place.seconds:.3f}",
-                f"{place.features:,.0f}",
-                style="bold" if place.method == "skstretch" else None,
-            )
+    for row in found:
+        error, spread = row["error"], row["standard_error"]
+        table.add_row(
+            row["method"],
+            number(error, 4) + (f" ± {number(spread)}" if isfinite(spread) else ""),
+            f"{row['seconds']:.3f}",
+            f"{row['features_used']:,.0f}",
+            style="bold" if row["method"] == "skstretch" else None,
+        )
     return table

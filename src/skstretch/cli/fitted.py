@@ -10,15 +10,10 @@ import typer
 from skstretch.cli import options
 from skstretch.cli.console import (
     Talk,
-    check_json,
-    check_writable,
     columns,
-    counted,
-    in_options,
     page,
     print_json,
     printable,
-    short,
     show,
     stdout,
     write_text,
@@ -26,6 +21,7 @@ from skstretch.cli.console import (
 from skstretch.cli.data.files import Form
 from skstretch.cli.fit import Rows, model_rows, numerics_words, verdict_rows
 from skstretch.exceptions import DataError
+from skstretch.style import count, number
 
 PREDICT_EXAMPLES = (
     "skstretch predict diabetes.stretchy new.csv -o predictions.csv",
@@ -39,7 +35,6 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @options.taking(
-    form=options.read_form,
     output=options.output(
         "Write CSV (TSV if the name ends in .tsv) here instead of to stdout; an older file is "
         "replaced."
@@ -80,14 +75,14 @@ def predict(
     id: list[str] | None = None,
     drop: list[str] | None = None,
     excel_safe: bool = False,
-    json: bool = False,
-    quiet: bool = False,
+    *,
+    talk: Talk,
 ) -> None:
     """Predict the rows of DATA, in their order, with a model that skstretch fit wrote."""
     from skstretch.cli.models import check_asked, predicted, read_for, read_model
 
-    talk = Talk(quiet)
-    _check_table(output, json, "predictions", (data, model))
+    talk.check_output(output, data, model)
+    separator = separator_of(output, "predictions")
     if Path(data).suffix == MODEL and model.suffix != MODEL:
         raise DataError(f"the model comes first: skstretch predict {data} {model}")
     if interval is not None and not 0 < interval < 1:
@@ -101,10 +96,10 @@ def predict(
     }
     table = read_for(found.model, data, form, talk, apart)
     columns = predicted(found.model, table, (interval, proba, check, adaptive), talk)
-    if json and output is None:
+    if talk.json and output is None:
         print_json(columns)
         return
-    text = written(columns, "\t" if output and output.suffix == ".tsv" else ",", excel_safe)
+    text = written(columns, separator, excel_safe)
     if output is None:
         out = stdout()
         text = printable(text, "\n\t") if out.isatty() else text
@@ -112,18 +107,17 @@ def predict(
         out.buffer.flush()
         return
     write_text(output, text)
-    if json:
+    if talk.json:
         facts = {"rows": table.X.shape[0], "columns": list(columns), "output": str(output)}
         print_json({**facts, "target": found.target})
-    talk.done(f"wrote {counted(table.X.shape[0], 'prediction')} to {output}")
+    talk.done(f"wrote {count(table.X.shape[0], 'prediction')} to {output}")
 
 
-def _check_table(output: Path | None, json: bool, what: str, sources: tuple[Any, ...]) -> None:
-    """Refuse a place where no table can be written."""
-    check_writable(output, "-o", *sources)
-    check_json(json, output)
+def separator_of(output: Path | None, what: str) -> str:
+    """The mark between fields of a table, by the name of its file."""
     if output is not None and output.suffix not in ("", ".csv", ".tsv", ".txt"):
         raise DataError(f"-o {str(output)!r}: {what} are written as .csv or .tsv.")
+    return "\t" if output is not None and output.suffix == ".tsv" else ","
 
 
 def written(columns: dict[str, Any], separator: str, excel_safe: bool = False) -> str:
@@ -158,12 +152,12 @@ INSPECT_EXAMPLES = (
 @options.taking(
     top=typer.Option(min=0, metavar="N", help="How many of the strongest features to list.")
 )
-def inspect(model: Path, top: int = 10, json: bool = False, quiet: bool = False) -> None:
+def inspect(model: Path, top: int = 10, *, talk: Talk) -> None:
     """Show what is in a model file, and the features with the strongest effect."""
     from skstretch.cli.models import read_model
 
     found = _facts(read_model(model), model, top)
-    if json:
+    if talk.json:
         print_json(found)
         return
     show(page(_rows(found)))
@@ -249,7 +243,7 @@ def _features(top: list[dict[str, Any]]) -> Any:
             [
                 row["feature"],
                 *([row["of"]] if several else []),
-                *map(short, (row["effect"], row["slope"])),
+                *(number(row[figure], 4) for figure in ("effect", "slope")),
             ]
             for row in top
         ),
@@ -264,7 +258,6 @@ EFFECTS_EXAMPLES = (
 
 
 @options.taking(
-    form=options.read_form,
     output=options.output("Write all effects as CSV here (TSV if the name ends in .tsv)."),
     bands=typer.Option(
         min=1, metavar="N", help="Sum up neighbouring features of a spectrum, in N bands."
@@ -272,7 +265,6 @@ EFFECTS_EXAMPLES = (
     pairs=typer.Option(
         min=2, metavar="N", help="How often the rows are halved, to see how stable each sign is."
     ),
-    groups=options.column(help="Rows of one group stay together."),
     top=typer.Option(min=0, metavar="N", help="How many of the strongest effects to show."),
 )
 def effects(
@@ -285,8 +277,8 @@ def effects(
     pairs: int = 50,
     groups: str | None = None,
     top: int = 20,
-    json: bool = False,
-    quiet: bool = False,
+    *,
+    talk: Talk,
 ) -> None:
     """Fit the model again without parts of DATA, and tell how sure each effect and its sign are.
 
@@ -297,23 +289,20 @@ def effects(
     from skstretch.cli.models import read_model, training_data
     from skstretch.estimators.state import named_model, transformed
 
-    talk = Talk(quiet)
-    _check_table(output, json, "effects", (data, model))
+    talk.check_output(output, data, model)
+    separator = separator_of(output, "effects")
     found = read_model(model)
     given = target or found.target
     aside = found.beside, ("--groups", groups)
     X, y, labels, weights = training_data(found.model, data, given, form, talk, *aside)
     own, how = named_model(found.model), {"bands": bands, "n_pairs": pairs, "groups": labels}
-    try:
-        with talk.warnings():
-            told = own.effects(transformed(found.model, X), y, sample_weight=weights, **how)
-    except ValueError as error:
-        raise DataError(in_options(str(error))) from error
+    with talk.translating():
+        told = own.effects(transformed(found.model, X), y, sample_weight=weights, **how)
     table = {name: np.asarray(told[name]) for name in told}
     if output is not None:
-        write_text(output, written(table, "\t" if output.suffix == ".tsv" else ","))
-        talk.done(f"wrote {counted(len(table['feature']), 'effect')} to {output}")
-    if json:
+        write_text(output, written(table, separator))
+        talk.done(f"wrote {count(len(table['feature']), 'effect')} to {output}")
+    if talk.json:
         print_json(table)
     elif output is None:
         show(_shown(table, top))
@@ -330,7 +319,7 @@ def _shown(table: dict[str, Any], top: int) -> Any:
     return columns(
         heads | {words[name]: side for name, side in labels.items()},
         (
-            [*(table[name][i] for name in heads), *(short(table[name][i]) for name in labels)]
+            [*(table[name][i] for name in heads), *(number(table[name][i], 4) for name in labels)]
             for i in order
         ),
     )
@@ -343,16 +332,16 @@ REPORT_EXAMPLES = (
 )
 
 
+# options of a report, and the loss of the models that have them
+OF_LOSS = {"time": "cox", "event": "cox", "at": "cox", "exposure": "poisson"}
+
+
 @options.taking(
-    form=options.read_form,
     output=options.output("The HTML file to write; by default the name of the model with .html."),
     data=typer.Option(
         metavar="DATA",
         help="The data that the model was fitted to, for the panels that need them.",
     ),
-    time=options.column(help="Of survival, in place of --target: the time."),
-    event=options.column(help="Of survival: 1 where the event was seen, else 0."),
-    exposure=options.column(help="Of counts: how long was counted."),
     at=typer.Option(
         metavar="TIME",
         help="Of survival: the time at which predictions are compared with what was seen; by "
@@ -376,28 +365,25 @@ def report(
     at: float | None = None,
     id: str | None = None,
     effects: bool = False,
-    json: bool = False,
-    quiet: bool = False,
+    *,
+    talk: Talk,
 ) -> None:
     """Write a report on a model as one HTML page that needs no network."""
     from skstretch.cli.models import OUTCOMES, read_model, restore_folds, training_data
     from skstretch.estimators.state import last_step, transformed
     from skstretch.report import write_report
 
-    talk = Talk(quiet)
     path = output or model.with_suffix(".html")
-    check_writable(path, "-o", model, data)
-    check_json(json, path)
-    columns = {"target": target, "time": time, "event": event, "exposure": exposure, "id": id}
-    for option, given in columns.items():
+    talk.check_output(path, model, data)
+    asked = {"target": target, "time": time, "event": event, "exposure": exposure, "id": id}
+    for option, given in {**asked, "effects": effects or None}.items():
         if given is not None and data is None:
             raise DataError(f"--{option} goes with --data, the file that the model was fitted to.")
     found = read_model(model)
-    loss = last_step(found.model)._state.loss
-    own = {"time": (time, "cox"), "event": (event, "cox"), "at": (at, "cox")}
-    for option, (value, of) in {**own, "exposure": (exposure, "poisson")}.items():
-        if value is not None and loss != of:
-            raise DataError(f"--{option} is for models of {OUTCOMES[of]}, and this is none.")
+    own = last_step(found.model)
+    for option, loss in OF_LOSS.items():
+        if {**asked, "at": at}[option] is not None and own._state.loss != loss:
+            raise DataError(f"--{option} is for models of {OUTCOMES[loss]}, and this is none.")
     target, beside = time or target or found.target, event or exposure or found.beside
     X = y = rows = weights = None
     if data is not None:
@@ -405,20 +391,10 @@ def report(
         X, y, rows, weights = training_data(found.model, data, target, form, talk, *aside)
         restore_folds(found.model, found.cv)
     facts: Any = {"source": data or str(model), "seconds": found.seconds, "target": target}
-    facts["at"] = at
-    if effects and data is None:
-        raise DataError("--effects goes with --data, the file that the model was fitted to.")
-    with talk.warnings():
+    with talk.translating():
         if effects:
-            try:
-                own = transformed(found.model, X)
-                last_step(found.model).effects(own, y, sample_weight=weights)
-            except ValueError as error:
-                raise DataError(f"--effects: {error}") from error
-        try:
-            write_report(found.model, path, X=X, y=y, samples=rows, **facts)
-        except ValueError as error:
-            raise DataError(in_options(str(error))) from error
-    if json:
+            own.effects(transformed(found.model, X), y, sample_weight=weights)
+        write_report(found.model, path, X=X, y=y, samples=rows, at=at, **facts)
+    if talk.json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     talk.done(f"wrote {path}")

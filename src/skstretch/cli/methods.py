@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from time import perf_counter
@@ -15,7 +14,6 @@ from skstretch.cli.data.matrices import dense
 from skstretch.cli.training import (
     LARGEST,
     MEAN,
-    Estimate,
     Training,
     check_classes,
     check_number,
@@ -26,6 +24,7 @@ from skstretch.cli.training import (
 SEED = 0
 INNER_FOLDS = 5
 GLMNET_FOLDS = 10
+GLMNET: dict[str, Any] = {"cut_point": 0.0, "random_state": SEED}
 MAX_COMPONENTS = 20
 # a sparse matrix is made dense for methods that need it up to this size
 MAX_DENSE_BYTES = 1 << 30
@@ -34,6 +33,8 @@ Fit = Callable[[Any, Any], Any]
 
 def methods(classifies: bool) -> Iterator[tuple[str, Fit]]:
     """Names and fits of the methods that are installed, ours first, knowing nothing last."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
     if classifies:
         yield "skstretch", stretchy_classifier
         yield "RidgeClassifierCV", ridge_classifier
@@ -46,7 +47,7 @@ def methods(classifies: bool) -> Iterator[tuple[str, Fit]]:
         fit = glmnet_classification if classifies else glmnet_regression
         yield "glmnet lasso", partial(fit, alpha=1.0)
         yield "glmnet elastic net", partial(fit, alpha=0.5)
-    yield (LARGEST, largest_class) if classifies else (MEAN, mean)
+    yield (LARGEST, DummyClassifier().fit) if classifies else (MEAN, DummyRegressor().fit)
 
 
 def stretchy_regressor(X: Any, y: Any) -> Any:
@@ -59,18 +60,6 @@ def stretchy_classifier(X: Any, y: Any) -> Any:
     from skstretch import StretchyClassifierCV
 
     return StretchyClassifierCV().fit(X, y)
-
-
-def mean(X: Any, y: Any) -> Any:
-    from sklearn.dummy import DummyRegressor
-
-    return DummyRegressor().fit(X, y)
-
-
-def largest_class(X: Any, y: Any) -> Any:
-    from sklearn.dummy import DummyClassifier
-
-    return DummyClassifier().fit(X, y)
 
 
 def _scaled(X: Any, estimator: Any) -> Any:
@@ -126,14 +115,8 @@ def glmnet_regression(X: Any, y: Any, *, alpha: float, **options: Any) -> Any:
     """100 penalties, 10-fold squared error, lambda.min; `options` are further ones of glmnet."""
     from glmnet import ElasticNet
 
-    settings = {
-        "alpha": alpha,
-        "n_splits": GLMNET_FOLDS,
-        "scoring": "mean_squared_error",
-        "cut_point": 0.0,
-        "random_state": SEED,
-    }
-    return ElasticNet(**settings | options).fit(X, y)
+    settings = {"alpha": alpha, "n_splits": GLMNET_FOLDS, "scoring": "mean_squared_error"}
+    return ElasticNet(**GLMNET | settings | options).fit(X, y)
 
 
 def glmnet_classification(X: Any, y: Any, *, alpha: float, **options: Any) -> Any:
@@ -145,14 +128,9 @@ def glmnet_classification(X: Any, y: Any, *, alpha: float, **options: Any) -> An
     from sklearn.utils.class_weight import compute_sample_weight
 
     largest = int(np.unique(y, return_counts=True)[1].max())
-    settings = {
-        "alpha": alpha,
-        "n_splits": max(3, min(GLMNET_FOLDS, largest)),
-        "scoring": _balanced_deviance,
-        "cut_point": 0.0,
-        "random_state": SEED,
-    }
-    return LogitNet(**settings | options).fit(X, y, compute_sample_weight("balanced", y))
+    n_splits = max(3, min(GLMNET_FOLDS, largest))
+    settings = {"alpha": alpha, "n_splits": n_splits, "scoring": _balanced_deviance}
+    return LogitNet(**GLMNET | settings | options).fit(X, y, compute_sample_weight("balanced", y))
 
 
 def _balanced_deviance(model: Any, X: Any, y: Any, lamb: Any) -> Any:
@@ -168,58 +146,53 @@ def _balanced_deviance(model: Any, X: Any, y: Any, lamb: Any) -> Any:
     return np.average(chances, axis=0, weights=compute_sample_weight("balanced", y))
 
 
-@dataclass(frozen=True)
-class MethodResult:
-    """How one method did: error, seconds and features of a fit, each the mean over folds."""
-
-    method: str
-    error: Estimate | None
-    seconds: float = np.nan
-    features: float = np.nan
-    trouble: str = ""
-
-
-def outer_folds(training: Training, n_folds: int, seed: int) -> list[tuple[Any, Any]]:
-    """Splits of the rows: shuffled, by class for classes, of whole groups where there are any."""
+def compare_methods(
+    training: Training, n_folds: int, seed: int, talk: Talk
+) -> list[dict[str, Any]]:
+    """Every method on every fold, the best first; a note says of others why they are left out."""
     check_number("--folds", n_folds, training)
     check_classes("--folds", n_folds, training)
-    splitter = shuffled(n_folds, training.groups is not None, training.classifies, seed)
-    return list(splitter.split(training.X, training.y, training.groups))
-
-
-def compare_methods(training: Training, splits: list[Any], talk: Talk) -> list[MethodResult]:
-    """Every method on every fold, the best first."""
-    named = list(methods(training.classifies))
-    places = []
+    folds = shuffled(n_folds, training.groups is not None, training.classifies, seed)
+    splits = list(folds.split(training.X, training.y, training.groups))
+    named, found, notes = list(methods(training.classifies)), [], []
+    if not any(name.startswith("glmnet") for name, _ in named):
+        notes.append("glmnet is not installed: pip install python-glmnet")
     with talk.steps(len(named) * len(splits)) as step:
         for name, fit in named:
-            places.append(_crossvalidated(name, fit, training, splits, step))
-    return sorted(places, key=lambda place: np.inf if place.error is None else place.error[0])
+            try:
+                found.append({"method": name, **_crossvalidated(name, fit, training, splits, step)})
+            except (ValueError, ArithmeticError, TypeError) as error:
+                notes.append(f"{name} is left out: {str(error).splitlines()[0]}")
+    for note in notes:
+        talk.note(note)
+    return sorted(found, key=lambda row: float(row["error"]))
 
 
 def _crossvalidated(
     name: str, fit: Any, training: Training, splits: list[Any], step: Any
-) -> MethodResult:
+) -> dict[str, float]:
+    """Error, seconds and features of a fit, each the mean over folds."""
     predictions = np.empty_like(training.y)
     seconds: list[float] = []
     features: list[int] = []
     for train, test in splits:
         step(name, 0)
         start = perf_counter()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = fit(training.X[train], training.y[train])
-                seconds.append(perf_counter() - start)
-                predictions[test] = np.ravel(model.predict(training.X[test]))
-        except (ValueError, ArithmeticError, TypeError) as error:
-            step(name, len(splits) - len(features))
-            return MethodResult(name, None, trouble=str(error).splitlines()[0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit(training.X[train], training.y[train])
+            seconds.append(perf_counter() - start)
+            predictions[test] = np.ravel(model.predict(training.X[test]))
         features.append(_features_used(model))
         step(name)
     kind = "classes" if training.classifies else "numbers"
-    mean_error = error_of(training.y, predictions, kind, None, training.groups)
-    return MethodResult(name, mean_error, float(np.mean(seconds)), float(np.mean(features)))
+    error, spread = error_of(training.y, predictions, kind, None, training.groups)
+    return {
+        "error": error,
+        "standard_error": spread,
+        "seconds": float(np.mean(seconds)),
+        "features_used": float(np.mean(features)),
+    }
 
 
 def _features_used(model: Any) -> int:

@@ -1,6 +1,6 @@
 """Model files: the model in one, data read for it, and what it says of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,14 @@ from skstretch.cli.columns import (
     survival,
     unknown,
 )
-from skstretch.cli.console import Talk, counted, in_options, nearest, quoted
+from skstretch.cli.console import Talk, nearest, quoted
 from skstretch.cli.data.files import Choice, Form, Table, check_source
 from skstretch.cli.data.matrices import read_vector
-from skstretch.cli.training import asked_to_select, splitter
+from skstretch.cli.training import splitter
 from skstretch.estimators.state import first_step, last_step, steps_before, transformed
 from skstretch.exceptions import DataError
 from skstretch.io.steps import takes_texts
+from skstretch.style import count
 
 # a p-value that a note of strange rows counts
 STRANGE = 0.05
@@ -51,7 +52,7 @@ class KnownColumns:
     """
 
     model_names: Sequence[str] | None
-    unused: frozenset[str]
+    unused: Collection[str]
     note: Note
     ids: Mapping[str, str] = field(default_factory=dict)
     drop: Sequence[str] = ()
@@ -61,7 +62,9 @@ class KnownColumns:
         def known(name: str) -> bool:
             return name in names or name in extras
 
-        ids = [name for name in self.ids if known(name) or not self._is_file(name)]
+        # a target may be in a file of its own, which is left to the caller
+        own = {name for name in self.ids if self.ids[name] == "--target" and Path(name).is_file()}
+        ids = [name for name in self.ids if known(name) or name not in own]
         for name in ids:
             if not known(name):
                 raise DataError(unknown(self.ids[name], name, names, extras))
@@ -69,26 +72,25 @@ class KnownColumns:
         check_roles({*ids}, names, extras)
         aside = {f"id {name}": name for name in ids}
         numbered = all(name == str(number) for number, name in enumerate(names, 1))
-        if self.model_names is None or (numbered and not self._knows(names)):
+        by_order = numbered and not (names and names[0] in (self.model_names or ()))
+        if self.model_names is None or by_order:
             return Choice(others(names, {*self.ids, *dropped}), aside)
         return Choice(self._by_name(names, self.model_names, dropped), aside)
-
-    def _is_file(self, name: str) -> bool:
-        """Whether a target is in a file of its own, which is left to the caller."""
-        return self.ids[name] == "--target" and Path(name).is_file()
-
-    def _knows(self, names: Sequence[str]) -> bool:
-        return bool(names) and names[0] in (self.model_names or ())
 
     def _by_name(self, names: Sequence[str], wanted: Sequence[str], dropped: set[str]) -> list[int]:
         place = {name: i for i, name in reversed(list(enumerate(names)))}
         lacking = [name for name in wanted if name not in place]
         needed = [name for name in lacking if name not in self.unused]
         if needed:
-            raise DataError(_lacking(needed, [name for name in names if name not in {*wanted}]))
+            near = nearest(needed[0], set(names) - {*wanted})
+            hint = f" Is {needed[0]!r} called {near!r} there?" if near is not None else ""
+            raise DataError(
+                f"the file lacks {count(len(needed), 'column')} that the model needs: "
+                f"{quoted(needed)}.{hint}"
+            )
         if lacking:
             verb = "is" if len(lacking) == 1 else "are"
-            absent = counted(len(lacking), "column")
+            absent = count(len(lacking), "column")
             self.note(f"{absent} that the model gives no weight {verb} not in the file.")
         known = {*wanted, *self.ids, *dropped}
         if self.target in names and self.target not in known:
@@ -96,21 +98,12 @@ class KnownColumns:
         ignored = [name for name in names if name not in known and name != self.target]
         if ignored:
             self.note(
-                f"ignored {counted(len(ignored), 'column')} that the model does not know: "
+                f"ignored {count(len(ignored), 'column')} that the model does not know: "
                 f"{quoted(ignored)}."
             )
         used = {*wanted}
         check_distinct([name for name in names if name in used], names)
         return [place[name] for name in wanted if name in place]
-
-
-def _lacking(needed: Sequence[str], names: Sequence[str]) -> str:
-    lacking = counted(len(needed), "column")
-    message = f"the file lacks {lacking} that the model needs: {quoted(needed)}."
-    near = nearest(needed[0], set(names) - {*needed})
-    if near is not None:
-        message += f" Is {needed[0]!r} called {near!r} there?"
-    return message
 
 
 @dataclass(frozen=True)
@@ -155,14 +148,17 @@ def read_for(
 
     `apart` says what else `KnownColumns` shall know: ids, drop, target.
     """
-    if any(takes_texts(part) for step in steps_before(model) for part in _parts(step)):
+    if any(takes_texts(part) for part, _ in _parts(model)):
         raise DataError(
             "this model reads texts, and the commands read numbers: use it in Python, "
             "skstretch.load('model.stretchy').predict(texts)."
         )
     names = getattr(first_step(model), "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    unused = frozenset(names[j] for j in _idle(model)) if names else frozenset()
+    unused = set()
+    if names and not steps_before(model):  # a step may need any of its columns
+        used = np.any(np.atleast_2d(last_step(model).support_), axis=0).tolist()
+        unused = {name for name, some in zip(names, used, strict=True) if not some}
     choose = KnownColumns(names, unused, note=talk.note, **(apart or {}))
     table = read_table(data, form, choose, talk)
     check_features(table)
@@ -177,14 +173,6 @@ def read_for(
     return table
 
 
-def _idle(model: Any) -> list[int]:
-    """Columns without weight; a step before the model may need any of them."""
-    if steps_before(model):
-        return []
-    support = np.atleast_2d(last_step(model).support_)
-    return [int(j) for j in np.flatnonzero(~support.any(axis=0))]
-
-
 def _fill(model: Any) -> str | None:
     """What a pipeline fills missing values with; None where it does not."""
     steps = steps_before(model)
@@ -195,24 +183,20 @@ def _fill(model: Any) -> str | None:
     return str(steps[0].strategy) if filling else None
 
 
-def _parts(step: Any) -> list[Any]:
-    """The steps that a step applies side by side; itself where it is one."""
-    joined = isinstance(step, ColumnTransformer)
-    return [part for _, part, _ in step.transformers_] if joined else [step]
-
-
-def _by_name(step: Any) -> bool:
-    """Whether a step asks for some of its columns by name."""
-    listed = step.transformers_ if isinstance(step, ColumnTransformer) else []
-    return any(isinstance(name, str) for *_, columns in listed for name in np.ravel(columns))
+def _parts(model: Any) -> list[tuple[Any, Any]]:
+    """What is applied before the model, and to which columns where they are chosen."""
+    found: list[tuple[Any, Any]] = []
+    for step in steps_before(model):
+        joined = isinstance(step, ColumnTransformer)
+        found += [parts[1:] for parts in step.transformers_] if joined else [(step, ())]
+    return found
 
 
 def _framed(model: Any, X: Any) -> Any:
     """X with the names of the model, where parts of a pipeline ask for columns by name."""
-    if not any(_by_name(step) for step in steps_before(model)):
-        return X
+    by_name = any(isinstance(name, str) for _, some in _parts(model) for name in np.ravel(some))
     names = getattr(first_step(model), "feature_names_in_", None)
-    if names is None:
+    if not by_name or names is None:
         return X
     try:
         import pandas as pd
@@ -246,7 +230,7 @@ def _fit_width(table: Table, model: Any, names: list[str] | None, talk: Talk) ->
             else "all of them are needed, in the order of the fit"
         )
         raise DataError(
-            f"the model takes {counted(D, 'column')}, and the file has {width:,}: {way_out}."
+            f"the model takes {count(D, 'column')}, and the file has {width:,}: {way_out}."
         )
 
 
@@ -273,23 +257,20 @@ def predicted(
     copied = {role.removeprefix("id "): values for role, values in table.aside.items()}
     columns: dict[str, Any] = {}
     X = _framed(model, table.X)
-    try:
-        with talk.warnings():
-            columns |= _by_target("prediction", model.predict(X))
-            if last_step(model)._state.baseline is not None:  # the prediction is a risk
-                columns["median time"] = last_step(model).predict_median(transformed(model, X))
-            if interval is not None:
-                new = transformed(model, X)
-                columns |= _bounds(last_step(model), new, interval, adaptive, talk)
-            if proba:
-                shares = model.predict_proba(X)
-                columns |= {
-                    f"probability {name}": shares[:, i] for i, name in enumerate(model.classes_)
-                }
-            if check:
-                columns |= _novelty(last_step(model), transformed(model, X), talk)
-    except ValueError as error:
-        raise DataError(in_options(str(error))) from error
+    with talk.translating():
+        columns |= _by_target("prediction", model.predict(X))
+        if last_step(model)._state.baseline is not None:  # the prediction is a risk
+            columns["median time"] = last_step(model).predict_median(transformed(model, X))
+        if interval is not None:
+            new = transformed(model, X)
+            columns |= _bounds(last_step(model), new, interval, adaptive, talk)
+        if proba:
+            shares = model.predict_proba(X)
+            columns |= {
+                f"probability {name}": shares[:, i] for i, name in enumerate(model.classes_)
+            }
+        if check:
+            columns |= _novelty(last_step(model), transformed(model, X), talk)
     taken = next((name for name in copied if name in columns), None)
     if taken is not None:
         raise DataError(
@@ -304,7 +285,7 @@ def _novelty(model: Any, X: Any, talk: Talk) -> dict[str, Any]:
     columns = {name: np.asarray(found[name]) for name in ("leverage", "distance", "p_value")}
     n, odd = X.shape[0], int((columns["p_value"] <= STRANGE).sum())
     talk.note(
-        f"{odd:,} of {counted(n, 'row')} {'is' if odd == 1 else 'are'} unlike the training data "
+        f"{odd:,} of {count(n, 'row')} {'is' if odd == 1 else 'are'} unlike the training data "
         f"(p_value of {STRANGE} or less; by chance about {STRANGE * n:,.3g}): there neither "
         "predictions nor bounds can be trusted as elsewhere."
     )
@@ -359,12 +340,12 @@ def training_data(
     expected = getattr(last_step(model), "cv_predictions_", None)
     if expected is not None and len(expected) != table.X.shape[0]:
         raise DataError(
-            f"the model was fitted to {counted(len(expected), 'row')}, and {data!r} has "
+            f"the model was fitted to {count(len(expected), 'row')}, and {data!r} has "
             f"{table.X.shape[0]:,}: pass the data that it was fitted to."
         )
     column = table.aside.get(f"id {target}")
     if column is None:
-        column = read_vector(target, table.X.shape[0], form.max_memory)
+        column = read_vector(target, table.X.shape[0], form)
     values = read_values(column)
     names = None if label[1] is None else [*map(str, table.aside[f"id {label[1]}"])]
     if values.missing.any():
@@ -391,8 +372,7 @@ def restore_folds(model: Any, cv: str | None) -> None:
     model = last_step(model)
     if cv is None or not hasattr(model, "cv_results_") or model.cv is not None:
         return
-    compressed = asked_to_select(model.n_features_to_select, model.n_features_in_)
-    model.cv = splitter(cv, False, is_classifier(model), compressed)
+    model.cv = splitter(model, cv, model.n_features_in_)
 
 
 def _labels(model: Any, values: Any, target: str) -> Any:

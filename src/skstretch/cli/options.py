@@ -7,7 +7,7 @@ import inspect
 import math
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial, wraps
@@ -16,8 +16,8 @@ from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from skstretch.cli.console import counted
-from skstretch.cli.data.files import Form, Kind, read_size
+from skstretch.cli.console import Talk
+from skstretch.cli.data.files import Form
 from skstretch.exceptions import DataError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -33,19 +33,15 @@ def completed_columns(ctx: Any, incomplete: str) -> list[str]:
     from skstretch.cli.data.delimited import column_names, fields, separator_of
 
     try:
-        with open(_file(), encoding="utf-8-sig") as file:
+        line = shlex.split(" ".join(os.environ.get(name, "") for name in TYPED))
+        # the first word of the line that is a data file
+        path = next(w for w in line if Path(w).suffix != ".stretchy" and Path(w).is_file())
+        with open(path, encoding="utf-8-sig") as file:
             header, *rest = file.read(HEAD).splitlines()
         names = fields(header, separator_of([header, *rest[:1]]))
     except Exception:  # a shell that waits for Tab must never see a traceback
         return []
     return [name for name in column_names(names, len(names)) if name.startswith(incomplete)]
-
-
-def _file() -> str:
-    """The first word of the line that is a data file."""
-    line = " ".join(os.environ.get(name, "") for name in TYPED)
-    words = [word for word in shlex.split(line) if Path(word).suffix != ".stretchy"]
-    return next(word for word in words if Path(word).is_file())
 
 
 class TaskName(StrEnum):
@@ -239,11 +235,8 @@ OPTIONS: dict[str, Any] = {
 def taking(**given: Any) -> Callable[[Command], Command]:
     """Make a function a command, whose arguments are declared by `given` or else by `OPTIONS`.
 
-    Where a function or class is given, its arguments are options of the command, listed where the
-    argument stands that is made of them: ``@taking(form=read_form)``.
+    An argument that `MADE` names is made of several options, which are listed where it stands.
     """
-    readers = {name: each for name, each in given.items() if callable(each)}
-    shared = {name: inspect.signature(reader).parameters for name, reader in readers.items()}
 
     def declared(parameter: inspect.Parameter) -> inspect.Parameter:
         option = given.get(parameter.name, OPTIONS.get(parameter.name))
@@ -254,12 +247,14 @@ def taking(**given: Any) -> Callable[[Command], Command]:
 
     def decorated(command: Command) -> Command:
         own = inspect.signature(command)
+        makers = {name: MADE[name] for name in own.parameters if name in MADE}
+        shared = {name: inspect.signature(maker).parameters for name, maker in makers.items()}
 
         @wraps(command)
         def run(**words: Any) -> Any:
             made = {
-                name: reader(**{key: words.pop(key) for key in shared[name]})
-                for name, reader in readers.items()
+                name: maker(**{key: words.pop(key) for key in shared[name]})
+                for name, maker in makers.items()
             }
             return command(**made, **words)
 
@@ -287,35 +282,6 @@ class Chosen:
     drop_missing: bool = False
 
 
-def read_form(
-    format: Kind = Kind.AUTO,
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    no_header: bool = False,
-    comment: str | None = None,
-    skip_rows: int = 0,
-    zero_based: bool = False,
-    sheet: str | None = None,
-    max_memory: str | None = None,
-) -> Form:
-    """The form that the options ask for."""
-    from skstretch.cli.data.delimited import separator_named
-
-    return Form(
-        format,
-        separator_named(sep),
-        decimal,
-        encoding,
-        header=not no_header,
-        zero_based=zero_based,
-        comment=comment,
-        skip_rows=skip_rows,
-        max_memory=None if max_memory is None else read_size(max_memory),
-        sheet=sheet,
-    )
-
-
 @dataclass(frozen=True)
 class Aim:
     """What is minimised, and the columns beside or in place of the target that it needs."""
@@ -325,7 +291,7 @@ class Aim:
     event: str | None = None
     exposure: str | None = None
 
-    def check(self, target: str | None, task: TaskName) -> None:
+    def check(self, target: str | None, task: TaskName, intervals: bool) -> None:
         """Refuse what does not go together."""
         if (self.time is None) != (self.event is None):
             raise DataError("--time and --event go together: both are columns of survival data.")
@@ -344,25 +310,33 @@ class Aim:
             raise DataError("--loss poisson is for counts: leave out --task classification.")
         if self.loss == "log" and task is TaskName.REGRESSION:
             raise DataError("--loss log is for classes: leave out --task regression.")
+        what = f"--loss {self.loss}" if self.time is None else "survival"
+        if intervals and what != "--loss squared":
+            raise DataError(f"--intervals is not for {what}: leave it out.")
 
     @property
     def beside(self) -> str | None:
         """The column that the target needs: of events, or of exposures."""
         return self.event or self.exposure
 
-    @property
-    def task(self) -> TaskName:
-        """The task that it settles."""
-        if self.time is not None:
-            return TaskName.SURVIVAL
-        settled = {"poisson": TaskName.REGRESSION, "log": TaskName.CLASSIFICATION}
-        return settled.get(self.loss, TaskName.AUTO)
-
 
 # What a search tries, and how it chooses.
 
 # below this the penalty 1/(c k) leaves the range of float64
 LEAST_C = 1e-249
+# what values of a grid must be
+GRIDS: dict[str, tuple[Callable[[float], bool], str]] = {
+    "k": (
+        lambda value: 1 < value < math.inf,
+        "must be a number above 1: values up to 2 compress the coefficients, 2 is ridge "
+        "regression.",
+    ),
+    "c": (
+        lambda value: value >= LEAST_C,
+        "must be a number above 0: a large one regularises little, inf not at all.",
+    ),
+    "a": (math.isfinite, "must be a finite number: the paper's is -0.2, 0 is plain ridge."),
+}
 # options of the past, and what took their place
 NEW_OPTIONS = {
     "keep": "--select 10,30",
@@ -373,52 +347,37 @@ NEW_OPTIONS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to search, and how to judge it."""
+    """What to search, and how to judge it, in the words of the options."""
 
-    cv: str | None
-    grid: Mapping[str, Any]
-    combine: str
-    factors: Mapping[str, float]
+    cv: str | None = None
+    k: str | None = None
+    c: str | None = None
+    a: str | None = None
+    select: str | None = None
+    combine: CombineName = CombineName.AVERAGE
     nested: bool = True
+    penalty_factor: list[str] | None = None
+    keep: str | None = None
+    density: str | None = None
+    rule: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no data could follow."""
+        for old, new in NEW_OPTIONS.items():
+            if getattr(self, old) is not None:
+                raise DataError(f"there is no --{old} any more: use {new}.")
+        _ = fold_number(self.cv), self.grid, named_factors(self.penalty_factor)
 
     @property
-    def n_folds(self) -> int | None:
-        return fold_number(self.cv)
-
-
-def read_plan(
-    cv: str | None = None,
-    k: str | None = None,
-    c: str | None = None,
-    a: str | None = None,
-    select: str | None = None,
-    combine: CombineName = CombineName.AVERAGE,
-    nested: bool = True,
-    penalty_factor: list[str] | None = None,
-    keep: str | None = None,
-    density: str | None = None,
-    rule: str | None = None,
-) -> Plan:
-    """The plan that the options ask for; refuses what no data could follow."""
-    for old, given in (("keep", keep), ("density", density), ("rule", rule)):
-        if given is not None:
-            raise DataError(f"there is no --{old} any more: use {NEW_OPTIONS[old]}.")
-    fold_number(cv)
-    grid: dict[str, Any] = {"c_grid": "auto"}
-    if c is not None and c.strip() != "auto":
-        way_out = "must be a number above 0: a large one regularises little, inf not at all."
-        grid["c_grid"] = numbers("--c", c, lambda value: value >= LEAST_C, way_out)
-    grid["n_features_to_select"] = None if select is None else selected(select)
-    if k is not None:
-        way_out = (
-            "must be a number above 1: values up to 2 compress the coefficients, 2 is ridge "
-            "regression."
-        )
-        grid["k_grid"] = numbers("--k", k, lambda value: 1 < value < math.inf, way_out)
-    if a is not None:
-        way_out = "must be a finite number: the paper's is -0.2, 0 is plain ridge."
-        grid["a_grid"] = numbers("--a", a, math.isfinite, way_out)
-    return Plan(cv, grid, str(combine), named_factors(penalty_factor), nested)
+    def grid(self) -> dict[str, Any]:
+        """What the search tries, by its parameters."""
+        grid: dict[str, Any] = {"c_grid": "auto", "n_features_to_select": None}
+        if self.select is not None:
+            grid["n_features_to_select"] = selected(self.select)
+        for name, text in {"k": self.k, "c": self.c, "a": self.a}.items():
+            if text is not None and text.strip() != "auto":
+                grid[f"{name}_grid"] = numbers(f"--{name}", text, *GRIDS[name])
+        return grid
 
 
 def numbers(
@@ -439,20 +398,18 @@ def numbers(
 
 def selected(text: str) -> list[Any]:
     """Numbers of features to choose from, and with a point shares of them: ``10,30,1.0``."""
-    found: list[Any] = []
-    for part in (word.strip() for word in text.split(",") if word.strip()):
-        whole = "." not in part
-        allowed = (lambda value: value >= 1 and value.is_integer()) if whole else _is_share
-        way_out = "must be a number of features from 1, or a share such as 0.1; 1.0 is all of them."
-        [value] = numbers("--select", part, allowed, way_out)
-        found.append(int(value) if whole else value)
-    if not found:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
         raise DataError(f"--select {text!r} is not a list of numbers such as 10,30.")
+    way_out = "must be a number of features from 1, or a share such as 0.1; 1.0 is all of them."
+    found: list[Any] = []
+    for word in words:
+        if "." in word:
+            found += numbers("--select", word, lambda value: 0 < value <= 1, way_out)
+        else:
+            whole = numbers("--select", word, lambda v: v >= 1 and v.is_integer(), way_out)
+            found += map(int, whole)
     return found
-
-
-def _is_share(value: float) -> bool:
-    return 0 < value <= 1
 
 
 def named_factors(words: Sequence[str] | None) -> dict[str, float]:
@@ -505,28 +462,10 @@ class Recipe:
         for option, value in (("--window", self.window), ("--polyorder", self.polyorder)):
             if value is not None and self.derivative is None:
                 raise DataError(f"{option} {value} goes with --derivative; --derivative 0 smooths.")
-        wide, order = self.smoothing.values()
-        if wide < 1 or wide % 2 == 0:
-            raise DataError(f"--window {wide} must be an odd number, 11 for example.")
-        if not 0 <= order < min(wide, 21):
-            raise DataError(f"--polyorder {order} must lie from 0 to below the window {wide}.")
-        if self.derivative is not None and not 0 <= self.derivative <= order:
-            raise DataError(
-                f"--derivative {self.derivative} must lie from 0 to the --polyorder, which is "
-                f"{order}."
-            )
         if self.recipes and (self.snv or self.detrend or self.derivative is not None):
             raise DataError(
                 "--recipes tries these by itself: leave out --snv, --detrend, --derivative."
             )
-
-    @property
-    def smoothing(self) -> dict[str, int]:
-        """Window and degree of the polynomial in it."""
-        return {
-            "window": 11 if self.window is None else self.window,
-            "polyorder": 2 if self.polyorder is None else self.polyorder,
-        }
 
     @property
     def filters(self) -> bool:
@@ -543,9 +482,8 @@ class Recipe:
         if self.filters and not self.recipes:
             from skstretch import SpectralFilter
 
-            given = (
-                {} if self.derivative is None else {"derivative": self.derivative, **self.smoothing}
-            )
+            asked = {name: getattr(self, name) for name in ("derivative", "window", "polyorder")}
+            given = {name: value for name, value in asked.items() if value is not None}
             degree = DEGREE if self.detrend else None
             found.append(SpectralFilter(snv=self.snv, detrend=degree, **given))
         return found
@@ -556,9 +494,14 @@ class Recipe:
             raise DataError(
                 "--snv, --detrend, --derivative and --recipes are for spectra, not sparse data."
             )
-        wide = self.smoothing["window"]
-        if self.derivative is not None and wide > table.X.shape[1]:
-            raise DataError(
-                f"--window {wide}: the file has {counted(table.X.shape[1], 'feature')}; a "
-                "window cannot be wider."
-            )
+
+
+# arguments of commands that are made of several options
+MADE: dict[str, Callable[..., Any]] = {
+    "form": Form,
+    "chosen": Chosen,
+    "aim": Aim,
+    "plan": Plan,
+    "recipe": Recipe,
+    "talk": Talk,
+}

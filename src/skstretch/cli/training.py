@@ -31,16 +31,27 @@ from skstretch.cli.columns import (
     survival,
     unknown,
 )
-from skstretch.cli.console import Talk, counted, in_options, on_terminal
+from skstretch.cli.console import Talk, in_options, on_terminal
 from skstretch.cli.data.files import Form, Table
 from skstretch.cli.data.matrices import read_vector
-from skstretch.cli.options import Aim, Chosen, Plan, Recipe, TaskName, fold_number
+from skstretch.cli.options import (
+    Aim,
+    Chosen,
+    LossName,
+    Plan,
+    Recipe,
+    TaskName,
+    fold_number,
+    named_factors,
+)
 from skstretch.core.classes import decided
 from skstretch.core.crossfit import paired_error
 from skstretch.core.stretch import selects
+from skstretch.core.survival import signed_times
 from skstretch.estimators.inputs import N_FOLDS
 from skstretch.estimators.quality import (
     LEAST_UNITS,
+    WORDS,
     chance_in_words,
     folds_in_words,
     held_out_losses,
@@ -52,13 +63,15 @@ from skstretch.estimators.state import named_model, steps_in_words
 from skstretch.estimators.summary import (
     Summary,
     mixture_members,
-    plain_evidence,
     target_names,
     trust,
     verdict_of,
 )
 from skstretch.exceptions import DataError
+from skstretch.style import count
 
+# tasks that a loss settles
+SETTLED = {LossName.POISSON: TaskName.REGRESSION, LossName.LOG: TaskName.CLASSIFICATION}
 # numbers below it have squares that float64 does not tell from zero
 LEAST = 1e-150
 # how errors are measured, and what knows nothing
@@ -68,19 +81,10 @@ MEAN, LARGEST = "predicting the mean", "the largest class"
 LEAST_GROUPS = 3
 
 
-@dataclass(frozen=True)
-class Labels:
-    """A target ready to be learned: floats, or classes; and why it is which."""
+def read_labels(values: Values, asked: TaskName, name: str) -> tuple[Any, TaskName, str]:
+    """A target ready to be learned, its task, and why it is that.
 
-    y: Any
-    task: TaskName
-    reason: str
-
-
-def read_labels(values: Values, asked: TaskName, name: str) -> Labels:
-    """Decide the task: text or exactly two different values are classes, else numbers.
-
-    `values` has no missing ones.
+    Text or exactly two different values are classes, else numbers. `values` has no missing ones.
     """
     different = len(set(values.words if values.numbers is None else values.numbers.tolist()))
     task, reason = asked, "as asked"
@@ -97,14 +101,15 @@ def read_labels(values: Values, asked: TaskName, name: str) -> Labels:
                 f"the target {name!r} holds text ({values.odd!r}), which regression cannot "
                 "predict: use --task classification, or encode it as numbers."
             )
-        return Labels(values.numbers, task, reason)
-    if _mostly_alone(values.words):
+        return values.numbers, task, reason
+    # most rows have a class of their own, which no other row has
+    if 2 * sum(n == 1 for n in Counter(values.words).values()) > len(values.words):
         raise DataError(
             f"the target {name!r} has {different:,} different values in {len(values.words):,} "
             "rows, too many for classes"
             + (": use --task regression." if values.numbers is not None else ".")
         )
-    return Labels(_classes(values), task, reason)
+    return _classes(values), task, reason
 
 
 def _rule(values: Values, different: int) -> tuple[TaskName, str]:
@@ -116,11 +121,6 @@ def _rule(values: Values, different: int) -> tuple[TaskName, str]:
     if _may_be_codes(values.numbers):
         reason += "; if they are classes, pass --task classification"
     return TaskName.REGRESSION, reason
-
-
-def _mostly_alone(words: list[str]) -> bool:
-    """Whether most rows have a class of their own, which no other row has."""
-    return 2 * sum(count == 1 for count in Counter(words).values()) > len(words)
 
 
 def _may_be_codes(numbers: Any) -> bool:
@@ -153,17 +153,6 @@ class Request:
     weights: str | None = None
     recipe: Recipe | None = None  # None where the command has no steps before the model
     aim: Aim = field(default_factory=Aim)
-
-    @property
-    def roles(self) -> dict[str, str | None]:
-        """Columns that are no features."""
-        return {
-            "target": self.aim.time or self.target,
-            "weights": self.weights,
-            "groups": self.chosen.groups,
-            "event": self.aim.event,
-            "exposure": self.aim.exposure,
-        }
 
 
 @dataclass(frozen=True)
@@ -198,54 +187,36 @@ class Training:
 def read_training(request: Request, talk: Talk) -> Training:
     """Read a file and check all that can be checked before a fit."""
     start = perf_counter()
-    aim, chosen = request.aim, request.chosen
-    choose = TrainingColumns(request.roles, chosen, talk.note, survival=aim.time is not None)
-    table, named = read_table(request.data, request.form, choose, talk), choose.named
-    if "target" not in named:
-        table.aside["target"] = read_vector(
-            str(request.target), table.X.shape[0], request.form.max_memory
-        )
-        named["target"] = Path(str(request.target)).name
+    aim, recipe = request.aim, request.recipe or Recipe()
+    table, named = _read_table(request, talk)
     name = named["target"]
     columns = {role: read_values(values) for role, values in table.aside.items()}
     check_features(table)
     keep = _known_rows(table, columns, named, request)
     table.X, columns = table.X[keep], {r: _taken(v, keep) for r, v in columns.items()}
-    if table.X.shape[0] < 2:
-        raise DataError("there is one row to learn from: at least two are needed.")
-    check_infinite(table)
-    filled = missing_counts(table)[0] if _fills(request) else {}
-    _check_filled(table, filled)
-    if not (chosen.keep_index or chosen.features):
-        leave_out_index(table, talk.note)
-    note_identifiers(table, talk.note)
-    if request.recipe is not None and not request.recipe.filters and is_spectrum(table.names):
-        talk.note(
-            "the names of the features are numbers in order, as of spectra: fit with --recipes to "
-            "have scatter corrections and derivatives tried."
-        )
-    target = columns["target"]
-    if target.numbers is not None and not np.isfinite(target.numbers).all():
-        raise DataError(f"the target {name!r} has infinite values: correct or delete those rows.")
-    _check_range("target", name, target)
-    recipe = request.recipe or Recipe()
-    recipe.check(table)
-    weights = _weights(columns.get("weights"), request.weights)
+    filled = _check_table(table, request, talk.note)
+    target, groups, weights = columns["target"], columns.get("groups"), None
+    _check_size(target, name)
+    if given := columns.get("weights"):
+        weights = given.numbers
+        if weights is None:
+            raise DataError(
+                f"the weights {request.weights!r} hold text ({given.odd!r}): they must be numbers."
+            )
     if aim.time is not None:
         y = survival(columns["event"], target, (str(aim.event), name))
-        labels = Labels(y, TaskName.SURVIVAL, f"by {aim.event!r}")
+        task, reason = TaskName.SURVIVAL, f"by {aim.event!r}"
     else:
-        task = request.task if aim.loss == "squared" else aim.task
-        labels = read_labels(target, task, name)
-        y, weights = exposed(labels.y, columns.get("exposure"), weights, aim.exposure)
-    groups = columns.get("groups")
+        asked = SETTLED.get(aim.loss, request.task)
+        y, task, reason = read_labels(target, asked, name)
+        y, weights = exposed(y, columns.get("exposure"), weights, aim.exposure)
     return Training(
         table.X,
         y,
         table.names,
         name,
-        labels.task,
-        labels.reason,
+        task,
+        reason,
         weights,
         None if groups is None else np.unique(groups.words, return_inverse=True)[1],
         perf_counter() - start,
@@ -253,6 +224,62 @@ def read_training(request: Request, talk: Talk) -> Training:
         filled,
         "cox" if aim.time is not None else str(aim.loss),
     )
+
+
+def _read_table(request: Request, talk: Talk) -> tuple[Table, dict[str, str]]:
+    """The table of a file, and the names of the columns that are kept apart, by their roles."""
+    aim, chosen = request.aim, request.chosen
+    roles = {
+        "target": aim.time or request.target,
+        "weights": request.weights,
+        "groups": chosen.groups,
+        "event": aim.event,
+        "exposure": aim.exposure,
+    }
+    choose = TrainingColumns(roles, chosen, talk.note, survival=aim.time is not None)
+    table = read_table(request.data, request.form, choose, talk)
+    if "target" not in choose.named:
+        table.aside["target"] = read_vector(str(request.target), table.X.shape[0], request.form)
+        choose.named["target"] = Path(str(request.target)).name
+    return table, choose.named
+
+
+def _check_table(table: Table, request: Request, note: Note) -> dict[str, int]:
+    """Refuse features that cannot be fitted; what there is to fill, by column."""
+    chosen, recipe = request.chosen, request.recipe
+    if table.X.shape[0] < 2:
+        raise DataError("there is one row to learn from: at least two are needed.")
+    check_infinite(table)
+    filled = missing_counts(table)[0] if _fills(request) else {}
+    empty = next((name for name, n in filled.items() if n == table.X.shape[0]), None)
+    if empty is not None:
+        raise DataError(
+            f"column {empty!r} has no value at all to fill it with: leave it out with "
+            f"{dropping(empty)}."
+        )
+    if not (chosen.keep_index or chosen.features):
+        leave_out_index(table, note)
+    note_identifiers(table, note)
+    if recipe is not None:
+        recipe.check(table)
+        if not recipe.filters and is_spectrum(table.names):
+            note(
+                "the names of the features are numbers in order, as of spectra: fit with --recipes "
+                "to have scatter corrections and derivatives tried."
+            )
+    return filled
+
+
+def _check_size(target: Values, name: str) -> None:
+    """Refuse infinite numbers, and those whose squares are all zero to a computer."""
+    largest = 0.0 if target.numbers is None else float(abs(target.numbers).max())
+    if np.isinf(largest):
+        raise DataError(f"the target {name!r} has infinite values: correct or delete those rows.")
+    if 0.0 < largest < LEAST:
+        raise DataError(
+            f"the target {name!r} has no value beyond {largest:.1e}, too small to compute with: "
+            "give it in another unit."
+        )
 
 
 def _fills(request: Request) -> bool:
@@ -284,44 +311,11 @@ def _known_rows(
     raise DataError(missing_message(counts, rows, named.values(), can_fill))
 
 
-def _check_filled(table: Table, filled: dict[str, int]) -> None:
-    """Refuse columns without any value: there is nothing to fill them with."""
-    empty = [name for name, count in filled.items() if count == table.X.shape[0]]
-    if empty:
-        raise DataError(
-            f"column {empty[0]!r} has no value at all to fill it with: leave it out with "
-            f"{dropping(empty[0])}."
-        )
-
-
 def _taken(values: Values, keep: Any) -> Values:
     if isinstance(keep, slice):
         return values
     numbers = None if values.numbers is None else values.numbers[keep]
     return replace(values, numbers=numbers, words=[values.words[row] for row in keep])
-
-
-def _check_range(role: str, name: str | None, values: Values) -> None:
-    """Refuse numbers whose squares are all zero to a computer."""
-    largest = 0.0 if values.numbers is None else float(abs(values.numbers).max())
-    if 0.0 < largest < LEAST:
-        raise DataError(
-            f"the {role} {name!r} has no value beyond {largest:.1e}, too small to compute with: "
-            "give it in another unit."
-        )
-
-
-def _weights(values: Values | None, name: str | None) -> Any:
-    if values is None:
-        return None
-    if values.numbers is None:
-        raise DataError(f"the weights {name!r} hold text ({values.odd!r}): they must be numbers.")
-    if not np.isfinite(values.numbers).all() or values.numbers.min() < 0:
-        raise DataError(f"the weights {name!r} have a value below zero or infinite.")
-    if not values.numbers.any():
-        raise DataError(f"the weights {name!r} are all zero.")
-    _check_range("weights", name, values)
-    return values.numbers
 
 
 # The search.
@@ -350,25 +344,25 @@ def penalty_factors(named: Mapping[str, float], training: Training) -> Any:
     return factors
 
 
-def asked_to_select(asked: Any, n_features: int) -> bool:
-    """Whether ``n_features_to_select`` asks for some of the features."""
-    return asked is not None and selects(asked if np.iterable(asked) else [asked], n_features)
-
-
-def splitter(text: str | None, groups: bool, classifies: bool, compressed: bool) -> Any:
-    """A splitter, or None for the default of the estimator.
+def splitter(search: Any, text: str | None, n_features: int, grouped: bool = False) -> Any:
+    """The splitter that --cv asks for, or None for the default of a search.
 
     ``loo`` leaves one row out, or with groups one group; a number is that many folds, shuffled
     with a fixed seed, of whole groups where there are groups.
     """
     from sklearn.model_selection import LeaveOneGroupOut, LeaveOneOut
 
-    number = fold_number(text)
-    if number is None:
-        if groups:
-            return LeaveOneGroupOut()
-        return LeaveOneOut() if text is not None and compressed else None
-    return shuffled(number, groups, classifies)
+    number, asked = fold_number(text), search.n_features_to_select
+    if number is not None:
+        return shuffled(number, grouped, kind_of(search) in ("classes", "survival"))
+    others = search._loss != "squared"
+    if text is None and others:
+        return None
+    if grouped:
+        return LeaveOneGroupOut()
+    some = asked is not None and selects(asked if np.iterable(asked) else [asked], n_features)
+    # of squared errors with all features it is the default
+    return LeaveOneOut() if text is not None and (some or others) else None
 
 
 def shuffled(number: int, groups: bool, classifies: bool, seed: int = 0) -> Any:
@@ -402,7 +396,7 @@ def check_classes(option: str, number: int, training: Training, note: Note | Non
     if number <= least:
         return
     smallest = str(names[sizes.argmin()])
-    message = f"{option} {number}: the class {smallest!r} has {counted(least, 'row')}"
+    message = f"{option} {number}: the class {smallest!r} has {count(least, 'row')}"
     if note is None or number > sizes.max():
         raise DataError(f"{message}, fewer than there are folds.")
     note(f"{message}, so some folds have none of it.")
@@ -410,11 +404,11 @@ def check_classes(option: str, number: int, training: Training, note: Note | Non
 
 def check_plan(plan: Plan, training: Training, talk: Talk) -> None:
     """Refuse what does not go with the data."""
-    n_features, number = training.X.shape[1], plan.n_folds
-    for count in plan.grid["n_features_to_select"] or ():
-        if isinstance(count, int) and count > n_features:
+    n_features, number = training.X.shape[1], fold_number(plan.cv)
+    for asked in plan.grid["n_features_to_select"] or ():
+        if isinstance(asked, int) and asked > n_features:
             raise DataError(
-                f"--select {count}: the file has {counted(n_features, 'feature')}; to keep all of "
+                f"--select {asked}: the file has {count(n_features, 'feature')}; to keep all of "
                 "them as one of the choices use --select 1.0."
             )
     if training.groups is not None and len(np.unique(training.groups)) < 2:
@@ -437,37 +431,24 @@ def search_of(training: Training, plan: Plan, talk: Talk) -> Any:
     classes, several = training.classifies, training.recipe.recipes
     given = {
         **plan.grid,
-        "penalty_factor": penalty_factors(plan.factors, training),
-        "cv": folds_of(plan, training),
-        "combine": plan.combine,
+        "penalty_factor": penalty_factors(named_factors(plan.penalty_factor), training),
+        "combine": str(plan.combine),
         "verbose": int(talk.shows_progress),
     }
     if training.loss == "cox":
-        return StretchySurvivalCV(**_of_survival(given, several))
-    own = (StretchyClassifierCV if classes else StretchyRegressorCV)(loss=training.loss, **given)
+        if several:
+            raise DataError("--recipes is not for survival: choose one, for example --snv.")
+        if "a_grid" in given:
+            raise DataError("--a is not for survival, whose models are linear: leave it out.")
+        own = StretchySurvivalCV(**given)
+    else:
+        own = (StretchyClassifierCV if classes else StretchyRegressorCV)(
+            loss=training.loss, **given
+        )
+    own.cv = splitter(own, plan.cv, training.X.shape[1], training.groups is not None)
     if not several:
         return own
     return (RecipeClassifierCV if classes else RecipeRegressorCV)(own)
-
-
-def folds_of(plan: Plan, training: Training) -> Any:
-    """What --cv asks for; other losses than squared error have ten folds by default."""
-    compressed = asked_to_select(plan.grid["n_features_to_select"], training.X.shape[1])
-    if training.loss != "squared":
-        if plan.cv is None:
-            return None
-        compressed = True  # so that loo is asked for
-    grouped, strata = training.groups is not None, training.strata is not None
-    return splitter(plan.cv, grouped, strata, compressed)
-
-
-def _of_survival(given: dict[str, Any], several: bool) -> dict[str, Any]:
-    """Parameters of a search for survival, which has fewer."""
-    if several:
-        raise DataError("--recipes is not for survival: choose one, for example --snv.")
-    if given.pop("a_grid", None) is not None:
-        raise DataError("--a is not for survival, whose models are linear: leave it out.")
-    return given
 
 
 def searched(training: Training, plan: Plan, talk: Talk) -> tuple[Any, float]:
@@ -481,15 +462,10 @@ def searched(training: Training, plan: Plan, talk: Talk) -> tuple[Any, float]:
     given = {name: value for name, value in given.items() if value is not None}
     last = f"{type(own).__name__.lower()}__" if steps else ""
     start = perf_counter()
-    try:
-        with talk.warnings(training.names):
-            # the note of `check_plan` says it in other words
-            warnings.filterwarnings("ignore", "The least populated class")
-            model.fit(
-                training.X, training.y, **{f"{last}{name}": each for name, each in given.items()}
-            )
-    except ValueError as error:
-        raise DataError(in_options(str(error), training.names)) from error
+    with talk.translating(training.names):
+        # the note of `check_plan` says it in other words
+        warnings.filterwarnings("ignore", "The least populated class")
+        model.fit(training.X, training.y, **{f"{last}{name}": each for name, each in given.items()})
     repeated = repeated_search(model, training, given, talk) if plan.nested else None
     if training.recipe.recipes:
         model = Pipeline([*(model.steps[:-1] if steps else []), *own.pipeline_.steps])
@@ -510,15 +486,14 @@ def repeated_search(model: Any, training: Training, given: Mapping[str, Any], ta
     groups = training.groups is not None
     units = len(np.unique(training.groups)) if groups else training.X.shape[0]
     if units < (LEAST_GROUPS if groups else LEAST_UNITS):
-        what = counted(units, "group" if groups else "row")
+        what = count(units, "group" if groups else "row")
         talk.note(f"{what}: too few to repeat the search without some of them.")
         return None
     number = min(N_FOLDS, units)
     if training.strata is not None and not groups:
         number = min(number, int(np.unique(training.strata, return_counts=True)[1].max()))
     try:
-        folds = shuffled(max(2, number), groups, training.strata is not None)
-        return nested_score(model, training.X, training.y, folds, **given)
+        return nested_score(model, training.X, training.y, max(2, number), **given)
     except ValueError as error:
         said = in_options(str(error).replace(", or nested_cv=None", ""), training.names)
         talk.note(f"the search could not be repeated for an error to trust: {said}")
@@ -539,30 +514,26 @@ def error_of(
 def cross_validated(model: Any, training: Training) -> list[dict[str, Any]]:
     """Errors of a fitted search, that of its score first, beside knowing nothing."""
     kind, measure = kind_of(model), measure_of(model)
-    scores, units = (
-        np.asarray(model.cv_predictions_, dtype=float),
-        (training.weights, training.groups),
-    )
-    own = float(measure.of_scores(model.best_score_)), model.best_score_se_
-    if kind == "numbers":
-        means = left_out_means(training.y, *units)
-        return [_judged(SQUARED, own, error_of(training.y, means, kind, *units), MEAN)]
+    guess: Any
+    y, weights, groups = training.y, training.weights, training.groups
     if kind == "classes":
-        codes = np.searchsorted(model.classes_, training.y).clip(max=model.classes_.size - 1)
-        largest = np.full(len(codes), np.argmax(np.bincount(codes, weights=training.weights)))
-        predicted = decided(scores.reshape(len(scores), -1))
-        weights = np.ones(len(codes)) if training.weights is None else training.weights
-        wrong, other = (
-            paired_error(codes != each, weights, training.groups) for each in (predicted, largest)
-        )
-        return [
-            _judged(BALANCED, own, error_of(codes, largest, kind, *units), LARGEST),
-            _judged(PLAIN, wrong, other, LARGEST),
-        ]
-    fitted = model._state.model
-    [found] = plain_evidence(model, scores[model._state.used, None], fitted.Y, fitted.weights)
-    baseline = found.figure(found.mean.loss), 0.0
-    return [_judged(measure.name, own, baseline, found.words.nothing)]
+        y = np.searchsorted(model.classes_, y).clip(max=model.classes_.size - 1)
+        guess = np.full(len(y), np.argmax(np.bincount(y, weights=weights)))
+    elif kind == "survival":
+        y, guess = signed_times(y["event"], y["time"]), np.zeros(len(y))
+    else:
+        guess = left_out_means(y, weights, groups)
+    own = float(measure.of_scores(model.best_score_)), model.best_score_se_
+    loss, spread = error_of(y, guess, kind, weights, groups)
+    baseline = (1.0 - loss if kind == "survival" else loss), spread
+    name = {"numbers": MEAN, "classes": LARGEST}.get(kind, WORDS[kind].nothing)
+    found = [_judged(measure.name, own, baseline, name)]
+    if kind == "classes":
+        predicted = decided(np.asarray(model.cv_predictions_, dtype=float).reshape(len(y), -1))
+        weights = np.ones(len(y)) if weights is None else weights
+        own, baseline = (paired_error(y != each, weights, groups) for each in (predicted, guess))
+        found.append(_judged(PLAIN, own, baseline, LARGEST))
+    return found
 
 
 def _judged(measure: str, own: Estimate, baseline: Estimate, name: str) -> dict[str, Any]:

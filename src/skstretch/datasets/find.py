@@ -205,7 +205,7 @@ def download(file: File, folder: Path) -> Path:
     path = folder / file.name
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as target:
-        fetch_bounded(str(file.url), target, file.largest)
+        fetch_bounded(str(file.url), target, file.size or file.most)
     try:
         return verify(path, file)
     except ChecksumError:
@@ -301,18 +301,8 @@ DAMAGE = (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.e
 FAILURE = (OSError, ValueError, EOFError, HTTPException)
 
 
-@dataclass(frozen=True)
-class Place:
-    """A folder that is searched; `path` is None where the environment names none."""
-
-    label: str
-    path: Path | None
-
-    def has(self, file: File) -> bool:
-        return self.path is not None and (self.path / file.name).exists()
-
-    def holds(self, form: Form) -> bool:
-        return all(self.has(file) for file in form.files)
+# what a place is called -> the folder that is searched, None where the environment names none
+Places = dict[str, Path | None]
 
 
 def data_home(folder: Folder = None) -> Path:
@@ -326,18 +316,18 @@ def data_home(folder: Folder = None) -> Path:
     return old if old.is_dir() and not new.exists() else new
 
 
-def places(folder: Folder = None) -> tuple[Place, Place]:
+def places(folder: Folder = None) -> Places:
     """The folder that ``SKSTRETCH_DATA`` names, then the cache."""
     named = os.environ.get(VARIABLE) or os.environ.get(OLD_VARIABLE, "")
-    return Place(VARIABLE, Path(named) if named else None), Place("cache", data_home(folder))
+    return {VARIABLE: Path(named) if named else None, "cache": data_home(folder)}
 
 
-def find_forms(dataset: Dataset, where: tuple[Place, ...]) -> Iterator[tuple[Place, Form]]:
-    """Each form of the set whose files are all there, the first place first."""
-    for place in where:
+def find_forms(dataset: Dataset, where: Places) -> Iterator[tuple[Path, Form]]:
+    """Each form of the set whose files are all there, and in which folder, the first one first."""
+    for folder in filter(None, where.values()):
         for form in dataset.forms:
-            if place.holds(form):
-                yield place, form
+            if all((folder / file.name).exists() for file in form.files):
+                yield folder, form
 
 
 def verify(path: Path, file: File) -> Path:
@@ -365,12 +355,6 @@ def verify(path: Path, file: File) -> Path:
             "fetch or copy it again."
         )
     return path
-
-
-def verified_paths(place: Place, form: Form) -> list[Path]:
-    """Paths of a form's files in a place that holds them, each verified."""
-    folder = place.path or Path()
-    return [verify(folder / file.name, file) for file in form.files]
 
 
 def content_digest(X: Any, y: Any) -> str:
@@ -448,8 +432,8 @@ def load(
         No file is there and none could be fetched.
     """
     where, read = places(folder), read or read_form
-    for place, form in find_forms(dataset, where):
-        return read(dataset, form, verified_paths(place, form))
+    for found, form in find_forms(dataset, where):
+        return read(dataset, form, [verify(found / file.name, file) for file in form.files])
     failures: list[str] = []
     for form in dataset.forms if download_if_missing else ():
         if not is_remote(form):
@@ -509,35 +493,26 @@ def fetch_files(dataset: Dataset, form: Form, cache: Path) -> tuple[list[Path], 
     return paths, new
 
 
-def not_found(
-    dataset: Dataset, where: tuple[Place, ...], failures: list[str]
-) -> DatasetNotFoundError:
+def not_found(dataset: Dataset, where: Places, failures: list[str]) -> DatasetNotFoundError:
     """The error that says what was tried and where to put the file by hand."""
-    tried = [f"{place.label}: {_state(dataset, place)}" for place in where]
-    tried += failures
+    tried = [f"{label}: {_state(dataset, folder)}" for label, folder in where.items()]
     lines = [f"the data set {dataset.title} was not found. Tried:"]
-    lines += [f"  - {line}" for line in tried]
-    lines.append(by_hand(dataset, where[-1]))
+    lines += [f"  - {line}" for line in [*tried, *failures]]
+    files = [file for form in dataset.forms for file in form.files]
+    remote = [f"{file.name} from {file.url}" for file in files if file.url is not None]
+    lines.append("By hand: fetch" if remote else "By hand: put")
+    lines += [f"  - {line}" for line in remote or [file.name for file in dataset.forms[0].files]]
+    lines.append(f"into {where['cache']}, or into the folder that SKSTRETCH_DATA names.")
     return DatasetNotFoundError("\n".join(lines))
 
 
-def _state(dataset: Dataset, place: Place) -> str:
-    if place.path is None:
+def _state(dataset: Dataset, folder: Path | None) -> str:
+    if folder is None:
         return "is not set"
-    if not place.path.is_dir():
-        return f"{place.path} is no folder"
-    started = [form for form in dataset.forms if any(map(place.has, form.files))]
-    lacking = [file.name for form in started for file in form.files if not place.has(file)]
-    return f"{place.path} lacks {', '.join(lacking) if lacking else 'its files'}"
-
-
-def by_hand(dataset: Dataset, cache: Place) -> str:
-    """How to put the files in place without a download."""
-    remote = [file for form in dataset.forms for file in form.files if file.url is not None]
-    lines = ["By hand: fetch"] if remote else ["By hand: put"]
-    lines += [f"  - {file.name} from {file.url}" for file in remote]
-    ours = [file.name for file in dataset.forms[0].files if file.url is None]
-    if not remote:
-        lines += [f"  - {name}" for name in ours]
-    lines.append(f"into {cache.path}, or into the folder that SKSTRETCH_DATA names.")
-    return "\n".join(lines)
+    if not folder.is_dir():
+        return f"{folder} is no folder"
+    lacking = []
+    for form in dataset.forms:
+        absent = [file.name for file in form.files if not (folder / file.name).exists()]
+        lacking += absent if len(absent) < len(form.files) else []
+    return f"{folder} lacks {', '.join(lacking) if lacking else 'its files'}"

@@ -24,23 +24,12 @@ Source: TypeAlias = str | os.PathLike[str]
 SAME = 1e-3
 # What the three formats call the same thing.
 UNITS = {
-    "1/CM": "1/cm",
-    "XWAVEN": "1/cm",
-    "WN": "1/cm",
-    "NANOMETERS": "nm",
-    "XNMETR": "nm",
-    "MICROMETERS": "um",
-    "XUMETR": "um",
-    "MI": "um",
-    "ABSORBANCE": "absorbance",
-    "YABSRB": "absorbance",
-    "A": "absorbance",
-    "TRANSMITTANCE": "transmittance",
-    "YTRANS": "transmittance",
-    "T": "transmittance",
-    "REFLECTANCE": "reflectance",
-    "YREFLEC": "reflectance",
-    "R": "reflectance",
+    "1/cm": ("1/CM", "XWAVEN", "WN"),
+    "nm": ("NANOMETERS", "XNMETR"),
+    "um": ("MICROMETERS", "XUMETR", "MI"),
+    "absorbance": ("ABSORBANCE", "YABSRB", "A"),
+    "transmittance": ("TRANSMITTANCE", "YTRANS", "T"),
+    "reflectance": ("REFLECTANCE", "YREFLEC", "R"),
 }
 # Blocks of an OPUS file that are results; the rest are single channels, interferograms, phases.
 RESULTS = {"a", "t", "r", "km", "ra", "e", "logr", "atr", "pas", "arit", "aria"}
@@ -91,11 +80,6 @@ class Spectrum:
     def axis(self) -> str:
         """The axis in words."""
         return f"{len(self.x)} points from {self.x[0]:.10g} to {self.x[-1]:.10g} {self.units[0]}"
-
-    def has_axis_of(self, other: "Spectrum") -> bool:
-        if len(self.x) != len(other.x):
-            return False
-        return float(np.abs(self.x - other.x).max()) <= SAME * float(np.diff(other.x).min())
 
 
 def read_spectra(paths: Source | Iterable[Source], *, block: str | None = None) -> Bunch:
@@ -184,7 +168,8 @@ def _check_same(first: Spectrum, other: Spectrum) -> None:
             f"{other.name} is {other.units[1]} over {other.units[0]}, and {first.name} is "
             f"{first.units[1]} over {first.units[0]}: read them apart, convert, then stack."
         )
-    if not other.has_axis_of(first):
+    alike = len(other.x) == len(first.x)
+    if not alike or np.abs(other.x - first.x).max() > SAME * np.diff(first.x).min():
         raise ValueError(
             f"{other.name} has {other.axis()}, and {first.name} has {first.axis()}: a model needs "
             "one axis. Interpolate first: read every file by itself, then "
@@ -258,7 +243,9 @@ def _check_jcamp(lines: list[bytes]) -> None:
     for line in lines:
         if not line.startswith(b"##"):
             data = line.partition(b"$$")[0]
-            repeated += sum(_repeats(*found) for found in REPEATED.findall(data))
+            for letter, digits in REPEATED.findall(data):
+                # what has more digits than any file is past every bound
+                repeated += int(b"%d%s" % (b"STUVWXYZs".index(letter) + 1, digits[:18]))
             continue
         label, _, value = line[2:].partition(b"=")
         key, number = label.strip().upper(), value.partition(b"$$")[0].strip()
@@ -271,11 +258,6 @@ def _check_jcamp(lines: list[bytes]) -> None:
         raise ValueError(f"it claims to repeat {repeated:,} values in {size:,} bytes")
     if not closed or closed < opened:
         raise ValueError("##END= is missing: the file is cut short")
-
-
-def _repeats(letter: bytes, digits: bytes) -> int:
-    """How often a value is repeated; what has more digits than any file is past every bound."""
-    return int(b"%d%s" % (b"STUVWXYZs".index(letter) + 1, digits[:18]))
 
 
 def _is_sound(key: bytes, text: bytes) -> bool:
@@ -294,11 +276,9 @@ def _spc(path: Path, block: str | None) -> Iterator[Spectrum]:
         _check_spc(stream.read(8), path.stat().st_size)
         stream.seek(0)
         raw = SpcRaw.from_bytes_io(stream)
-    header = raw.main_header
-    axis = raw.xarray
-    if axis is None:
-        even = not header.ftflgs.TXYXYS
-        axis = np.linspace(header.ffirst, header.flast, header.fnpts) if even else None
+    header, axis = raw.main_header, raw.xarray
+    if axis is None and not header.ftflgs.TXYXYS:
+        axis = np.linspace(header.ffirst, header.flast, header.fnpts)
     units = str(header.fxtype), str(header.fytype)
     for name, part in zip(_names(path, len(raw.subs)), raw.subs, strict=True):
         if not header.ftflgs.TMULTI:
@@ -343,4 +323,4 @@ def _names(path: Path, count: int) -> list[str]:
 
 
 def _unit(word: str) -> str:
-    return UNITS.get(word.upper(), word)
+    return next((unit for unit, known in UNITS.items() if word.upper() in known), word)

@@ -12,7 +12,6 @@ import textwrap
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,36 +127,22 @@ def _band(wavelength: Any, centre: float, width: float) -> Any:
     return np.exp(-0.5 * ((wavelength - centre) / width) ** 2)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A keyword of a loader that picks one of several sets, by name in the registry."""
-
-    keyword: str
-    sets: dict[str, str]
-    text: str
-
-    @property
-    def default(self) -> str:
-        return next(iter(self.sets))
-
-    def name_of(self, value: str) -> str:
-        """The set that a value of the keyword stands for."""
-        if value not in self.sets:
-            raise ValueError(
-                f"{self.keyword}={value!r} is unknown; choose from {', '.join(self.sets)}."
-            )
-        return self.sets[value]
-
-
 Reader = Callable[[Dataset, Folder, bool], Sample]
 
 
 def _fetcher(
-    name: str, *, choice: Choice | None = None, read: Reader = load, more: str = "", shown: str = ""
+    name: str,
+    *,
+    read: Reader = load,
+    more: str = "",
+    shown: str = "",
+    text: str = "",
+    **choice: dict[str, str],
 ) -> Callable[..., Any]:
     """The loader of a set: its name, signature and documentation as if written by hand.
 
-    `more` is a paragraph, `shown` an example for the documentation.
+    `more` is a paragraph, `shown` an example for the documentation. `choice` is a keyword of the
+    loader with its values, the default first, and their sets; `text` is what is said of it.
     """
 
     def fetch(
@@ -168,9 +153,12 @@ def _fetcher(
         **part: str,
     ) -> Any:
         signature.bind(**part)  # an unknown keyword is a TypeError
-        chosen = (
-            name if choice is None else choice.name_of(part.get(choice.keyword, choice.default))
-        )
+        chosen = name
+        for keyword, sets in choice.items():
+            value = part.get(keyword, next(iter(sets)))
+            if value not in sets:
+                raise ValueError(f"{keyword}={value!r} is unknown; choose from {', '.join(sets)}.")
+            chosen = sets[value]
         dataset = (DATASETS | PARTS)[chosen]
         sample = read(dataset, data_home, download_if_missing)
         if return_X_y:
@@ -178,23 +166,18 @@ def _fetcher(
         more = {"DESCR": describe(dataset), "standin": False, **sample.extras}
         return Bunch(data=sample.X, target=sample.y, **more)
 
-    fetch.__name__ = fetch.__qualname__ = f"fetch_{name}"
-    fetch.__doc__ = _documentation(DATASETS[name], choice, more, shown)
-    signature = _signature(fetch, choice)
-    fetch.__signature__ = signature  # type: ignore[attr-defined]
-    return fetch
-
-
-def _signature(fetch: Callable[..., Any], choice: Choice | None) -> inspect.Signature:
-    """The signature without ``**part``: the keyword that it stands for has a name, or is none."""
+    # a keyword that picks has a name in place of ``**part``
     signature = inspect.signature(fetch)
-    parameters = list(signature.parameters.values())[:-1]
-    if choice is not None:
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(
-            inspect.Parameter(choice.keyword, kind, default=choice.default, annotation="str")
-        )
-    return signature.replace(parameters=parameters)
+    *shared, part = signature.parameters.values()
+    own = [
+        part.replace(name=keyword, kind=part.KEYWORD_ONLY, default=next(iter(sets)))
+        for keyword, sets in choice.items()
+    ]
+    signature = signature.replace(parameters=[*shared, *own])
+    fetch.__signature__ = signature  # type: ignore[attr-defined]
+    fetch.__name__ = fetch.__qualname__ = f"fetch_{name}"
+    fetch.__doc__ = _documentation(DATASETS[name], choice, text, more, shown)
+    return fetch
 
 
 DOCUMENTATION = """{title}: {problem}, {samples:,} x {features:,}, {kind}.
@@ -226,16 +209,18 @@ SHOWN = """>>> from skstretch.datasets import fetch_{name}
 """
 
 
-def _documentation(dataset: Dataset, choice: Choice | None, more: str, shown: str) -> str:
-    keyword = ""
-    if choice is not None:
-        names = ", ".join(f'"{name}"' for name in choice.sets)
-        keyword = f'{choice.keyword} : {{{names}}}, default="{choice.default}"\n    {choice.text}\n'
+def _documentation(
+    dataset: Dataset, choice: dict[str, dict[str, str]], text: str, more: str, shown: str
+) -> str:
+    listed = ""
+    for keyword, sets in choice.items():
+        values = [f'"{value}"' for value in sets]
+        listed = f"{keyword} : {{{', '.join(values)}}}, default={values[0]}\n    {text}\n"
     gives = textwrap.wrap(f"{dataset.gives}, `DESCR`, `standin`.", 90)
     return DOCUMENTATION.format(
         **vars(dataset) | {"gives": textwrap.indent("\n".join(gives), "    ")},
         more=f"\n{more}\n" if more else "",
-        choice=keyword,
+        choice=listed,
         shown=shown or SHOWN.format(name=dataset.name),
     )
 
@@ -258,25 +243,8 @@ def _diabetes(dataset: Dataset, folder: Folder, download_if_missing: bool) -> Sa
 
 WIDTH, HEIGHT = 1200, 1000
 
-# subject _ distance _ head pose P _ vertical gaze V _ horizontal gaze H, angles in degrees
-NAME = re.compile(r"\d+_\d+m_-?\d+P_(-?\d+)V_(-?\d+)H\.jpe?g", re.IGNORECASE)
-
-
-def parse_name(name: str) -> tuple[int, int]:
-    """Vertical and horizontal gaze, in degrees, from the name of a photograph.
-
-    Examples
-    --------
-    >>> from skstretch.datasets.loaders import parse_name
-    >>> parse_name("0001_2m_-15P_10V_-10H.jpg")
-    (10, -10)
-    """
-    found = NAME.fullmatch(name)
-    if found is None:
-        raise ValueError(
-            f"{name!r} is not named as in the Columbia Gaze set (0001_2m_-15P_10V_-10H.jpg)."
-        )
-    return int(found[1]), int(found[2])
+# subject _ distance _ head pose P _ vertical gaze V, which is 0 _ horizontal gaze H, in degrees
+NAME = re.compile(r"\d+_\d+m_-?\d+P_-?0V_(-?\d+)H\.jpe?g", re.IGNORECASE)
 
 
 def write_gaze_map(
@@ -313,9 +281,17 @@ def write_gaze_map(
     """
     path, kind = Path(path), np.dtype(np.float32)
     with _opened(Path(source)) as photographs:
-        names = sorted(name for name in photographs if parse_name(name)[0] == 0)
-        _check_number(len(names), n_images, source)
-        y = np.radians([float(parse_name(name)[1]) for name in names])
+        names = sorted(photographs)
+        if not names:
+            raise FileNotFoundError(
+                f"{source} holds no photographs named like 0001_2m_-15P_0V_-10H.jpg."
+            )
+        if n_images not in (None, len(names)):
+            raise ChecksumError(
+                f"{source} holds {len(names)} photographs of the wanted vertical gaze, expected "
+                f"{n_images}: it is not the whole set."
+            )
+        y = np.radians([float(NAME.sub(r"\1", name)) for name in names])
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(angles_path(path)) as file:
             np.save(file, y)
@@ -351,21 +327,9 @@ def load_gaze(dataset: Dataset, folder: Folder, download_if_missing: bool) -> Sa
     return load(dataset, folder, download_if_missing, written)
 
 
-def _check_number(seen: int, expected: int | None, source: object) -> None:
-    if seen == 0:
-        raise FileNotFoundError(
-            f"{source} holds no photographs named like 0001_2m_-15P_0V_-10H.jpg."
-        )
-    if expected is not None and seen != expected:
-        raise ChecksumError(
-            f"{source} holds {seen} photographs of the wanted vertical gaze, expected {expected}: "
-            "it is not the whole set."
-        )
-
-
 @contextmanager
 def _opened(source: Path) -> Iterator[dict[str, Callable[[], Any]]]:
-    """Photographs by name, each with a function that opens it."""
+    """Photographs of vertical gaze 0 by name, each with a function that opens it."""
     if source.is_dir():
         found = (path for path in source.rglob("*") if NAME.fullmatch(path.name))
         yield {path.name: partial(path.open, "rb") for path in found}
@@ -416,19 +380,13 @@ fetch_diabetes = _fetcher(
 )
 fetch_corn = _fetcher(
     "corn",
-    choice=Choice(
-        "instrument",
-        {"m5": "corn", "mp5": "corn_mp5", "mp6": "corn_mp6"},
-        "The spectrometer; the paper uses m5.",
-    ),
+    text="The spectrometer; the paper uses m5.",
+    instrument={"m5": "corn", "mp5": "corn_mp5", "mp6": "corn_mp6"},
 )
 fetch_tfidf = _fetcher(
     "tfidf",
-    choice=Choice(
-        "subset",
-        {"test": "tfidf", "train": "tfidf_train"},
-        "The paper uses the test part; the training part has 16,087 samples.",
-    ),
+    text="The paper uses the test part; the training part has 16,087 samples.",
+    subset={"test": "tfidf", "train": "tfidf_train"},
 )
 fetch_gaze = _fetcher(
     "gaze",
@@ -484,26 +442,19 @@ def list_datasets(*, data_home: Folder = None) -> list[dict[str, Any]]:
     >>> row["name"], row["features"], row["samples"]
     ('prostate', 8, 97)
     """
-    return [_row(dataset, data_home) for dataset in DATASETS.values()]
-
-
-def _row(dataset: Dataset, data_home: Folder) -> dict[str, Any]:
-    train, valid, test = dataset.parts or (None, None, None)
     shown = ("name", "table", "domain", "task", "kind", "features", "samples")
-    return {
-        **{name: getattr(dataset, name) for name in shown},
-        "train": train,
-        "valid": valid,
-        "test": test,
-        "where": where(dataset, data_home),
-    }
+    rows = []
+    for dataset in DATASETS.values():
+        sizes = zip(("train", "valid", "test"), dataset.parts or (None, None, None), strict=True)
+        own = {name: getattr(dataset, name) for name in shown}
+        rows.append(own | dict(sizes) | {"where": where(dataset, data_home)})
+    return rows
 
 
 def where(dataset: Dataset, data_home: Folder = None) -> str:
     """A file that is there, or the first address that would be asked."""
-    for place, form in find_forms(dataset, places(data_home)):
-        if place.path is not None:
-            return str(place.path / form.files[0].name)
+    for folder, form in find_forms(dataset, places(data_home)):
+        return str(folder / form.files[0].name)
     if dataset.name == "diabetes":
         return "scikit-learn"
     remote = next(form for form in dataset.forms if is_remote(form))

@@ -22,11 +22,6 @@ class File:
     size: int | None = None
     most: int = 1 << 30  # bytes to accept where the size is not known
 
-    @property
-    def largest(self) -> int:
-        """The bytes that a download may bring."""
-        return self.most if self.size is None else self.size
-
 
 @dataclass(frozen=True)
 class Form:
@@ -345,7 +340,6 @@ GAZE = Dataset(
     "`image_shape`, `scale` (1.0)",
     forms=(
         Form("gaze", (File("Columbia Gaze Data Set"),)),
-        Form("gaze", (File("columbia_gaze_data_set"),)),
         Form(
             "gaze",
             (

@@ -5,6 +5,7 @@ those that model files know (`skstretch.io.steps`), each as its class computes i
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,15 @@ class Value:
 class Graph:
     """Nodes and constants; `dtype` is the type of the numbers."""
 
-    def __init__(self, onnx: Any, dtype: Any) -> None:
-        self.onnx, self.dtype = onnx, np.dtype(dtype)
+    def __init__(self, dtype: Any) -> None:
+        try:
+            import onnx
+        except ImportError as error:
+            raise ImportError(
+                "to_onnx needs the package onnx: pip install 'skstretch[onnx]'."
+            ) from error
+        self.onnx: Any = onnx
+        self.dtype = np.dtype(dtype)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
@@ -104,17 +112,6 @@ class Graph:
         made = self.onnx.shape_inference.infer_shapes(made, strict_mode=True)
         self.onnx.checker.check_model(made, full_check=True)
         return made
-
-
-def imported_onnx() -> Any:
-    """The package, or an error that says how to get it."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError(
-            "to_onnx needs the package onnx: pip install 'skstretch[onnx]'."
-        ) from error
-    return onnx
 
 
 def add_step(graph: Graph, step: Any, X: Value) -> Value:
@@ -289,12 +286,11 @@ class Knots:
         parts = [column_lines(column, step.references_) for column in step.quantiles_.T]
         self.bits = int(max(len(u) for u, *_ in parts)).bit_length()
         size = 2**self.bits - 1
-        # the last line goes on; beyond the last knot comes none
+        # the last line goes on
         self.lines = [
-            np.column_stack([_padded(values, size, values[-1]) for values in lines]).ravel()
+            np.column_stack([np.pad(v, (0, size - v.size), "edge") for v in lines]).ravel()
             for lines in zip(*parts, strict=True)
         ]
-        self.knots = np.column_stack([_padded(u, size, np.inf) for u, *_ in parts]).ravel()
 
     def at(self, place: Value, values: Array) -> Value:
         """Values of the knots at places (N, D)."""
@@ -308,7 +304,7 @@ class Knots:
         count = graph.where(graph.add("IsNaN", nothing), 0.0, nothing).cast(np.int64)
         for bit in reversed(range(self.bits)):
             more = count + np.int64(2**bit)
-            reached = graph.add("GreaterOrEqual", X, self.at(more - one, self.knots))
+            reached = graph.add("GreaterOrEqual", X, self.at(more - one, self.lines[0]))
             count = graph.where(reached, more, count)
         return graph.add("Max", count - one, np.int64(0))
 
@@ -326,10 +322,6 @@ def column_lines(quantiles: Array, references: Array) -> tuple[Array, Array, Arr
     return u, r, slope, middle
 
 
-def _padded(values: Array, size: int, fill: float) -> Array:
-    return np.concatenate([values, np.full(size - values.size, fill)])
-
-
 def normal_quantiles(graph: Graph, p: Value) -> Value:
     """The normal quantile of shares, which end where scikit-learn's do."""
     least = BOUND - np.spacing(1)
@@ -342,16 +334,9 @@ def normal_quantiles(graph: Graph, p: Value) -> Value:
 
 
 def _ratio(polynomials: Any, t: Value) -> Value:
-    """Two polynomials of t, divided."""
-    above, below = (_polynomial_at(t, coefficients) for coefficients in polynomials)
+    """Two polynomials of t, divided, by Horner's rule."""
+    above, below = (reduce(lambda value, c: t * value + c, row) for row in polynomials)
     return above / below
-
-
-def _polynomial_at(t: Value, coefficients: tuple[float, ...]) -> Value:
-    value = t * coefficients[0] + coefficients[1]
-    for coefficient in coefficients[2:]:
-        value = value * t + coefficient
-    return value
 
 
 def _spectral(graph: Graph, step: Any, X: Value) -> Value:
@@ -384,9 +369,7 @@ def _windows(graph: Graph, step: Any, X: Value, D: int) -> Value:
 
     shifted = [X.columns(np.arange(shift, shift + D - window + 1)) for shift in range(window)]
     parts = [part * weight for part, weight in zip(shifted, weights(half), strict=True)]
-    inside = parts[0]
-    for part in parts[1:]:
-        inside = inside + part
+    inside = sum(parts[1:], parts[0])
     if not half:
         return inside
     left = np.column_stack([weights(place) for place in range(half)])
@@ -523,15 +506,15 @@ def to_onnx(model: Any, dtype: str = "float64") -> Any:
     model = as_model(model)
     own = last_step(model)
     _check(own, dtype)
-    graph = Graph(imported_onnx(), dtype)
+    graph = Graph(dtype)
     X = Value(graph, "X")
     for step in steps_before(model):
         X = add_step(graph, step, X)
     outputs = _linear(graph, own, X)
+    if own._state.loss == "poisson":
+        outputs = graph.add("Exp", outputs)
     if is_classifier(own):
         made = _decisions(graph, own, outputs)
-    elif own._state.loss == "poisson":
-        made = [_shaped(graph, own, graph.add("Exp", outputs), "prediction")]
     else:
         made = [_shaped(graph, own, outputs, "prediction")]
     return graph.model(first_step(model).n_features_in_, made, type(own).__name__)

@@ -133,7 +133,8 @@ class SpectralFilter(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEsti
             raise ValueError(f"window={self.window} must be odd: {self.window + 1}, for example.")
         highest = f"window={self.window} less one" if self.window <= MOST else str(MOST)
         _check_whole("polyorder", self.polyorder, 0, min(self.window - 1, MOST), highest)
-        _check_whole("derivative", self.derivative, 0, self.polyorder, "polyorder")
+        limit = f"polyorder={self.polyorder}"
+        _check_whole("derivative", self.derivative, 0, self.polyorder, limit)
 
     def _kept(self, D: int) -> Any:
         """The mask that `keep` stands for."""

@@ -39,10 +39,10 @@ LONGEST = 10_000
 PLAIN = (str, int, float, bool)
 
 
-def versions() -> dict[str, str]:
-    """Versions of the packages that matter to a model."""
+def versions(*packages: str) -> dict[str, str]:
+    """Our version and those of installed packages, by default of those that matter to a model."""
     found = {"skstretch": __version__}
-    for package in ("numpy", "scikit-learn"):
+    for package in packages or ("numpy", "scikit-learn"):
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -58,11 +58,6 @@ from skstretch.solve import checked_spec
 # beyond this, names of features are stored as arrays and values of parameters as their repr
 MAX_TEXT = MAX_BYTES // 4
 
-# what a search says of the candidate that it chose
-LEADER = ("a_", "k_", "c_", "density_")
-CHOSEN = (*LEADER, "best_score_", "best_index_")
-# what folds around the whole search say of it, where they were run
-NESTED = ("nested_score", "nested_score_se")
 # parameters of older files that no estimator has any more
 RETIRED = {"nested"}
 # values of what was called rule; "guarded" was for z-scores where others are no better
@@ -70,7 +65,7 @@ COMBINED = {"mix": "average", "guarded": "1se"}
 # which samples cuts and probabilities of classes were learned on
 HELD_OUT = (None, "leave one out", "folds", "one fold")
 
-CLASSES = {
+CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         estimators.StretchyRegressor,
@@ -542,12 +537,16 @@ def _write_search(file: Record, model: Any) -> None:
         for name, value in chosen.items()
     }
     file.fields["best_score_se"] = encode(float(model.best_score_se_))
-    for name in NESTED:
+    for name in ("nested_score", "nested_score_se"):
         if hasattr(model, f"{name}_"):
             file.fields[name] = encode(float(getattr(model, f"{name}_")))
     if hasattr(model, "nested_results_"):
         file.fields["nested_results"] = encode(model.nested_results_)
-        _write_nested_predictions(file, model)
+        nested = np.asarray(model.nested_predictions_)
+        if hasattr(model, "classes_"):  # their places among the classes
+            place = {label: i for i, label in enumerate(model.classes_.tolist())}
+            nested = np.array([place[label] for label in nested.tolist()], dtype=np.int64)
+        file.put("nested_predictions", nested)
     if getattr(model, "_noticed", None):
         file.fields["noticed"] = {kind: rows[:99] for kind, rows in model._noticed.items()}
     file.put("cv_predictions", model.cv_predictions_)
@@ -561,22 +560,6 @@ def _write_search(file: Record, model: Any) -> None:
         if kind != "params":
             file.put(f"result_{name}", values)
         columns.append([name, kind])
-
-
-def _best(model: Any, file: Record) -> float:
-    """What the scores of a file are counted from: up to schema 6 those of classes were minus the
-    balanced error rate, and are the balanced accuracy now."""
-    own = model.scoring is None and "scoring" not in getattr(model, "not_stored_", {})
-    return float(is_classifier(model) and own and file.field("schema", int) < 7)
-
-
-def _write_nested_predictions(file: Record, model: Any) -> None:
-    """Numbers as they are, classes as their places among the classes."""
-    found = np.asarray(model.nested_predictions_)
-    if hasattr(model, "classes_"):
-        place = {label: i for i, label in enumerate(model.classes_.tolist())}
-        found = np.array([place[label] for label in found.tolist()], dtype=np.int64)
-    file.put("nested_predictions", found)
 
 
 def _read_nested(model: Any, file: Record) -> None:
@@ -604,26 +587,19 @@ def _read_nested(model: Any, file: Record) -> None:
 
 
 def _read_search(model: Any, file: Record) -> None:
-    best = _best(model, file)
-    chosen = file.field("chosen", dict)
-    if set(chosen) != set(CHOSEN):
-        raise ModelFileError("its header does not say which candidate was chosen.")
-    for name in CHOSEN:
-        value = decode(chosen[name])
-        if type(value) not in (int, float) or (np.isnan(value) and name != "best_score_"):
-            raise ModelFileError(f"its header has no number {name}.")
-        setattr(model, name, value)
+    # up to schema 6 scores of classes were minus the balanced error rate: they count from 1 now
+    own = model.scoring is None and "scoring" not in getattr(model, "not_stored_", {})
+    best = float(is_classifier(model) and own and file.field("schema", int) < 7)
+    chosen = Record(file.field("chosen", dict))
+    model.best_index_ = chosen.field("best_index_", int)
+    model.best_score_ = chosen.number("best_score_") + best
     # the first files of this schema have none of these
     model.best_score_se_ = file.number("best_score_se", np.nan)
-    for name in NESTED:
+    for name, more in (("nested_score", best), ("nested_score_se", 0.0)):
         if name in file.fields:
-            setattr(model, f"{name}_", file.number(name))
-    model.best_score_ += best
-    if hasattr(model, "nested_score_"):
-        model.nested_score_ += best
-    for name in ("best_score_se", "nested_score_se"):
-        if getattr(model, f"{name}_", 0.0) < 0:
-            raise ModelFileError(f"its header has no sound field {name!r}.")
+            setattr(model, f"{name}_", file.number(name) + more)
+    if model.best_score_se_ < 0 or getattr(model, "nested_score_se_", 0.0) < 0:
+        raise ModelFileError("its scores have standard errors that none has.")
     shape = "n" if file.field("single", bool) else "n t"
     model.cv_predictions_ = file.take("cv_predictions", Rule(shape, itemsize=None))
     model._noticed = _read_noticed(file, len(model.cv_predictions_))
@@ -663,11 +639,13 @@ def _read_results(file: Record) -> dict[str, Any]:
 
 
 def _check_chosen(model: Any, state: State) -> None:
-    """The chosen row is one of the results, and a candidate only where there is one."""
-    row = model.best_index_
-    if type(row) is not int or not 0 <= row < len(model.cv_results_["param_a"]):
+    """The chosen row is one of the results; it is the model where candidates are not mixed."""
+    if not 0 <= model.best_index_ < len(model.cv_results_["param_a"]):
         raise ModelFileError(
-            f"it says that candidate {str(row)[:40]} was chosen, which it does not have."
+            f"it says that candidate {model.best_index_} was chosen, which it does not have."
         )
-    for name in LEADER if isinstance(state, Mixture) else ():
-        delattr(model, name)
+    for name, value in model._leader.items():
+        if type(value) not in (int, float) or np.isnan(value):
+            raise ModelFileError(f"its chosen candidate has no number {name}.")
+        if not isinstance(state, Mixture):
+            setattr(model, f"{name}_", value)

@@ -17,7 +17,7 @@ from skstretch.core.gram import Frame
 from skstretch.core.primal import checked_factors
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
-from skstretch.designs import Design, is_dask, is_source, tidy
+from skstretch.designs import is_dask, is_source, tidy
 from skstretch.designs.as_design import storage_of
 from skstretch.estimators.inputs import Prepared
 from skstretch.estimators.mixture import Mixture
@@ -28,7 +28,6 @@ from skstretch.io.header import Record
 from skstretch.search import Outcomes, View
 from skstretch.search.candidates import Candidate, Minimisers, Unknowns
 from skstretch.solve.choose import Spec
-from skstretch.solve.model import FittedModel
 
 # what may be stored beside any model; else no more than the model itself, or half of X
 FREE_BYTES = 1 << 18
@@ -267,8 +266,12 @@ def _passes(
 
 def _with_data(state: State, views: dict[float, View], kept: Kept) -> State:
     """A state with the features that it was fitted to."""
-    a = state.model_quadrant.a
-    found: State = replace(state, model=_model_with_data(state.model, views[a].design, kept))
+    design, passes = views[state.model_quadrant.a].design, []
+    for p in state.model.passes:
+        whole = p.columns.size == design.shape[1]
+        passes.append(replace(p, design=design if whole else design.take(p.columns)))
+    model = replace(state.model, design=design, Y=kept.Y, weights=kept.weights, passes=passes)
+    found: State = replace(state, model=model)
     if isinstance(state, Mixture):
         terms = (replace(term, design=views[term.quadrant.a].design) for term in state.terms)
         found = replace(cast(Mixture, found), terms=tuple(terms))
@@ -276,11 +279,3 @@ def _with_data(state: State, views: dict[float, View], kept: Kept) -> State:
         if "loo_residuals" in vars(before):
             vars(after)["loo_residuals"] = vars(before)["loo_residuals"]
     return found
-
-
-def _model_with_data(model: FittedModel, design: Design, kept: Kept) -> FittedModel:
-    passes = []
-    for p in model.passes:
-        whole = p.columns.size == design.shape[1]
-        passes.append(replace(p, design=design if whole else design.take(p.columns)))
-    return replace(model, design=design, Y=kept.Y, weights=kept.weights, passes=passes)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch.estimators.state import last_step
@@ -129,18 +130,12 @@ class Writer(Tree):
         own = self.next_step({}, step.n_features_in_)
         numbers = [np.asarray(places[name], dtype=np.int64) for name in given]
         own.put("columns", np.concatenate(numbers))
-        return {
-            "parameters": _column_parameters(step),
-            "parts": listed,
-            "sparse_output": bool(step.sparse_output_),
-        }
-
-
-def _column_parameters(step: Any) -> Fields:
-    """Parameters of a `ColumnTransformer` that differ from their defaults, as JSON."""
-    defaults = ColumnTransformer([]).get_params(deep=False)
-    found = {name: getattr(step, name) for name in COLUMN_PARAMETERS}
-    return {name: encode(value) for name, value in found.items() if value != defaults[name]}
+        default, parameters = ColumnTransformer([]), {}
+        for name in COLUMN_PARAMETERS:
+            if (value := getattr(step, name)) != getattr(default, name):
+                parameters[name] = encode(value)
+        sparse = bool(step.sparse_output_)
+        return {"parameters": parameters, "parts": listed, "sparse_output": sparse}
 
 
 def _how(columns: Any) -> Any:
@@ -212,17 +207,9 @@ def _check_names(names: list[str]) -> None:
         raise ModelFileError("its steps have names that no pipeline has.")
 
 
-class _Stub(TransformerMixin, BaseEstimator):
-    """Stands for a step while scikit-learn sets up a `ColumnTransformer` around it."""
-
-    def __init__(self, width: int = 1):
-        self.width = width
-
-    def fit(self, X: Any, y: Any = None) -> "_Stub":
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return np.broadcast_to(0.0, (X.shape[0], self.width))
+def _nothing(X: Any, width: int) -> Any:
+    """What comes out of a stub, which stands for a step in a `ColumnTransformer` that is set up."""
+    return np.broadcast_to(0.0, (X.shape[0], width))
 
 
 class Reader(Tree):
@@ -345,7 +332,10 @@ class Reader(Tree):
         indices = own.take("columns", Rule("columns", "i"))
         if ((indices < 0) | (indices >= D)).any():
             raise ModelFileError("its ColumnTransformer takes columns that there are not.")
-        groups = _groups(indices, [size for *_, size, _ in made])
+        sizes = [size for *_, size, _ in made]
+        if not all(type(n) is int and n >= 0 for n in sizes) or sum(sizes) != indices.size:
+            raise ModelFileError("it does not say which part takes which columns.")
+        groups = np.split(indices, np.cumsum(sizes)[:-1])
         names, labels = [name for name, *_ in made], self._names(node, D)
         if names[-1:] != ["remainder"] or not steps[:-1]:
             raise ModelFileError("its ColumnTransformer has no parts.")
@@ -362,12 +352,18 @@ class Reader(Tree):
         return self._joined(own, labels, [*zip(names, steps, groups, columns, strict=True)])
 
     def _joined(self, own: Record, labels: Any, parts: list[tuple[str, Any, Any, Any]]) -> Any:
-        made = _joining(own)
-        widths = [width_of(step) for _, step, *_ in parts if not isinstance(step, str)]
+        made = own.field("parameters", dict)
+        if not {*made} <= {*COLUMN_PARAMETERS}:
+            raise ModelFileError("its ColumnTransformer has parameters that none has.")
+        widths = [0 if isinstance(step, str) else width_of(step) for _, step, *_ in parts]
         if sum(widths) > self.most:
             raise ModelFileError(f"its ColumnTransformer claims to make {sum(widths)} columns.")
-        stubs = [(name, _stub(step), group.tolist()) for name, step, group, _ in parts]
-        out = ColumnTransformer(stubs[:-1], remainder=stubs[-1][1], **made)
+        stubs: list[Any] = []
+        for (name, step, group, _), width in zip(parts, widths, strict=True):
+            stub = FunctionTransformer(_nothing, kw_args={"width": width})
+            stubs.append((name, step if isinstance(step, str) else stub, group.tolist()))
+        joining = {name: decode(data) for name, data in made.items()}
+        out = ColumnTransformer(stubs[:-1], remainder=stubs[-1][1], **joining)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             out.fit(np.broadcast_to(0.0, (1, own.sizes["D"])))
@@ -388,12 +384,6 @@ class Reader(Tree):
         return out
 
 
-def _groups(indices: Any, sizes: list[Any]) -> list[Any]:
-    if not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != indices.size:
-        raise ModelFileError("its ColumnTransformer does not say which part takes which columns.")
-    return np.split(indices, np.cumsum(sizes)[:-1])
-
-
 def _given(group: Any, how: Any, labels: Any, D: int) -> Any:
     """Columns as they were given; one of texts is in no list."""
     if group.size == 1 and how in ("one name", "one number"):
@@ -406,18 +396,6 @@ def _given(group: Any, how: Any, labels: Any, D: int) -> Any:
     if ends and group.tolist() == [*range(*slice(*how).indices(D))]:
         return slice(*how)
     raise ModelFileError("its ColumnTransformer does not say how its columns are called.")
-
-
-def _joining(own: Record) -> Fields:
-    """The parameters by which a `ColumnTransformer` joins its parts."""
-    found = own.field("parameters", dict)
-    if not {*found} <= {*COLUMN_PARAMETERS}:
-        raise ModelFileError("its ColumnTransformer has parameters that none has.")
-    return {name: decode(data) for name, data in found.items()}
-
-
-def _stub(step: Any) -> Any:
-    return step if isinstance(step, str) else _Stub(width_of(step))
 
 
 def _restored(

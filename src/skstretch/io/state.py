@@ -4,7 +4,7 @@ Training features are there on request; else only their size is known. The k, c 
 members of a mixture are those of their rows in ``cv_results_``, which every file of a search has.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +27,8 @@ from skstretch.io.archive import Rule
 from skstretch.io.header import Record, decode, encode
 from skstretch.solve import FittedModel, Spec
 from skstretch.solve.choose import SOLVERS
+
+Fields = dict[str, Any]
 
 # how far the weights of a target may be from adding up to one
 ROUNDING = 1e-9
@@ -100,7 +102,10 @@ def write_state(file: Record, state: State) -> None:
         _write_mixture(file, state)
     else:
         _write_passes(file, state)
-    _write_reference(file, reference_of(state, passes=False))
+    if (found := reference_of(state, passes=False)) is not None:
+        file.fields["novelty_total"] = encode(found.total)
+        file.put_all(SPACE, found.space, "novelty_")
+        file.put_all(REFERENCE, found, "novelty_")
 
 
 def read_state(
@@ -123,26 +128,22 @@ def read_state(
         )
     if single and t > 1:
         raise ModelFileError(f"it has {t} targets and says that there is one.")
-    common = Common(file, quadrant, used, level, intercept, np.dtype(dtype), single, decision)
+    common: Fields = {"quadrant": quadrant, "used": used, "dtype": np.dtype(dtype)}
+    common |= {"single": single, "decision": decision, "units": _read_units(file)}
     penalties = checked_factors(factors, quadrant.b.size)
-    state: State
     if "terms" in file.fields:
-        state = _read_mixture(common, results, penalties)
+        state: State = _read_mixture(file, common, level, intercept, penalties, results)
     else:
-        state = _read_passes(common, penalties)
-    if "units" in file:
-        state = _read_units(file, state)
+        state = _read_passes(file, common, level, intercept, penalties)
+    if "residuals" in file:  # where the cached properties would put them
+        owner = state if isinstance(state, Mixture) else state.model
+        in_units = state.units is not None and state.units.codes.size
+        place, name = (state, "unit_residuals") if in_units else (owner, "loo_residuals")
+        vars(place)[name] = file.take("residuals", Rule("M t", known=True))
     vars(state)["novelty_reference"] = _read_reference(file, state)
     if "spread_coef" in file:
         vars(state)["spreads"] = _read_spreads(file)
     return state
-
-
-def _write_reference(file: Record, found: Reference | None) -> None:
-    if found is not None:
-        file.fields["novelty_total"] = encode(found.total)
-        file.put_all(SPACE, found.space, "novelty_")
-        file.put_all(REFERENCE, found, "novelty_")
 
 
 def _read_reference(file: Record, state: State) -> Reference | None:
@@ -158,38 +159,16 @@ def _read_reference(file: Record, state: State) -> Reference | None:
     return found
 
 
-def _read_units(file: Record, state: State) -> State:
-    """The state with the samples that it leaves out together; the stored residuals are theirs."""
+def _read_units(file: Record) -> Units | None:
+    """The samples that are left out together, if any are."""
+    if "units" not in file:
+        return None
     codes = file.take("units", Rule("units", "i")).astype(np.intp)
     shares = file.take("masses", Rule("units", finite=True))
     sound = codes.size in (0, file.sizes["M"]) and (shares >= 0).all() and shares.sum() <= 1.0
     if not sound or not np.array_equal(np.unique(codes), np.arange(codes.max(initial=-1) + 1)):
         raise ModelFileError("its samples are not left out in sound units.")
-    found = replace(state, units=Units(codes, shares))
-    for owner in (state, state.model):
-        if "loo_residuals" in vars(owner):
-            place, name = (found, "unit_residuals") if codes.size else (owner, "loo_residuals")
-            vars(place)[name] = vars(owner)["loo_residuals"]
-    return found
-
-
-@dataclass(frozen=True)
-class Common:
-    """What the file of any state begins with."""
-
-    file: Record
-    quadrant: Quadrant
-    used: Mask  # (n,)
-    level: Array  # (t,)
-    intercept: Array  # (t,)
-    dtype: Any
-    single: bool
-    decision: Decision | None
-
-    def state_fields(self, columns: Index) -> dict[str, Any]:
-        """Fields of the state but its model; `columns` take part."""
-        names = ("quadrant", "used", "dtype", "single", "decision")
-        return {"columns": columns, **{name: getattr(self, name) for name in names}}
+    return Units(codes, shares)
 
 
 def n_rows(file: Record, used: Mask) -> int:
@@ -238,10 +217,9 @@ def read_moments(file: Record) -> Moments:
     return moments
 
 
-def _has_shifts_in_logs(common: Common) -> bool:
+def _has_shifts_in_logs(file: Record, quadrant: Quadrant) -> bool:
     """Whether a file with shifts b is of the time when they were a part of the logs."""
-    quadrant = common.quadrant
-    return quadrant.kind == "exp" and bool(quadrant.b.any()) and "shifted" not in common.file.fields
+    return quadrant.kind == "exp" and bool(quadrant.b.any()) and "shifted" not in file.fields
 
 
 # A model of one candidate: its passes.
@@ -275,60 +253,62 @@ def _write_passes(file: Record, state: State) -> None:
         file.put("log_beta", log_beta)
 
 
-def _read_passes(common: Common, factors: Array | None) -> State:
-    file, t = common.file, common.level.size
-    spec = _read_spec(file, common.quadrant)
-    columns = active_columns(common.quadrant, spec.intercept)
+def _read_passes(
+    file: Record, common: Fields, level: Array, intercept: Array, factors: Any
+) -> State:
+    quadrant = common["quadrant"]
+    spec = _read_spec(file, quadrant)
+    columns = active_columns(quadrant, spec.intercept)
     coef, support = file.take_all(SINGLE).values()
-    facts = _read_facts(file, t)
-    _check_support(coef, support, columns, len(facts))
-    level = common.level
-    if _has_shifts_in_logs(common):
+    facts = _read_facts(file, level.size)
+    idle = np.ones(quadrant.b.size, dtype=bool)
+    idle[columns] = False
+    shared = len(facts) > 1 or (support == support[0]).all()
+    if not shared or support[:, idle].any() or coef[~support].any():
+        raise ModelFileError("its coefficients and its kept features contradict each other.")
+    if _has_shifts_in_logs(file, quadrant):
         # (P - 1) coef + level, as it was, is (P - exp(b)) coef + level
-        level = level + coef @ np.expm1(common.quadrant.b)
+        level = level + coef @ np.expm1(quadrant.b)
     kept = [np.flatnonzero(own[columns]) for own in support[: len(facts)]]
     stored = _union(kept, columns.size)
-    (design,), Y, weights = _read_training(common, [common.quadrant], columns, stored, factors)
+    (design,), Y, weights = _read_training(file, [quadrant], columns, stored, factors)
     passes = [
         Fit(
             coef[np.ix_(own["targets"], columns[places])].T,
             level[own["targets"]],
-            common.intercept[own["targets"]],
+            intercept[own["targets"]],
             columns=places,
             design=design if places.size == columns.size else design.take(places),
             **own,
         )
         for own, places in zip(facts, kept, strict=True)
     ]
-    state = State(FittedModel(design, Y, weights, spec, passes), **common.state_fields(columns))
-    _read_residuals(file, state.model)
-    return state
+    return State(FittedModel(design, Y, weights, spec, passes), columns=columns, **common)
 
 
 def _read_facts(file: Record, t: int) -> list[dict[str, Any]]:
     """Of every pass what is neither its coefficients nor its features, as `Fit` names it."""
     spaces, solvers = file.listed("spaces", str), file.listed("solvers", str)
     has_dual, p = file.listed("has_dual", bool), len(spaces)
+    # older files and closed forms have none of these
+    steps = decode(file.fields.get("iterations", [[None, None]] * p))
+    gaps = decode(file.fields.get("gaps", [None] * p))
     known = not {*spaces} - {"dual", "primal"} and not {*solvers} - {*SOLVERS, "newton"}
-    if not known or p not in (1, t) or not len(solvers) == len(has_dual) == p:
+    if not known or p not in (1, t) or {*map(len, (solvers, has_dual, steps, gaps))} != {p}:
         raise ModelFileError(f"it has {p} fits of {t} targets that no model has.")
     file.sizes["p"] = p
     taken = file.take_all({**PASSES, **DUAL} if any(has_dual) else PASSES)
     facts = []
-    for i, figures in zip(range(p), _read_figures(file, p), strict=True):
+    for i, (n_iter, residual) in enumerate(steps):
+        counted = n_iter is None or (type(n_iter) is int and n_iter >= 0)
+        if not counted or {type(residual), type(gaps[i])} - {float, type(None)}:
+            raise ModelFileError("its header has iterations or gaps that no model has.")
         targets = np.arange(t) if p == 1 else np.array([i])
-        facts.append(
-            {
-                "targets": targets,
-                "space": spaces[i],
-                "solver": solvers[i],
-                "beta": taken["beta"][:, targets] if has_dual[i] else None,
-                "log_beta": taken["log_beta"][i] if has_dual[i] else None,
-                "rcond": float(taken["rcond"][i]),
-                "dof": float(taken["dof"][i]),
-                **figures,
-            }
-        )
+        fact = {"targets": targets, "space": spaces[i], "solver": solvers[i]}
+        fact |= {"n_iter": n_iter, "residual": residual, "gap": gaps[i]}
+        fact |= {name: float(taken[name][i]) for name in PASSES}
+        beta = (taken["beta"][:, targets], taken["log_beta"][i]) if has_dual[i] else (None, None)
+        facts.append(fact | dict(zip(DUAL, beta, strict=True)))
     return facts
 
 
@@ -338,33 +318,6 @@ def _read_spec(file: Record, quadrant: Quadrant) -> Spec:
     if not (type(k) is type(c) is float and 1 < k < np.inf and c > 0 and solver in SOLVERS):
         raise ModelFileError("its header has values for k, c or solver that no model has.")
     return Spec(k, c, Intercept(intercept), solver, quadrant.unit, quadrant.kind == "linear")
-
-
-def _check_support(coef: Array, support: Mask, columns: Index, p: int) -> None:
-    active = np.zeros(coef.shape[1], dtype=bool)
-    active[columns] = True
-    shared = p > 1 or (support == support[0]).all()
-    if not shared or support[:, ~active].any() or coef[~support].any():
-        raise ModelFileError("its coefficients and its kept features contradict each other.")
-
-
-def _read_figures(file: Record, p: int) -> list[dict[str, Any]]:
-    """Iterations, residual and duality gap of every fit; older files and closed forms have none."""
-    steps = decode(file.fields.get("iterations", [[None, None]] * p))
-    gaps = decode(file.fields.get("gaps", [None] * p))
-    found = []
-    for (count, residual), gap in zip(steps, gaps, strict=True):
-        counted = count is None or (type(count) is int and count >= 0)
-        if not counted or {type(residual), type(gap)} - {float, type(None)}:
-            raise ModelFileError("its header has iterations or gaps that no model has.")
-        found.append({"n_iter": count, "residual": residual, "gap": gap})
-    return found
-
-
-def _read_residuals(file: Record, owner: State | FittedModel) -> None:
-    """Leave-one-out residuals, where the cached property would put them."""
-    if "residuals" in file:
-        vars(owner)["loo_residuals"] = file.take("residuals", Rule("M t", known=True))
 
 
 # A mixture: its transforms and its members.
@@ -394,43 +347,44 @@ def _write_mixture(file: Record, state: Mixture) -> None:
         file.put("kept_member", np.array([number for number, _ in lists], dtype=np.int64))
 
 
-def _read_mixture(common: Common, results: dict[str, Any], factors: Array | None) -> Mixture:
-    file, quadrant, t = common.file, common.quadrant, common.level.size
-    intercept, space = file.field("intercept", str), file.field("space", str)
-    if space not in ("dual", "primal") or intercept not in {kind.value for kind in Intercept}:
+def _read_mixture(
+    file: Record, common: Fields, level: Array, intercept: Array, factors: Any, results: Fields
+) -> Mixture:
+    quadrant, form = common["quadrant"], file.field("intercept", str)
+    space = file.field("space", str)
+    if space not in ("dual", "primal") or form not in {kind.value for kind in Intercept}:
         raise ModelFileError("its header has an intercept or space that no model has.")
     quadrants = _read_terms(file, quadrant)
     file.sizes["T"] = len(quadrants)
-    columns = active_columns(quadrant, Intercept(intercept))
+    columns = active_columns(quadrant, Intercept(form))
     coef, taken = file.take("coef", Rule("T t D", finite=True)), file.take_all(MEMBERS, "member_")
     rows, weight = taken["rows"], taken["weight"]
     if columns.size < 1 or rows.size < 2 or rows[0] < 0 or (np.diff(rows) <= 0).any():
         raise ModelFileError(f"it mixes {rows.size} candidates of {columns.size} features.")
     if (weight < 0).any() or (np.abs(weight.sum(axis=0) - 1) > ROUNDING).any():
         raise ModelFileError("the weights of its candidates are no shares that add up to one.")
-    kept = _read_kept(file, rows.size, t, columns.size)
+    kept = _read_kept(file, rows.size, level.size, columns.size)
     support = np.zeros(coef.shape[1:], dtype=bool)
     support[:, columns] = _support(kept, weight, columns.size)
     if any(own[~support].any() for own in coef):
         raise ModelFileError("its coefficients and its kept features contradict each other.")
-    members = tuple(_read_members(taken, kept, quadrants, Intercept(intercept), results))
+    members = tuple(_read_members(taken, kept, quadrants, Intercept(form), results))
     stored = _union([own for lists in kept for own in lists], columns.size)
-    designs, Y, weights = _read_training(common, quadrants, columns, stored, factors)
+    designs, Y, weights = _read_training(file, quadrants, columns, stored, factors)
     terms = tuple(
         Term(q, design, own[:, columns])
         for q, design, own in zip(quadrants, designs, coef, strict=True)
     )
-    mixture = Mixture(
+    return Mixture(
         _heaviest(members, terms, space, Y, weights),
-        **common.state_fields(columns),
+        columns=columns,
+        **common,
         terms=terms,
         members=members,
-        mixed_level=common.level,
-        mixed_intercept=common.intercept,
+        mixed_level=level,
+        mixed_intercept=intercept,
         mixed_support=support,
     )
-    _read_residuals(file, mixture)
-    return mixture
 
 
 def _read_terms(file: Record, quadrant: Quadrant) -> list[Quadrant]:
@@ -626,44 +580,36 @@ def _values(features: Features) -> Array:
 
 
 def _read_training(
-    common: Common,
-    quadrants: list[Quadrant],
-    columns: Index,
-    stored: Index,
-    factors: Array | None,
+    file: Record, quadrants: list[Quadrant], columns: Index, stored: Index, factors: Array | None
 ) -> tuple[list[Design], Array, Array]:
     """A design for every transform, targets (M, t) and weights (M,); NaN where none are stored.
 
     Of the `columns` that take part in the fit, features are there for those numbered `stored`.
     """
-    file, M = common.file, common.file.sizes["M"]
-    shape = M, columns.size
+    shape = M, _ = file.sizes["M"], columns.size
     offsets = [1.0 if quadrant.kind == "exp" else 0.0 for quadrant in quadrants]
     if not file.field("intervals", bool):
         absent: list[Any] = [AbsentDesign(shape, offset, NOT_STORED) for offset in offsets]
         nothing: Any = np.nan
-        Y = np.broadcast_to(nothing, (M, common.level.size))
+        Y = np.broadcast_to(nothing, (M, file.sizes["t"]))
         return absent, Y, np.broadcast_to(nothing, (M,))
     file.sizes["U"] = stored.size
     mixed = "terms" in file.fields
     features = file.take("features", Rule("T M U" if mixed else "M U", finite=True))
+    features = features if mixed else features[None]
+    if len(quadrants) == 1 and _has_shifts_in_logs(file, quadrants[0]):
+        features = features - quadrants[0].b[columns[stored]]
     Y, weights = file.take_all(TRAINING).values()
-    if _has_shifts_in_logs(common):
-        features = features - common.quadrant.b[columns[stored]]
     designs = []
-    for own, quadrant, offset in zip(
-        features if mixed else features[None], quadrants, offsets, strict=True
-    ):
-        design = _stored_design(own, quadrant.take(columns[stored]), common)
+    for own, quadrant, offset in zip(features, quadrants, offsets, strict=True):
+        design: Any = _stored_design(own, quadrant.take(columns[stored]), file.sizes)
         if stored.size < columns.size:
-            design = cast(
-                Any, PartialDesign(shape, offset, NOT_STORED, known=design, columns=stored)
-            )
+            design = PartialDesign(shape, offset, NOT_STORED, known=design, columns=stored)
         designs.append(factored(design, None if factors is None else factors[columns]))
     return designs, Y, weights
 
 
-def _stored_design(features: Array, quadrant: Quadrant, common: Common) -> Design:
+def _stored_design(features: Array, quadrant: Quadrant, sizes: dict[str, int]) -> Design:
     """A design whose features are exactly those that were stored; `quadrant` is that of them.
 
     It names its columns and rows where the design of the fit did: the memory layout then is the
@@ -673,9 +619,9 @@ def _stored_design(features: Array, quadrant: Quadrant, common: Common) -> Desig
     low, high = features.min(axis=0, initial=np.inf), features.max(axis=0, initial=-np.inf)
     moments = Moments(np.zeros(U), np.ones(U), low, low, high, low == high)
     design = as_design(features, Quadrant(quadrant.kind, moments, 1.0, quadrant.b))
-    if not common.used.all():
+    if sizes["n"] > M:
         design = design.take_rows(np.arange(M))
-    if common.quadrant.b.size > U:
+    if sizes["D"] > U:
         design = design.take(np.arange(U))
     return design
 

@@ -87,15 +87,9 @@ def write_weights(step: Any, file: Record) -> None:
         file.put("idf", np.asarray(step.idf_))
 
 
-def fit_weights(step: Any, file: Record) -> None:
-    """A fitted TfidfTransformer of D columns."""
-    step.fit(np.ones((1, 1)))
-    file.sizes["words"] = file.sizes["D"]
-    read_weights(step, file)
-
-
 def read_weights(step: Any, file: Record) -> None:
-    """The weights in the place of what another fit has learned."""
+    """The weights in the place of what another fit has learned; each column is a word."""
+    file.sizes.setdefault("words", file.sizes["D"])
     if step.use_idf:
         step.idf_ = file.take("idf", IDF)
 
@@ -335,20 +329,17 @@ def _statistics(file: Record) -> Any:
     values, D = file.field("values", list), file.sizes["D"]
     if len(values) != D:
         raise ModelFileError(f"its SimpleImputer has {len(values)} values for {D} columns.")
-    return objects([_plain(decode(value)) for value in values])
+    return _objects(values)
 
 
-def objects(values: list[Any]) -> Any:
-    """Values as an array of objects, each as it is."""
+def _objects(values: list[Any]) -> Any:
+    """Stored numbers and texts as an array of objects, each as it was."""
     out = np.empty(len(values), dtype=object)
-    out[:] = values
+    for i, value in enumerate(map(decode, values)):
+        if value is not None and not isinstance(value, (bool, int, float, str, np.generic)):
+            raise ModelFileError("one of its steps has values that are neither numbers nor text.")
+        out[i] = value
     return out
-
-
-def _plain(value: Any) -> Any:
-    if value is not None and not isinstance(value, (bool, int, float, str, np.generic)):
-        raise ModelFileError("one of its steps has values that are neither numbers nor text.")
-    return value
 
 
 def _imputer_width(step: Any) -> int:
@@ -361,16 +352,12 @@ def _imputer_width(step: Any) -> int:
 def _write_encoder(step: Any, file: Record) -> None:
     if step.max_categories is not None or step.min_frequency is not None:
         raise NotStorableError("max_categories and min_frequency cannot be stored")
-    file.fields["categories"] = [
-        [_category_type(values.dtype), [encode(value) for value in values.tolist()]]
-        for values in step.categories_
-    ]
+    listed = file.fields["categories"] = []
+    for values in step.categories_:
+        dtype = values.dtype.name if values.dtype.name in NUMBERS else "object"
+        listed.append([dtype, [encode(value) for value in values.tolist()]])
     # the learned ones say it all, whatever was given
     file.fields["parameters"].pop("categories", None)
-
-
-def _category_type(dtype: Any) -> str:
-    return dtype.name if dtype.name in NUMBERS else "object"
 
 
 def _fit_encoder(step: Any, file: Record) -> None:
@@ -379,19 +366,17 @@ def _fit_encoder(step: Any, file: Record) -> None:
         raise ModelFileError(f"its OneHotEncoder has not the categories of {D} columns.")
     categories = [_categories(*pair) for pair in listed]
     step.categories = [values.astype(object) for values in categories]
-    step.fit(objects([values[0] for values in categories]).reshape(1, D))
+    step.fit(np.array([values[:1] for values in step.categories], dtype=object).reshape(1, D))
     step.categories_, step.categories = categories, "auto"
 
 
 def _categories(dtype: Any, values: Any) -> Any:
     if dtype not in (*NUMBERS, "object") or type(values) is not list or not values:
         raise ModelFileError("its OneHotEncoder has a column without sound categories.")
-    found = [_plain(decode(value)) for value in values]
-    if dtype == "object":
-        return objects(found)
-    if any(isinstance(value, str) for value in found):
+    found = _objects(values)
+    if dtype != "object" and any(isinstance(value, str) for value in found):
         raise ModelFileError("its OneHotEncoder has text among its numbers.")
-    return np.array(found, dtype=dtype)
+    return found if dtype == "object" else np.array(found.tolist(), dtype=dtype)
 
 
 def _encoder_width(step: Any) -> int:
@@ -585,7 +570,7 @@ KINDS = {
     ),
     "CountVectorizer": Kind(CountVectorizer, **VECTORIZER),
     "TfidfVectorizer": Kind(TfidfVectorizer, **VECTORIZER),
-    "TfidfTransformer": Kind(TfidfTransformer, fit=fit_weights, write=write_weights),
+    "TfidfTransformer": Kind(TfidfTransformer, write=write_weights, read=read_weights),
 }
 # what holds other steps
 JOINING = {"ColumnTransformer": ColumnTransformer, "Pipeline": Pipeline}

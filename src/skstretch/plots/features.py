@@ -127,16 +127,9 @@ class EffectsDisplay(Display):
             (~stable, style.RUST, "sign less sure"),
         ):
             if mask.any():
-                ax.errorbar(
-                    self.effects[mask],
-                    places[mask],
-                    xerr=2 * self.errors[mask],
-                    fmt="o",
-                    color=color,
-                    ms=4,
-                    lw=1.2,
-                    label=f"{label}: {mask.sum()}",
-                )
+                sides, looks = 2 * self.errors[mask], {"fmt": "o", "color": color, "ms": 4}
+                drawn = self.effects[mask], places[mask]
+                ax.errorbar(*drawn, xerr=sides, **looks, lw=1.2, label=f"{label}: {mask.sum()}")
         ax.axvline(0.0, color="black", lw=1)
         ax.set_yticks(places, [str(name) for name in self.features])
         ax.set(xlabel="effect of one standard deviation, ± 2 standard errors")
@@ -253,50 +246,30 @@ class CoefficientPathDisplay(Display):
 
     def _draw(self, ax: Any) -> Any:
         ax = axes(ax, (7.0, 4.2))
+        from matplotlib import colormaps
+
         ax.axhline(0, color=style.GUIDE, lw=0.8)
         if self.positions is None:
-            self._draw_lines(ax)
+            order = np.argsort(-np.abs(self.effects).max(axis=0))
+            # a few hundred grey lines say as much as a hundred thousand
+            others = self.effects[:, order[self.top : self.top + 300]]
+            ax.plot(self.values, others, color=style.FAINT, lw=0.6, zorder=1)
+            x, width, steps, label = self.values, 1.8, self.top, self.along
+            curves = [(self.names[j], self.effects[:, j]) for j in order[: self.top]]
+            if self.along == "c":
+                ax.set_xscale("log")
         else:
-            self._draw_profiles(ax)
-        ax.set_ylabel("effect of one standard deviation")
+            x, width, steps, label = self.positions, 1.3, len(self.values) - 1, "wavelength"
+            names = [f"{self.along} = {value:g}" for value in self.values]
+            curves = [*zip(names, self.effects, strict=True)]
+        for i, (name, effects) in enumerate(curves):
+            dash = style.DASHES[i % len(style.DASHES)]
+            color = colormaps[style.COLORMAP](0.85 * i / max(1, steps))
+            ax.plot(x, effects, dash, color=color, lw=width, label=name)
+        ax.set(xlabel=label, ylabel="effect of one standard deviation")
         ax.set_title(self.title, fontsize="medium")
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
         return ax
-
-    def _draw_lines(self, ax: Any) -> None:
-        size = np.abs(self.effects).max(axis=0)
-        largest = np.argsort(-size)[: self.top]
-        others = np.setdiff1d(np.arange(size.size), largest)
-        # a few hundred grey lines say as much as a hundred thousand
-        shown = others[np.argsort(-size[others])[:300]]
-        if shown.size:
-            ax.plot(self.values, self.effects[:, shown], color=style.FAINT, lw=0.6, zorder=1)
-        for i, j in enumerate(largest):
-            shade = 0.85 * i / max(1, self.top)
-            ax.plot(
-                self.values,
-                self.effects[:, j],
-                style.DASHES[i % len(style.DASHES)],
-                color=_color(shade),
-                lw=1.8,
-                label=self.names[j],
-            )
-        if self.along == "c":
-            ax.set_xscale("log")
-        ax.set_xlabel(self.along)
-        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-
-    def _draw_profiles(self, ax: Any) -> None:
-        for i, value in enumerate(self.values):
-            ax.plot(
-                self.positions,
-                self.effects[i],
-                style.DASHES[i % len(style.DASHES)],
-                color=_color(0.85 * i / max(1, len(self.values) - 1)),
-                lw=1.3,
-                label=f"{self.along} = {value:g}",
-            )
-        ax.set_xlabel("wavelength")
-        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _whose(estimator: Any) -> str:
@@ -306,9 +279,3 @@ def _whose(estimator: Any) -> str:
         return ""
     a, k, share = (float(np.ravel(np.asarray(table[name]))[0]) for name in ("a", "k", "weight"))
     return f"path of the heaviest model of the average: a = {a:g}, k = {k:g}, weight {share:.0%}"
-
-
-def _color(shade: float) -> Any:
-    from matplotlib import colormaps
-
-    return colormaps[style.COLORMAP](shade)

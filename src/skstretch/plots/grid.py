@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import style
-from skstretch.core.types import Array, Index
 from skstretch.estimators.quality import field_edges, grid_positions, same_density
 from skstretch.estimators.summary import mixture_members
 from skstretch.plots.predictions import Display, axes
@@ -133,7 +132,6 @@ class StretchyGridDisplay(Display):
     def _draw(self, ax: Any) -> Any:
         ax = axes(ax, (max(4.2, 1.8 + 0.75 * len(self.columns)), 1.6 + 0.22 * len(self.strengths)))
         image = self._fields(ax)
-        self._mark(ax)
         ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(*pair) for pair in self.columns])
         every, counted = max(1, len(self.strengths) // 10), self.strength_name == LABELS["numbers"]
         ax.set_yticks(
@@ -152,35 +150,29 @@ class StretchyGridDisplay(Display):
         """Which candidates were tried and have no score."""
         return np.isnan(self.scores) if self.unusable is None else np.asarray(self.unusable)
 
-    def _edges(self, column: int) -> tuple[Index, Array]:
-        """Rows that were tried in a column, and the edges of their fields: no gaps in between."""
-        tried = np.isfinite(self.scores[:, column]) | self._left_out()[:, column]
-        rows = np.flatnonzero(tried)
-        return rows, field_edges(rows, len(self.strengths))
-
     def _fields(self, ax: Any) -> Any:
-        """The colours of all columns."""
+        """The colours of all columns, without gaps in between, and their marks."""
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
 
-        shown = _spread(self.scores)
+        shown, place = _spread(self.scores), {}
         finite = shown[np.isfinite(shown)]
         scale = Normalize(finite.min(), finite.max()) if finite.size else Normalize(0, 1)
-        for column in range(len(self.columns)):
-            rows, edges = self._edges(column)
-            if rows.size:
-                values, sides = shown[rows, column][:, None], [column, column + 1]
-                ax.pcolormesh(sides, edges, values, cmap=style.COLORMAP, norm=scale)
-        return ScalarMappable(scale, style.COLORMAP)
-
-    def _mark(self, ax: Any) -> None:
-        from matplotlib.patches import Rectangle
-
-        place = {}
-        for column in range(len(self.columns)):
-            rows, edges = self._edges(column)
+        tried = np.isfinite(self.scores) | self._left_out()
+        for column in np.flatnonzero(tried.any(axis=0)).tolist():
+            rows = np.flatnonzero(tried[:, column])
+            edges = field_edges(rows, len(self.strengths))
+            values, sides = shown[rows, column][:, None], [column, column + 1]
+            ax.pcolormesh(sides, edges, values, cmap=style.COLORMAP, norm=scale)
             for row, low, high in zip(rows.tolist(), edges[:-1], edges[1:], strict=True):
                 place[row, column] = low, high
+        self._mark(ax, place)
+        return ScalarMappable(scale, style.COLORMAP)
+
+    def _mark(self, ax: Any, place: dict[tuple[int, int], tuple[float, float]]) -> None:
+        """Dots, frames and hatches; `place` has the edges of every field."""
+        from matplotlib.patches import Rectangle
+
         for row, column in zip(*np.nonzero(self.within), strict=True):
             at = np.mean(place[row, column])
             ax.plot(column + 0.5, at, "o", color="white", mec="black", mew=0.6, ms=4)

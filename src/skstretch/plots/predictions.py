@@ -137,38 +137,28 @@ class PredictionIntervalDisplay(Display):
         return cls(y, predicted, lower, upper, coverage).plot(ax)
 
     @property
+    def _inside(self) -> Any:
+        """Which observed values are within their interval."""
+        return (self.lower <= self.observed) & (self.observed <= self.upper)
+
+    @property
     def covered(self) -> float:
         """The share of observed values within their interval."""
-        inside = (self.lower <= self.observed) & (self.observed <= self.upper)
-        return float(np.mean(inside))
+        return float(np.mean(self._inside))
 
     def _draw(self, ax: Any) -> Any:
         ax = axes(ax, (5.4, 5.0))
-        inside = (self.lower <= self.observed) & (self.observed <= self.upper)
-        finite = np.isfinite(self.lower) & np.isfinite(self.upper)
-        for mask, marker, color, label in (
-            (inside, "o", style.MARK, "inside"),
-            (~inside, "X", style.RUST, "outside"),
+        inside, finite = self._inside, np.isfinite(self.lower) & np.isfinite(self.upper)
+        for mask, marker, size, color, label in (
+            (inside, "o", 3.5, style.MARK, "inside"),
+            (~inside, "X", 5, style.RUST, "outside"),
         ):
             bars = mask & finite
-            ax.vlines(
-                self.observed[bars],
-                self.lower[bars],
-                self.upper[bars],
-                color=color,
-                alpha=0.3,
-                lw=1,
-            )
-            ax.plot(
-                self.observed[mask],
-                self.predicted[mask],
-                marker,
-                color=color,
-                ms=5 if marker == "X" else 3.5,
-                mec="white",
-                mew=0.4,
-                label=f"{label}: {mask.sum()}",
-            )
+            at, low, high = (ends[bars] for ends in (self.observed, self.lower, self.upper))
+            ax.vlines(at, low, high, color=color, alpha=0.3, lw=1)
+            looks = {"color": color, "ms": size, "mec": "white", "mew": 0.4}
+            points = self.observed[mask], self.predicted[mask]
+            ax.plot(*points, marker, **looks, label=f"{label}: {mask.sum()}")
         ends = [np.min(self.observed), np.max(self.observed)]
         ax.plot(ends, ends, color="black", lw=1, ls="--", label="prediction = observation")
         ax.set(
@@ -178,13 +168,8 @@ class PredictionIntervalDisplay(Display):
         )
         ax.title.set_fontsize("medium")
         # below the axes: bars and points leave no corner free
-        ax.legend(
-            frameon=False,
-            fontsize="small",
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.12),
-            ncols=3,
-        )
+        below: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 3}
+        ax.legend(frameon=False, fontsize="small", **below)
         return ax
 
 
@@ -277,8 +262,9 @@ class ContributionsDisplay(Display):
         if shares.ndim == 2:
             shares, base = shares[:, target], base[target]
             output = f"target {target}" if classes is None else output
+        values = np.ravel(row.toarray() if hasattr(row, "toarray") else row).astype(float)
         names = feature_names(estimator)
-        return cls(shares, float(base), names, _checked_numbers(row), output, top).plot(ax)
+        return cls(shares, float(base), names, values, output, top).plot(ax)
 
     @property
     def prediction(self) -> float:
@@ -303,15 +289,15 @@ class ContributionsDisplay(Display):
         colors = [style.BLUE if size > 0 else style.RUST for size in sizes]
         if others:
             colors[-1] = style.GREY
-        ax.barh(places, sizes, color=colors, height=0.66)
+        bars = ax.barh(places, sizes, color=colors, height=0.66)
+        written = [f"{'+' if size >= 0 else ''}{style.number(size)}" for size in sizes]
+        ax.bar_label(bars, written, padding=4, fontsize="small", color=style.MARK)
         ax.axvline(0, color=style.GUIDE, lw=0.8)
         ax.set_yticks(places, labels)
         ax.invert_yaxis()
         title = f"{self.output}: {style.number(self.prediction)}, mean {style.number(self.base)}"
         ax.set(xlabel=f"contribution to the {self.output.partition(' ')[0]}", title=title)
         ax.title.set_fontsize("medium")
-        for place, size in enumerate(sizes):
-            self._write(ax, place, size)
         ax.margins(x=0.22)  # for the numbers beside the bars
         ax.locator_params(axis="x", nbins=5)  # long ones, as of -0.0075, do not touch
         return ax
@@ -320,23 +306,6 @@ class ContributionsDisplay(Display):
         if self.values is None:
             return str(self.names[j])
         return f"{self.names[j]} = {style.number(self.values[j])}"
-
-    def _write(self, ax: Any, place: int, size: float) -> None:
-        """The number at the end of a bar."""
-        right = size >= 0
-        text = f"+{style.number(size)}" if right else style.number(size)
-        side = "left" if right else "right"
-        shift = (4 if right else -4, 0)
-        ax.annotate(
-            text,
-            (size, place),
-            shift,
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            fontsize="small",
-            color=style.MARK,
-        )
 
 
 def _one_row(X: Any, sample: Any) -> Any:
@@ -349,9 +318,3 @@ def _one_row(X: Any, sample: Any) -> Any:
         return X.iloc[at : at + 1]
     row = X[at : at + 1]
     return row.compute() if hasattr(row, "compute") else row
-
-
-def _checked_numbers(row: Any) -> Any:
-    """The numbers of one row, (n_features,)."""
-    dense = row.toarray() if hasattr(row, "toarray") else row
-    return np.asarray(dense, dtype=float).reshape(-1)

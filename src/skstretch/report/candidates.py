@@ -46,9 +46,10 @@ class PlacedCandidate:
     """One candidate: its row in ``cv_results_``, its place on the surface, its words."""
 
     index: int
-    row: int
-    column: int
-    left: float  # the sides of its field, in columns
+    row: str
+    at: tuple[int, int]
+    left: float  # the sides of its field, in columns, and its middle
+    middle: float
     right: float
     error: float
     level: int  # 0 is poor, SHADES - 1 is best, -1 unusable
@@ -76,20 +77,15 @@ class Surface:
     def ranked(self, ranks: Array, chosen: Sequence[int]) -> list[PlacedCandidate]:
         """Usable candidates, those of the model first, then from the best on."""
         usable = [candidate for candidate in self.candidates if candidate.level >= 0]
-        return sorted(
-            usable, key=lambda candidate: (candidate.index not in chosen, ranks[candidate.index])
-        )
+        return sorted(usable, key=lambda one: (one.index not in chosen, ranks[one.index]))
 
 
 def surface_of(subject: Subject) -> Surface:
     """The surface at the chosen density; of a mixture with the families of all densities."""
     model, results = subject.model, subject.model.cv_results_
-    every = np.arange(len(results["usable"]))
-    rows = (
-        every
-        if subject.mixture
-        else same_density(results["param_density"], model._leader["density"])
-    )
+    rows = np.arange(len(results["usable"]))
+    if not subject.mixture:
+        rows = same_density(results["param_density"], model._leader["density"])
     rows, note = _bounded(rows, results, subject)
     measure = subject.measure
     errors = measure.of_scores(results["mean_test_score"])
@@ -110,7 +106,7 @@ def surface_of(subject: Subject) -> Surface:
         words = _words(results, row, measure, errors[row], names[i][1])
         within, error = bool(results["within_1se"][row]), float(errors[row])
         left, right = sides[i].tolist()
-        place = int(lines[i]), int(places.at[i]), left, right
+        place = names[i][0], (int(lines[i]), int(places.at[i])), left, (left + right) / 2, right
         candidates.append(PlacedCandidate(row, *place, error, int(levels[i]), within, *words))
     best = float(np.nanmin(errors[rows]) if measure.lower else np.nanmax(errors[rows]))
     legend = _legend(errors[rows], poor, best, measure)
@@ -206,7 +202,10 @@ def _words(results: Any, row: int, measure: Measure, error: float, family: str) 
 
 
 def density_curve(subject: Subject) -> list[dict[str, Any]]:
-    """For every density the best error of its candidates, and how many features they keep."""
+    """For every density the best error of its candidates, and how many features they keep.
+
+    Nothing where there is one.
+    """
     results, measure = subject.model.cv_results_, subject.measure
     errors = measure.of_scores(results["mean_test_score"])
     pick = np.nanargmin if measure.lower else np.nanargmax
@@ -226,7 +225,7 @@ def density_curve(subject: Subject) -> list[dict[str, Any]]:
                 "chosen": bool(np.isin(subject.members, rows).any()),
             }
         )
-    return sorted(points, key=lambda point: point["features"])
+    return sorted(points, key=lambda point: point["features"]) if len(points) > 1 else []
 
 
 # multiplications of a core in a few seconds: a report is for waiting at
@@ -242,10 +241,10 @@ MOST_EFFECTS = 20
 # the place of a mixture, which is no candidate of its search
 MIXTURE = -1
 
-NO_DATA = "the training data were not at hand"
+
 NOT_KEPT = "the other models were not kept with it; fit it again to see them"
 TOO_MUCH = "the search was too large to keep what its other models gave"
-ONE_LOSS = "of other losses than squared error the search keeps no other models"
+
 OTHER = "the data that were passed are not, value by value, those that it was fitted on"
 
 
@@ -267,13 +266,13 @@ def known_of(subject: Subject) -> Known:
     """What is known about the candidates, from the search itself."""
     model = subject.model
     if subject.X is None:
-        return Known(why=NO_DATA)
+        return Known(why="the training data were not at hand")
     if not subject.searched:
         return _single_candidate(subject)
     if not _may_be_those_of_the_fit(subject):
         return Known(why=OTHER)
     if subject.state.loss != "squared":
-        return Known(why=ONE_LOSS)
+        return Known(why="of other losses than squared error the search keeps no other models")
     if not hasattr(model, "_outcomes"):
         return Known(why=OTHER if hasattr(model, "_kept") else NOT_KEPT)
     if model._outcomes is None:
@@ -439,11 +438,18 @@ def _pictures(slope: Array, scale: Array) -> list[Picture]:
 
 @dataclass(frozen=True)
 class Panel:
-    """Columns of the data of a chart by name, its caption, and a table of the first of them."""
+    """Columns of the data of a chart by name, its caption, and a table with a head and a title."""
 
     columns: dict[str, Any]
     caption: str
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
+    head: tuple[str, ...] = ()
+    title: str = ""
+
+
+def evenly(n: int, most: int) -> Index:
+    """Places at even steps among n, both ends included: all of them, or at most so many."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
 
 
 def sure_effects(subject: Subject) -> Panel | None:
@@ -464,7 +470,7 @@ def sure_effects(subject: Subject) -> Panel | None:
     shown = order = order[:MOST_EFFECTS]
     along = subject.positions if each else None
     if along is not None:
-        shown = np.unique(np.linspace(0, names.size - 1, min(names.size, POINTS)).astype(np.intp))
+        shown = evenly(names.size, POINTS)
     of = f" of {subject.outputs[0]}" if len(subject.outputs) > 1 else ""
     caption = (
         f"Effects{of} of one standard deviation, two standard errors to either side, from fits "
@@ -481,7 +487,7 @@ def sure_effects(subject: Subject) -> Panel | None:
         "sure": sure[shown],
         **({} if along is None else {"at": along[shown]}),
     }
-    rows: list[tuple[str, ...]] = [
+    rows = [
         (known[i], number(effect[i], 3), number(error[i], 2), share(stable[i], 0)) for i in order
     ]
     return Panel(found, caption, rows)

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import os
 from importlib import resources
 from pathlib import Path
@@ -13,27 +14,10 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from skstretch.core.types import Array
 from skstretch.estimators.summary import SCORES
 from skstretch.io.archive import replacing
-from skstretch.report import charts, quality
-from skstretch.report.candidates import (
-    MOST_OUTPUTS,
-    TOP,
-    Fitted,
-    Panel,
-    Picture,
-    density_curve,
-    starts,
-)
-from skstretch.report.charts import library
-from skstretch.report.quality import (
-    Explained,
-    calibration,
-    chosen_time,
-    class_note,
-    explained_samples,
-    number_note,
-)
+from skstretch.report import candidates, charts, quality
 from skstretch.report.subject import Subject, checked_subject, distinct
 from skstretch.report.text import Contents, contents_of, own_text, page_context
 from skstretch.style import DARK, FONT, LIGHT, MONOSPACE, SHADES, css, number, thousands
@@ -47,21 +31,11 @@ NUMBERS = ("numbers", "counts")
 MOST_BARS = 15
 
 
-def rounded(values: Any, digits: int = 4) -> list[Any]:
+def rounded(values: Any, digits: int = 4) -> list[float | None]:
     """Numbers for a page: few digits, None for what is not finite."""
-    found = np.asarray(values, dtype=float)
-    size = np.abs(found)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        places = digits - 1 - np.floor(np.log10(size))
-        # a whole number over a power of ten that float64 holds is the nearest to the decimal number
-        plain, scale = np.abs(places) <= 15, 10.0 ** np.clip(np.abs(places), 0, 15)
-        few = np.where(places < 0, np.rint(found / scale) * scale, np.rint(found * scale) / scale)
-    pairs = zip(found.tolist(), few.tolist(), plain.tolist(), strict=True)
-    return [short if easy else _few_digits(v, digits) for v, short, easy in pairs]
-
-
-def _few_digits(value: float, digits: int) -> float | None:
-    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
+    form = f"%.{digits}g"
+    found = np.asarray(values, dtype=float).tolist()
+    return [float(form % value) if math.isfinite(value) else None for value in found]
 
 
 def chart_data(contents: Contents) -> Data:
@@ -71,7 +45,7 @@ def chart_data(contents: Contents) -> Data:
         "chosen": contents.candidates.chosen,
         "framed": subject.members if subject.searched else [],
         "own": ["The average" if subject.mixture else "Chosen model", own_text(contents)],
-        "outputs": subject.outputs[:MOST_OUTPUTS],
+        "outputs": subject.outputs[: candidates.MOST_OUTPUTS],
         "config": charts.CONFIG,
         "locale": charts.LOCALE,
         "specs": {},
@@ -79,17 +53,15 @@ def chart_data(contents: Contents) -> Data:
         **_samples(contents),
     }
     data["fits"] = {str(row): _fit(contents, row, data) for row in contents.candidates.fitted}
-    curves = calibration(subject, contents.scores, contents.bars, contents.judged)
+    curves = quality.calibration(subject, contents.scores, contents.bars, contents.judged)
     data["calibration"] = [[_rounded(point) for point in points] for points in curves]
     data |= _surface(contents) | _null(contents)
-    data |= {"effects": _panel(contents.effects), "novelty": _panel(contents.strange)}
-    thirds = [] if contents.curves is None else contents.curves.thirds
-    data["survival"] = [
-        {"time": x, "left": y, "step": step, "label": third.name}
-        for third in thirds
-        for step, (x, y) in enumerate(zip(rounded(third.time), rounded(third.left), strict=True))
+    panels = {"effects": contents.effects, "novelty": contents.strange}
+    for name, panel in (panels | {"survival": contents.survival}).items():
+        data[name] = [] if panel is None else _records(panel.columns)
+    data["explained"] = [
+        {"sample": one.sample, "bars": _records(one.columns)} for one in contents.explained
     ]
-    data["explained"] = [_shares(one) for one in explained_samples(subject, contents.scores)]
     data["specs"] = _specs(contents, data)
     return data
 
@@ -98,15 +70,13 @@ def _rounded(point: Data) -> Data:
     return {k: rounded([v])[0] if isinstance(v, float) else v for k, v in point.items()}
 
 
-def _panel(found: Panel | None) -> list[Data]:
+def _records(given: dict[str, Any]) -> list[Data]:
     """The columns of a panel as rows, with keys and places for those that have names."""
-    if found is None:
-        return []
-    columns = {
-        name: rounded(values, 7) if np.asarray(values).dtype.kind == "f" else [*values]
-        for name, values in found.columns.items()
+    arrays = {name: np.asarray(values) for name, values in given.items()}
+    columns: dict[str, list[Any]] = {
+        name: rounded(values, 7) if values.dtype.kind == "f" else values.tolist()
+        for name, values in arrays.items()
     }
-    columns = {n: [v.item() if hasattr(v, "item") else v for v in c] for n, c in columns.items()}
     if "name" in columns:
         columns["key"] = [charts.key(name) for name in columns["name"]]
         columns["place"] = [*range(len(columns["name"]))]
@@ -114,29 +84,14 @@ def _panel(found: Panel | None) -> list[Data]:
 
 
 def _surface(contents: Contents) -> Data:
-    surface = contents.surface
-    if surface is None:
+    if contents.surface is None:
         return {"candidates": [], "density": []}
-    candidates = [
-        {
-            "candidate": c.index,
-            "row": surface.rows[c.row],
-            "left": c.left,
-            "middle": (c.left + c.right) / 2,
-            "right": c.right,
-            "at": [c.row, c.column],
-            "level": c.level,
-            "within": c.within,
-            "text": c.text,
-            "name": c.name,
-        }
-        for c in surface.candidates
+    placed = [
+        {name: value for name, value in vars(one).items() if name != "error"}
+        for one in contents.surface.candidates
     ]
-    points = density_curve(contents.subject)
-    return {
-        "candidates": candidates,
-        "density": [_rounded(p) for p in points] if len(points) > 1 else [],
-    }
+    points = candidates.density_curve(contents.subject)
+    return {"candidates": placed, "density": [_rounded(point) for point in points]}
 
 
 def _null(contents: Contents) -> Data:
@@ -152,33 +107,14 @@ def _null(contents: Contents) -> Data:
     return {"null": bars, "statistic": [{"at": rounded([found.statistic])[0]}]}
 
 
-def _shares(one: Explained) -> Data:
-    """The bars of one explained sample, with what is said of it."""
-    bars = [
-        {
-            "place": place,
-            "name": name,
-            "key": charts.key(name),
-            "written": written,
-            "effect": effect,
-            "sign": "raises" if effect > 0 else "lowers",
-        }
-        for place, (name, written, effect) in enumerate(
-            zip(one.names, one.written, rounded(one.shares), strict=True)
-        )
-    ]
-    own = {name: getattr(one, name) for name in ("sample", "title", "why", "facts")}
-    return {**own, "bars": bars}
-
-
 def _features(contents: Contents) -> Data:
     """Names and scales of the features that some candidate ranks, and the axis of the profile."""
     subject = contents.subject
     tops = [p.top for fitted in contents.candidates.fitted.values() for p in fitted.pictures]
     used = np.unique(np.concatenate([*tops, np.zeros(0, dtype=int)])).astype(int)
-    begin = starts(subject.shape[1])
+    begin = candidates.starts(subject.shape[1])
     along = begin if subject.positions is None else subject.positions[begin]
-    shown = subject.shape[1] > TOP or subject.positions is not None
+    shown = subject.shape[1] > candidates.TOP or subject.positions is not None
     return {
         "features": distinct([subject.names[j] for j in used]),
         "places": used.tolist(),
@@ -193,13 +129,13 @@ def _samples(contents: Contents) -> Data:
     if subject.y is None or subject.kind not in NUMBERS or contents.outputs is None:
         return {"samples": [], "observed": [], "lower": [], "upper": []}
     shown = contents.shown
-    sides = {}
-    for side in ("lower", "upper"):
-        values = None if bars is None else getattr(bars, side)
-        sides[side] = [] if values is None else [rounded(v) for v in values[shown, :MOST_OUTPUTS].T]
-    observed = [rounded(values) for values in subject.Y[shown, :MOST_OUTPUTS].T]
+
+    def drawn(values: Array) -> list[Any]:
+        return [rounded(column) for column in values[shown, : candidates.MOST_OUTPUTS].T]
+
+    lower, upper = ([], []) if bars is None else (drawn(bars.lower), drawn(bars.upper))
     named = [subject.sample_name(i) for i in shown.tolist()]
-    return {"samples": named, "observed": observed, **sides}
+    return {"samples": named, "observed": drawn(subject.Y), "lower": lower, "upper": upper}
 
 
 def _fit(contents: Contents, row: int, data: Data) -> Data:
@@ -218,7 +154,7 @@ def _fit(contents: Contents, row: int, data: Data) -> Data:
     return {"pictures": pictures, **_regression_fit(contents, fitted)}
 
 
-def _profile(shown: Picture, data: Data) -> Data:
+def _profile(shown: candidates.Picture, data: Data) -> Data:
     """Slopes along the features; with the range of each group where there are groups."""
     if not data["along"]:
         return {"profile": []}
@@ -228,15 +164,15 @@ def _profile(shown: Picture, data: Data) -> Data:
     return found
 
 
-def _regression_fit(contents: Contents, fitted: Fitted) -> Data:
+def _regression_fit(contents: Contents, fitted: candidates.Fitted) -> Data:
     subject = contents.subject
     if subject.y is None or fitted.outputs is None:
         return {"predicted": [], "notes": ["" for _ in fitted.pictures]}
     if subject.kind == "survival":
         return {"predicted": [], "notes": [contents.note]}
-    outputs = fitted.outputs[:, :MOST_OUTPUTS]
+    outputs = fitted.outputs[:, : candidates.MOST_OUTPUTS]
     # a candidate of one target says nothing of the others
-    notes = [number_note(*pair) for pair in zip(subject.Y.T, outputs.T, strict=False)]
+    notes = [quality.number_note(*pair) for pair in zip(subject.Y.T, outputs.T, strict=False)]
     notes = [contents.note] if subject.kind == "counts" else notes
     return {"predicted": [rounded(values) for values in outputs[contents.shown].T], "notes": notes}
 
@@ -257,16 +193,14 @@ def _class_fit(contents: Contents, row: int) -> Data:
         }
         for curve in found
     ]
-    kept = frequent(subject)
+    kept = _shown_classes(subject)
     shown = table[np.ix_(kept, kept)].tolist()
-    return {"curves": curves, "confusion": shown, "notes": [class_note(table, found)]}
+    return {"curves": curves, "confusion": shown, "notes": [quality.class_note(table, found)]}
 
 
-def frequent(subject: Subject) -> list[int]:
+def _shown_classes(subject: Subject) -> list[int]:
     """The classes that a confusion matrix has room for."""
-    sizes = np.bincount(subject.codes, minlength=subject.model.classes_.size)
-    order = np.argsort(-sizes, kind="stable")[: quality.MOST_CLASSES]
-    return sorted(order.tolist())
+    return quality.frequent(subject.codes, len(subject.classes), quality.MOST_CLASSES)
 
 
 def _specs(contents: Contents, data: Data) -> Data:
@@ -284,7 +218,8 @@ def _specs(contents: Contents, data: Data) -> Data:
         what = SCORES.get(subject.state.loss, "score" if subject.classifies else "prediction")
         what = what.removeprefix("the ")
         specs[f"sample{i}"] = charts.share_chart(max(1, len(one["bars"])), what)
-    data["bars"] = min(MOST_BARS, max(len(p["top"]) for p in _pictures(data)))
+    tops = [len(one["top"]) for fit in data["fits"].values() for one in fit["pictures"]]
+    data["bars"] = min(MOST_BARS, max(tops))
     specs["top"] = charts.top_chart(max(1, data["bars"]))
     if data["along"]:
         named = subject.positions is not None
@@ -295,7 +230,7 @@ def _specs(contents: Contents, data: Data) -> Data:
     if own.get("curves"):
         specs["roc"] = charts.roc_chart([curve["label"] for curve in own["curves"]])
     if own.get("confusion"):
-        data["classes"] = [subject.classes[i] for i in frequent(subject)]
+        data["classes"] = [subject.classes[i] for i in _shown_classes(subject)]
         data["levels"] = SHADES
         specs["confusion"] = charts.confusion_chart(data["classes"])
     if data["effects"]:
@@ -304,7 +239,7 @@ def _specs(contents: Contents, data: Data) -> Data:
     if data["novelty"]:
         specs["novelty"] = charts.novelty_chart()
     if data["survival"]:
-        names = [third.name for third in contents.curves.thirds]  # type: ignore[union-attr]
+        names = [*dict.fromkeys(point["label"] for point in data["survival"])]
         specs["survival"] = charts.survival_chart(names)
     if data["calibration"]:
         ends = None
@@ -314,13 +249,9 @@ def _specs(contents: Contents, data: Data) -> Data:
     return specs
 
 
-def _pictures(data: Data) -> list[Data]:
-    return [picture for fit in data["fits"].values() for picture in fit["pictures"]]
-
-
 def _calibration_titles(contents: Contents) -> tuple[str, str]:
     if contents.judged is not None and contents.subject.kind == "survival":
-        at = number(chosen_time(contents.subject))
+        at = number(quality.chosen_time(contents.subject))
         return f"predicted to be without the event at {at}", "seen without it (Kaplan–Meier)"
     if contents.judged is not None:
         return "predicted rate", "observed rate"
@@ -341,7 +272,7 @@ def render(context: dict[str, Any], data: dict[str, Any]) -> str:
     nothing in it can end the element that holds it. The content security policy allows the two
     scripts and the style sheet by their hashes, and no request, no evaluation of strings, no form.
     """
-    style, drawing, script = _style(), library(), _file("page.js")
+    style, drawing, script = _style(), charts.library(), _file("page.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"script-src {_hash(drawing)} {_hash(script)}; style-src {_hash(style)}"
@@ -461,16 +392,9 @@ def write_report(
     >>> size < 3_000_000
     True
     """
-    path = Path(os.fspath(path))
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {str(path.parent)!r} to write {path.name!r} into: create it, or "
-            "pass another path."
-        )
-    subject = checked_subject(model, X, y, source, seconds, target, samples, at)
-    contents = contents_of(subject)
-    data = chart_data(contents)
-    page = render(page_context(contents, data), data)
-    with replacing(path) as file:
-        file.write(page.encode("utf-8"))
-    return path
+    with replacing(path) as file:  # where there is no folder for it, it is said at once
+        subject = checked_subject(model, X, y, source, seconds, target, samples, at)
+        contents = contents_of(subject)
+        data = chart_data(contents)
+        file.write(render(page_context(contents, data), data).encode("utf-8"))
+    return Path(os.fspath(path))

@@ -4,6 +4,7 @@ Single samples: what makes their prediction what it is, and which of them deserv
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +30,7 @@ from skstretch.estimators.quality import left_out_means
 from skstretch.estimators.samples import reference_of
 from skstretch.estimators.summary import stored_evidence
 from skstretch.exceptions import NeedsInverseError, RowsForgottenError
-from skstretch.report.candidates import PAGE_WORK, Known, Panel, quiet
+from skstretch.report.candidates import PAGE_WORK, Known, Panel, evenly, quiet
 from skstretch.report.subject import Subject, distinct
 from skstretch.style import CURVES, count, near_one, number, plain, share
 
@@ -46,30 +47,22 @@ Points = list[dict[str, float]]
 
 def roc(outputs: Array, codes: Index) -> list[dict[str, Any]]:
     """A curve for the second class of two, or for each of the most frequent classes."""
-    if outputs.shape[1] == 1:
-        columns, positive = [0], [1]
-    else:
-        frequent = np.argsort(-np.bincount(codes, minlength=outputs.shape[1]), kind="stable")
-        columns = positive = sorted(frequent[:CURVES].tolist())
-    curves = []
-    for column, label in zip(columns, positive, strict=True):
+    scores, curves = margins(outputs), []
+    for label in frequent(codes, scores.shape[1], CURVES) if scores.shape[1] > 2 else [1]:
         truth = codes == label
         if truth.all() or not truth.any():
             continue
-        false, true, _ = roc_curve(truth, outputs[:, column])
-        kept = _thinned(false, true)
-        area = float(roc_auc_score(truth, outputs[:, column]))
+        false, true, _ = roc_curve(truth, scores[:, label])
+        kept = evenly(false.size, CURVE_POINTS)
+        area = float(roc_auc_score(truth, scores[:, label]))
         curves.append({"label": label, "area": area, "x": false[kept], "y": true[kept]})
     return curves
 
 
-def _thinned(x: Array, y: Array) -> Index:
-    """Corners of a curve at even steps along it, both ends included."""
-    if x.size <= CURVE_POINTS:
-        return np.arange(x.size)
-    length = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
-    at = np.searchsorted(length, np.linspace(0, length[-1], CURVE_POINTS))
-    return np.unique(np.clip(at, 0, x.size - 1))
+def frequent(codes: Index, n_classes: int, most: int) -> list[int]:
+    """The most frequent classes, in their order."""
+    order = np.argsort(-np.bincount(codes, minlength=n_classes), kind="stable")
+    return sorted(order[:most].tolist())
 
 
 def confusion(outputs: Array, codes: Index, n_classes: int) -> Any:
@@ -144,29 +137,6 @@ CORNERS, Z = 200, 1.645
 
 
 @dataclass(frozen=True)
-class Third:
-    """Samples of like risk: Kaplan and Meier's curve, and what a table says of it."""
-
-    name: str
-    time: Array
-    left: Array
-    row: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Curves:
-    """Survival by thirds of the risk, with the test whether they differ."""
-
-    thirds: list[Third]
-    head: tuple[str, ...]
-    test: str
-
-    @property
-    def rows(self) -> list[tuple[str, ...]]:
-        return [third.row for third in self.thirds]
-
-
-@dataclass(frozen=True)
 class Judged:
     """Scores of samples, by models that have not seen them where `left_out`, and what happened.
 
@@ -179,9 +149,29 @@ class Judged:
     weights: Array
     left_out: bool
 
+    def calibration(self, said: Array, seen: Callable[[Any, Array], Any]) -> Points:
+        """Groups by what was said, beside what was `seen` of some samples, with its interval."""
+        n_groups = int(np.clip(np.count_nonzero(self.weights) // GROUP_SIZE, 1, GROUPS))
+        numbers, points = rank_groups(said, self.weights, n_groups), []
+        for g in range(int(numbers.max()) + 1):
+            own = numbers == g
+            w = self.weights[own]
+            found, low, high = seen(own, w)
+            expected = float(np.average(said[own], weights=w))
+            points.append(point(expected, found, low, high, w.size))
+        return points
+
     @property
-    def n_groups(self) -> int:
-        return int(np.clip(np.count_nonzero(self.weights) // GROUP_SIZE, 1, GROUPS))
+    def origin(self) -> str:
+        """Where the risks or rates are from, in a sentence."""
+        what = "risk" if self.subject.kind == "survival" else "rate"
+        if not self.left_out:
+            return f"No left-out {what}s were kept: these have seen the samples, and look too good."
+        return f"Each {what} is by a model that has not seen the sample; " + (
+            "the whole search was repeated without it."
+            if self.subject.nested
+            else "the choice among models has seen it."
+        )
 
 
 def judged(subject: Subject, outputs: Array | None) -> Judged | None:
@@ -203,35 +193,30 @@ def chosen_time(subject: Subject) -> float:
     return float(np.quantile(time[event], 0.5, method="lower"))
 
 
-def curves_of(found: Judged) -> Curves:
-    """Curves of thirds of the risk."""
+def survival_curves(found: Judged) -> Panel:
+    """Curves of thirds of the risk, by Kaplan and Meier, with the test whether they differ."""
     event, time = event_and_time(found.Y)
     groups, at = rank_groups(found.scores, found.weights, len(THIRDS)), chosen_time(found.subject)
     names = THIRDS if groups.max() == 2 else THIRDS[::2] if groups.max() else ("all samples",)
-    thirds = [
-        _third(name, event[own], time[own], found.weights[own], at)
-        for name, own in ((name, groups == g) for g, name in enumerate(names))
-    ]
+    curves, rows = [], []
+    for g, name in enumerate(names):
+        seen = event[groups == g], time[groups == g], found.weights[groups == g]
+        times, left, _ = kaplan_meier(*seen)
+        x, y = np.r_[0.0, times, seen[1].max()], np.r_[1.0, left, left[-1:] if left.size else 1.0]
+        kept, half = evenly(x.size, CORNERS), times[left <= 0.5]
+        label, step = np.repeat(name, kept.size), np.arange(kept.size)
+        curves.append({"label": label, "step": step, "time": x[kept], "left": y[kept]})
+        facts = str(int(seen[0].sum())), number(half[0]) if half.size else "not reached"
+        middle, low, high = (share(value, 0) for value in kaplan_meier_at(*seen, at, Z))
+        rows.append((name, str(seen[0].size), *facts, middle, f"{low} to {high}"))
+    columns = {name: np.concatenate([curve[name] for curve in curves]) for name in curves[0]}
     head = ("samples of", "samples", "events", "half have had it at", f"without it at {number(at)}")
-    return Curves(thirds, (*head, "90\u00a0% interval"), _test(event, time, groups, found.weights))
-
-
-def _third(name: str, event: Any, time: Array, weights: Array, at: float) -> Third:
-    times, left, _ = kaplan_meier(event, time, weights)
-    half = times[left <= 0.5]
-    seen, low, high = kaplan_meier_at(event, time, weights, at, Z)
-    facts = number(half[0]) if half.size else "not reached", share(seen, 0)
-    row = (
-        name,
-        str(time.size),
-        str(int(event.sum())),
-        *facts,
-        f"{share(low, 0)} to {share(high, 0)}",
+    caption = (
+        "The share of samples without the event (Kaplan and Meier), in three groups by "
+        f"their risk. {found.origin} {_test(event, time, groups, found.weights)} Risks that were "
+        "left out come from several models, so that the p-value is a guide and no exact one."
     )
-    x = np.concatenate([[0.0], times, [time.max()]])
-    y = np.concatenate([[1.0], left, left[-1:] if left.size else [1.0]])
-    kept = np.unique(np.linspace(0, x.size - 1, min(x.size, CORNERS)).astype(np.intp))
-    return Third(name, x[kept], y[kept], row)
+    return Panel(columns, caption, rows, (*head, "90\u00a0% interval"))
 
 
 def _test(event: Any, time: Array, groups: Index, weights: Array) -> str:
@@ -248,37 +233,23 @@ def survival_calibration(found: Judged) -> Points:
     event, time = event_and_time(found.Y)
     at, baseline = chosen_time(found.subject), found.subject.state.baseline
     said = baseline.survival(found.scores, np.array([at]))[:, 0]  # type: ignore[union-attr]
-    points = []
-    for own in _groups(said, found):
-        w = found.weights[own]
-        seen, low, high = kaplan_meier_at(event[own], time[own], w, at, Z)
-        expected = float(np.average(said[own], weights=w))
-        points.append(point(expected, seen, low, high, w.size))
-    return points
+    return found.calibration(said, lambda own, w: kaplan_meier_at(event[own], time[own], w, at, Z))
 
 
 def rate_calibration(found: Judged) -> Points:
     """Groups by their predicted rate, beside the rate that was seen, with Poisson's interval."""
-    points = []
-    for own in _groups(found.scores, found):
-        w, y = found.weights[own], found.Y[own]
-        events, exposure = float(w @ y), float(w.sum())
+
+    def seen(own: Any, w: Array) -> Array:
+        events = float(w @ found.Y[own])
         low = gammaincinv(events, 0.05) if events else 0.0
-        high = gammaincinv(events + 1.0, 0.95)
-        said = float(np.average(found.scores[own], weights=w))
-        seen, low, high = (value / exposure for value in (events, low, high))
-        points.append(point(said, seen, low, high, w.size))
-    return points
+        return np.array([events, low, gammaincinv(events + 1.0, 0.95)]) / w.sum()
+
+    return found.calibration(found.scores, seen)
 
 
-def _groups(said: Array, found: Judged) -> list[Any]:
-    numbers = rank_groups(said, found.weights, found.n_groups)
-    return [numbers == g for g in range(int(numbers.max()) + 1)]
-
-
-def point(said: float, seen: float, low: Any, high: Any, n: float) -> dict[str, float]:
+def point(said: float, seen: Any, low: Any, high: Any, n: float) -> dict[str, float]:
     """What was said beside what was seen in n cases, and its interval."""
-    return {"said": said, "seen": seen, "low": float(low), "high": float(high), "n": float(n)}
+    return {"said": said, "seen": float(seen), "low": float(low), "high": float(high), "n": n}
 
 
 # Jackknife+ intervals of samples that the model has not seen, and how often they hold.
@@ -444,6 +415,18 @@ class Explained:
     written: list[str]
     shares: Array
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The data of its chart."""
+        signs = np.where(self.shares > 0, "raises", "lowers")
+        return {"name": self.names, "written": self.written, "effect": self.shares, "sign": signs}
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The sum as a table."""
+        shares = [number(value, 4) for value in self.shares]
+        return [*zip(self.names, self.written, shares, strict=True)]
+
 
 def explained_samples(subject: Subject, outputs: Array | None) -> list[Explained]:
     """A few telling samples with the strongest contributions to their predictions."""
@@ -552,17 +535,7 @@ def _facts(subject: Subject, sample: int, name: str, output: float, base: float)
     return f"Observed {observed}, predicted {number(output)}{of}; on average {number(base)}."
 
 
-@dataclass(frozen=True)
-class Striking:
-    """Samples to look at, as a table: the first column is the number of the sample."""
-
-    title: str
-    caption: str
-    head: list[str]
-    rows: list[tuple[str, ...]]
-
-
-def striking_samples(subject: Subject, scores: Array | None) -> Striking | None:
+def striking_samples(subject: Subject, scores: Array | None) -> Panel | None:
     """Doubtful labels of a classifier, or the most influential samples of a search."""
     if not subject.searched or subject.y is None:
         return None
@@ -571,7 +544,7 @@ def striking_samples(subject: Subject, scores: Array | None) -> Striking | None:
     return _influential(subject)
 
 
-def _doubtful(subject: Subject, outputs: Array | None) -> Striking | None:
+def _doubtful(subject: Subject, outputs: Array | None) -> Panel | None:
     decision = subject.state.decision
     if outputs is None or decision is None or decision.factor is None:
         return None
@@ -580,7 +553,7 @@ def _doubtful(subject: Subject, outputs: Array | None) -> Striking | None:
     codes = subject.codes[known]
     own = probability[np.arange(codes.size), codes]
     first = np.argsort(own, kind="stable")[:MOST_ROWS]
-    rows: list[tuple[str, ...]] = []
+    rows = []
     for i in first:
         observed, predicted = subject.classes[codes[i]], subject.classes[probability[i].argmax()]
         rows.append((subject.sample_name(known[i]), observed, predicted, share(own[i])))
@@ -588,11 +561,11 @@ def _doubtful(subject: Subject, outputs: Array | None) -> Striking | None:
         "The labels that models which have not seen the sample find least probable: wrong labels "
         "are found here first, and samples unlike the others of their class."
     )
-    head = ["sample", "observed", "predicted", "probability of the observed"]
-    return Striking("Labels to look at", caption, head, rows)
+    head = ("sample", "observed", "predicted", "probability of the observed")
+    return Panel({}, caption, rows, head, "Labels to look at")
 
 
-def _influential(subject: Subject) -> Striking | None:
+def _influential(subject: Subject) -> Panel | None:
     if subject.kind != "numbers" or _work(subject) > INFLUENCE_WORK:
         return None
     try:
@@ -600,16 +573,12 @@ def _influential(subject: Subject) -> Striking | None:
             found = influence_of(subject.model, None)
     except (RowsForgottenError, NeedsInverseError, ArithmeticError, ValueError):
         return None  # a model from a file, or one without an inverse
-    rows: list[tuple[str, ...]] = []
+    rows = []
     several = subject.state.n_targets > 1
     for i in found.order[:MOST_ROWS]:
         facts = [] if several else [found.observed[i], found.predicted[i], found.without[i]]
-        rows.append(
-            (
-                subject.sample_name(found.samples[i]),
-                *(number(v) for v in (*facts, found.distance[i])),
-            )
-        )
+        figures = [number(value) for value in (*facts, found.distance[i])]
+        rows.append((subject.sample_name(found.samples[i]), *figures))
     caption = (
         "The samples without which predictions would move most: the sum of squared changes of all "
         "predictions, divided by the degrees of freedom and the mean square of the errors of "
@@ -618,7 +587,7 @@ def _influential(subject: Subject) -> Striking | None:
         "large distance is no fault; it says on which samples the model depends."
     )
     columns = [] if several else ["observed", "predicted", "predicted without it"]
-    return Striking("Samples to look at", caption, ["sample", *columns, "distance"], rows)
+    return Panel({}, caption, rows, ("sample", *columns, "distance"), "Samples to look at")
 
 
 def _work(subject: Subject) -> float:
@@ -652,7 +621,7 @@ def strange_samples(subject: Subject) -> Panel | None:
     )
     if not found.distance.any():
         caption += " So few features leave nothing unexplained: all distances are 0."
-    table: list[tuple[str, ...]] = [
+    table = [
         (names[i], number(found.leverage[i]), number(found.distance[i]), plain(round(p[i], 3)))
         for i in np.argsort(p, kind="stable")[:MOST_ROWS]
     ]

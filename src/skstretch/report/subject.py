@@ -13,13 +13,6 @@ from skstretch.core.classes import signed_targets
 from skstretch.core.stretch import checked_number
 from skstretch.core.survival import signed_times
 from skstretch.core.types import Array, Index
-from skstretch.estimators import (
-    StretchyClassifier,
-    StretchyClassifierCV,
-    StretchyRegressor,
-    StretchyRegressorCV,
-    StretchySurvivalCV,
-)
 from skstretch.estimators.losses import checked_survival
 from skstretch.estimators.quality import Measure, kind_of, measure_of, score_in_words
 from skstretch.estimators.state import (
@@ -32,15 +25,9 @@ from skstretch.estimators.state import (
 )
 from skstretch.estimators.summary import Member, feature_names, mixture_members, target_names
 from skstretch.io.archive import add_numbers, data_digest
+from skstretch.io.model import CLASSES
 from skstretch.io.outcomes import reunited
 
-CLASSES = (
-    StretchyRegressor,
-    StretchyClassifier,
-    StretchyRegressorCV,
-    StretchyClassifierCV,
-    StretchySurvivalCV,
-)
 # what a name may take of a page
 LONGEST = 60
 
@@ -241,9 +228,13 @@ class Subject:
         """The SHA-256 of X."""
         return data_digest(self.X)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A short name of X and y."""
+        """A short name of X and y, or why there is none."""
+        if self.X is None:
+            return "not taken: the data were not at hand"
+        if self.in_blocks:
+            return "not taken: the data are not in memory"
         return fingerprint(self.data_digest, self.y)
 
 
@@ -260,10 +251,10 @@ def checked_subject(
     """A subject whose parts fit together, or an error that says which do not."""
     model = as_model(model)
     own = last_step(model)
-    if not isinstance(own, CLASSES):
+    if not any(isinstance(own, cls) for cls in CLASSES.values()):
         raise TypeError(
-            f"a {type(own).__name__} has no report: pass a fitted "
-            f"{', '.join(c.__name__ for c in CLASSES)}, or a Pipeline that ends in one."
+            f"a {type(own).__name__} has no report: pass a fitted {', '.join(CLASSES)}, or a "
+            "Pipeline that ends in one."
         )
     check_is_fitted(own)
     if own._state.loss == "cox" and own._state.baseline is None:
@@ -281,9 +272,6 @@ def checked_subject(
     if y is not None and kind_of(model) == "survival":
         y = checked_survival(y)
     y = y if y is None or hasattr(y, "shape") else np.asarray(y)
-    source = None if source is None else short(source, 120)
-    seconds = None if seconds is None else float(seconds)
-    target = None if target is None else str(target)
     at = None if at is None else _checked_time(at, own._state.baseline)
     subject = Subject(model, X, y, source, seconds, target, steps, samples=samples, at=at)
     n, D = subject.shape
@@ -354,9 +342,8 @@ def _unframed(X: Any) -> Any:
 def _check_targets(subject: Subject) -> None:
     n, t = subject.shape[0], subject.slope.shape[0]
     shape = tuple(subject.y.shape)
-    expected: list[tuple[int, ...]] = [(n,)] if subject.classifies or t > 1 else [(n,), (n, 1)]
-    if t > 1 and not subject.classifies:
-        expected = [(n, t)]
+    several = t > 1 and not subject.classifies
+    expected = [(n, t)] if several else [(n,)] if subject.classifies else [(n,), (n, 1)]
     if shape not in expected:
         raise ValueError(
             f"y has shape {shape}, and the model was fitted on {expected[0]}: pass the targets "

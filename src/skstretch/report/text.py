@@ -3,7 +3,6 @@
 import platform
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from skstretch.estimators.summary import (
     trust,
     verdict_of,
 )
+from skstretch.io.header import versions
 from skstretch.report.candidates import (
     MIXTURE,
     MOST_OUTPUTS,
@@ -28,6 +28,7 @@ from skstretch.report.candidates import (
     FittedCandidates,
     Panel,
     Surface,
+    evenly,
     fitted_candidates,
     sure_effects,
     surface_of,
@@ -35,13 +36,14 @@ from skstretch.report.candidates import (
 from skstretch.report.quality import (
     COVERAGE,
     Bars,
-    Curves,
+    Explained,
     Judged,
     bars_of,
-    curves_of,
+    explained_samples,
     judged,
     strange_samples,
     striking_samples,
+    survival_curves,
 )
 from skstretch.report.subject import Subject, short
 from skstretch.style import count, near_one, number, plain, share, thousands
@@ -64,12 +66,8 @@ class Contents:
     @cached_property
     def shown(self) -> Index:
         """Samples that are drawn: at most POINTS, even over the observed values."""
-        Y = self.subject.Y
-        if Y.shape[0] <= POINTS:
-            return np.arange(Y.shape[0])
-        order = np.argsort(Y[:, 0], kind="stable")
-        places = np.linspace(0, Y.shape[0] - 1, POINTS).astype(int)
-        return np.sort(order[places])
+        order = np.argsort(self.subject.Y[:, 0], kind="stable")
+        return np.sort(order[evenly(order.size, POINTS)])
 
     @cached_property
     def quality(self) -> list[Evidence] | None:
@@ -100,10 +98,15 @@ class Contents:
         return strange_samples(self.subject)
 
     @cached_property
-    def curves(self) -> Curves | None:
+    def survival(self) -> Panel | None:
         """Survival by thirds of the risk; None of anything else."""
         survives = self.judged is not None and self.subject.kind == "survival"
-        return curves_of(self.judged) if survives else None  # type: ignore[arg-type]
+        return survival_curves(self.judged) if survives else None  # type: ignore[arg-type]
+
+    @cached_property
+    def explained(self) -> list[Explained]:
+        """A few telling samples with what made their predictions."""
+        return explained_samples(self.subject, self.scores)
 
     @property
     def note(self) -> str:
@@ -117,7 +120,9 @@ class Contents:
         """How well the model does, for the top of the page."""
         subject = self.subject
         if self.quality is None:
-            return f"{modest_verdict(subject)} {trust(subject.model, None)}".strip()
+            n, D = subject.shape
+            data = f"fitted on {count(n, 'sample')} of {count(D, 'feature')}"
+            return f"{KINDS[subject.kind][1]} {data}. {trust(subject.model, None)}".strip()
         names = [subject.target] if subject.classifies else subject.outputs
         text = verdict_of(subject.model, self.quality, names)
         return text + (interval_sentence(self.bars) if self.quality[0].found else "")
@@ -147,10 +152,10 @@ def contents_of(subject: Subject) -> Contents:
 
 
 KINDS = {
-    "numbers": "A regression model",
-    "classes": "A classifier",
-    "counts": "A model of counts",
-    "survival": "A model of survival",
+    "numbers": ("Regression", "A regression model"),
+    "classes": ("Classification", "A classifier"),
+    "counts": ("Counts", "A model of counts"),
+    "survival": ("Survival", "A model of survival"),
 }
 Tile = tuple[str, str, str]  # figure, what it is, how to read it
 
@@ -164,12 +169,6 @@ def interval_sentence(bars: Bars | None) -> str:
         f" Its {share(COVERAGE, 0)} intervals reach about ±{number(bars.half)}; made without a "
         f"tenth of the samples they held {share(seen, 0)} of the observations in it."
     )
-
-
-def modest_verdict(subject: Subject) -> str:
-    """What can be said without the observed values."""
-    n, D = subject.shape
-    return f"{KINDS[subject.kind]} fitted on {count(n, 'sample')} of {count(D, 'feature')}."
 
 
 def tiles(subject: Subject, quality: list[Evidence] | None, bars: Bars | None) -> list[Tile]:
@@ -190,13 +189,8 @@ def _evidence_tiles(subject: Subject, quality: list[Evidence] | None) -> list[Ti
         how = "search repeated on other samples" if one.trusted else "has seen the choice of model"
         found.append((one.write(one.loss), one.words.error, f"{how}, standard error {one.spread}"))
         if one.ridge is not None:
-            found.append(
-                (
-                    one.write(one.ridge.loss),
-                    "ridge regression",
-                    f"{one.words.short} on the same samples",
-                )
-            )
+            same = f"{one.words.short} on the same samples"
+            found.append((one.write(one.ridge.loss), "ridge regression", same))
         found.append((one.write(one.mean.loss), "knowing nothing", one.words.nothing))
         if one.right is not None and one.largest is not None:
             largest = f"largest class: {share(one.largest)}"
@@ -224,65 +218,60 @@ def _bar_tiles(bars: Bars | None) -> list[Tile]:
 # The box of numbers at the foot of a report.
 
 
-PACKAGES = ("skstretch", "numpy", "scipy", "scikit-learn", "altair", "vl-convert-python")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "altair", "vl-convert-python")
 
 
 def numbers_of(contents: Contents) -> list[tuple[str, str]]:
     """Names and values, all as text."""
     subject = contents.subject
     model, (n, D) = subject.model, subject.shape
+    used = {"Python": platform.python_version()} | versions(*PACKAGES)
+    seconds = None if subject.seconds is None else f"{number(subject.seconds)} s"
     rows = [
         ("model", type(model).__name__),
-        *([("steps before it", short(subject.steps, 300))] if subject.steps else []),
+        ("steps before it", short(subject.steps, 300)),
         ("data", f"{count(n, 'sample')} × {count(D, 'feature')}"),
-        ("fingerprint of the data", _fingerprint(subject)),
+        ("fingerprint of the data", subject.fingerprint),
         *_candidate_rows(subject),
         ("degrees of freedom", _joined(model.dof_)),
         ("space", str(model._state.space)),
         ("solver", ", ".join(dict.fromkeys(map(str, np.atleast_1d(model.solver_))))),
         ("condition number", _joined(1.0 / np.maximum(np.atleast_1d(model.rcond_), 1e-300))),
-        *_search_rows(subject),
-        *([("other models", _origin(contents))] if subject.searched else []),
+        *_search_rows(contents),
+        ("time of the fit", seconds),
+        ("versions", ", ".join(f"{package} {version}" for package, version in used.items())),
     ]
-    if subject.seconds is not None:
-        rows.append(("time of the fit", f"{number(subject.seconds)} s"))
-    return [*rows, ("versions", _versions())]
+    return [(name, value) for name, value in rows if value]
 
 
 def _candidate_rows(subject: Subject) -> list[tuple[str, str]]:
     """The parameters of the one model in use, or how many are averaged."""
     if subject.mixture:
         return [("averaged models", f"{len(subject.mixture)}, in the table of the averaged models")]
-    candidate = subject.candidate
-    return [
-        *_transform(subject.model, candidate),
-        ("c", number(candidate["c"], 4)),
-        ("features", _density(candidate["density"])),
-    ]
+    a, k, c, density = (subject.candidate[name] for name in ("a", "k", "c", "density"))
+    told = plain(a), plain(k)
+    if subject.model.quadrant == "identity":
+        told = "not used: features as they are", plain(k)
+    elif a == 0:
+        exact = "newton" in np.atleast_1d(subject.model.solver_)
+        told = "0: linear", plain(k) if exact else "2: ridge"
+    return [*zip("ak", told, strict=True), ("c", number(c, 4)), ("features", _density(density))]
 
 
-def _transform(model: Any, candidate: dict[str, Any]) -> list[tuple[str, str]]:
-    if model.quadrant == "identity":
-        return [("a", "not used: features as they are"), ("k", plain(candidate["k"]))]
-    if candidate["a"] == 0:
-        exact = "newton" in np.atleast_1d(model.solver_)
-        return [("a", "0: linear"), ("k", plain(candidate["k"]) if exact else "2: ridge")]
-    return [("a", plain(candidate["a"])), ("k", plain(candidate["k"]))]
-
-
-def _search_rows(subject: Subject) -> list[tuple[str, str]]:
-    model = subject.model
+def _search_rows(contents: Contents) -> list[tuple[str, str]]:
+    subject, model = contents.subject, contents.subject.model
     if not subject.searched:
         return [("search", "none: the parameters were given")]
     usable, nested = model.cv_results_["usable"], subject.error("nested_score_")
     name = subject.measure.name
     return [
-        *([("search repeated on other samples", f"{name} {nested}")] if nested else []),
+        ("search repeated on other samples", nested and f"{name} {nested}"),
         ("has seen the choice", f"{name} {subject.error('best_score_')}"),
         ("tried", f"{count(usable.size, 'model')}, {thousands(usable.sum())} of them usable"),
         ("combine", str(model.combine)),
         ("cross-validation", short(folds_in_words(model))),
         ("scoring", _scoring(model)),
+        ("other models", _origin(contents)),
     ]
 
 
@@ -311,32 +300,7 @@ def _joined(values: Any) -> str:
     return ", ".join(number(v) for v in np.atleast_1d(values)[:5])
 
 
-def _fingerprint(subject: Subject) -> str:
-    if subject.X is None:
-        return "not taken: the data were not at hand"
-    if subject.in_blocks:
-        return "not taken: the data are not in memory"
-    return subject.fingerprint
-
-
-def _versions() -> str:
-    found = [f"Python {platform.python_version()}"]
-    for package in PACKAGES:
-        try:
-            found.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            continue
-    return ", ".join(found)
-
-
 Context = dict[str, Any]
-
-TITLES = {
-    "numbers": "Regression",
-    "classes": "Classification",
-    "counts": "Counts",
-    "survival": "Survival",
-}
 
 
 # what says more of a model than the measure that a page shows
@@ -352,12 +316,12 @@ HOW = (
 def page_context(contents: Contents, data: dict[str, Any]) -> Context:
     """All that the template asks for."""
     subject = contents.subject
-    kind = TITLES[subject.kind]
+    kind, _ = KINDS[subject.kind]
     named = subject.target not in UNNAMED
     title = f"{kind} of {subject.target}" if named else f"{kind} report"
     return {
         "title": title,
-        "source": subject.source,
+        "source": subject.source and short(subject.source, 120),
         "sentence": contents.sentence,
         "choice": Summary(subject.model).choice.replace(" = ", "\u00a0=\u00a0"),
         "trust": trust(subject.model, contents.quality) if contents.quality else "",
@@ -385,12 +349,12 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
             )
             for point in data["density"]
         ],
-        "survival": contents.curves,
+        "survival": contents.survival,
         "calibration": _calibration_rows(contents, data),
         "confusion": _confusion(data),
         "effects": contents.effects,
         "strange": contents.strange,
-        "explained": _explained_rows(data),
+        "explained": contents.explained,
         "striking": striking_samples(subject, contents.scores),
         "numbers": numbers_of(contents),
     }
@@ -446,34 +410,24 @@ def _surface(contents: Contents, data: dict[str, Any]) -> Context | None:
     surface = contents.surface
     if surface is None:
         return None
-    within = sum(candidate.within for candidate in surface.candidates)
-    ranks = contents.subject.model.cv_results_["rank_test_score"]
-    subject = contents.subject
+    within, subject = sum(one.within for one in surface.candidates), contents.subject
+    ranks, members = subject.model.cv_results_["rank_test_score"], set(subject.members)
     best = surface.ranked(ranks, [] if subject.mixture else subject.members)[:20]
-    members = set(subject.members)
+    alike, write = _told_apart(within, len(surface.candidates)), surface.measure.write
     return {
-        "best": surface.best,
-        "poor": surface.poor,
-        "note": surface.note,
+        **vars(surface),
         "flattered": _flattered(subject),
         "shows": "see its model" if len(contents.candidates.fitted) > 1 else "read its numbers",
-        "measure": surface.measure.name,
-        "better": surface.measure.better,
-        "count": count(len(surface.candidates), "model"),
-        "alike": _told_apart(within, len(surface.candidates)),
+        "alike": alike,
         "unusable": sum(candidate.level < 0 for candidate in surface.candidates),
-        "rows": [
-            (
-                candidate.name + _role(subject, candidate.index in members),
-                surface.measure.write(candidate.error),
-                YES[candidate.within],
-            )
-            for candidate in best
+        "table": [
+            (one.name + _role(subject, one.index in members), write(one.error), YES[one.within])
+            for one in best
         ],
         "alt": (
             f"Heat map of {surface.measure.name} over {len(surface.rows)} kinds of models and "
             f"{len(surface.columns)} strengths of the penalty. {data['own'][0]}: "
-            f"{own_text(contents)}. {_told_apart(within, len(surface.candidates))}."
+            f"{own_text(contents)}. {alike}."
         ),
     }
 
@@ -557,7 +511,7 @@ def _captions(contents: Contents, data: dict[str, Any]) -> dict[str, str]:
     )
     what = "the score of the class" if contents.subject.classifies else "the prediction"
     what = SCORES.get(contents.subject.state.loss, what)
-    captions["survival"] = _survival_caption(contents)
+
     captions["top"] = (
         f"How much {what} changes when a feature rises by one standard deviation, so that units do "
         "not matter. To the right it raises, to the left it lowers."
@@ -591,42 +545,14 @@ def _fit_caption(contents: Contents) -> str:
     return text + shown
 
 
-def _survival_caption(contents: Contents) -> str:
-    """What the curves are, where the risks are from, and the test."""
-    if contents.curves is None or contents.judged is None:
-        return ""
-    return (
-        "The share of samples without the event (Kaplan and Meier), in three groups by "
-        f"their risk. {_risks(contents)} {contents.curves.test} Risks that were left out come from "
-        "several models, so that the p-value is a guide and no exact one."
-    )
-
-
-def _risks(contents: Contents) -> str:
-    """Where risks or rates are from."""
-    what = "risk" if contents.subject.kind == "survival" else "rate"
-    if contents.judged is None or not contents.judged.left_out:
-        return f"No left-out {what}s were kept: these have seen the samples, and look too good."
-    seen = (
-        "the whole search was repeated without it"
-        if contents.subject.nested
-        else ("the choice among models has seen it")
-    )
-    return f"Each {what} is by a model that has not seen the sample; {seen}."
-
-
 def _calibration_rows(contents: Contents, data: dict[str, Any]) -> list[tuple[str, ...]]:
     """What was said and seen, as text."""
     write = number if contents.subject.kind == "counts" else share
-    return [
-        (
-            write(point["said"]),
-            write(point["seen"]),
-            f"{write(point['low'])} to {write(point['high'])}",
-            thousands(point["n"]),
-        )
-        for point in (data["calibration"] or [[]])[0]
-    ]
+    rows: list[tuple[str, ...]] = []
+    for point in (data["calibration"] or [[]])[0]:
+        said, seen, low, high = (write(point[name]) for name in ("said", "seen", "low", "high"))
+        rows.append((said, seen, f"{low} to {high}", thousands(point["n"])))
+    return rows
 
 
 def _calibration_caption(contents: Contents) -> str:
@@ -641,7 +567,7 @@ def _calibration_caption(contents: Contents) -> str:
         poisson = " if counts scatter as Poisson's do" * (not survives)
         return (
             f"Samples in groups of like size by their {what}. On the dashed line both agree. "
-            f"{_risks(contents)}{whole} Bars: 90\u00a0% interval{poisson}."
+            f"{contents.judged.origin}{whole} Bars: 90\u00a0% interval{poisson}."
         )
     ends = (
         "On the dashed line both agree; below it intervals are too narrow. Bars: 90\u00a0% "
@@ -667,22 +593,10 @@ def _calibration_caption(contents: Contents) -> str:
 
 
 def _top_rows(data: dict[str, Any]) -> list[tuple[str, str, str]]:
-    picture = data["fits"][str(data["chosen"])]["pictures"][0]
+    picture, names = data["fits"][str(data["chosen"])]["pictures"][0], data["features"]
     return [
-        (
-            data["features"][j],
-            number(slope, 4),
-            number(slope * data["scales"][j], 4),
-        )
+        (names[j], number(slope, 4), number(slope * data["scales"][j], 4))
         for j, slope in zip(picture["top"], picture["slopes"], strict=True)
-    ]
-
-
-def _explained_rows(data: dict[str, Any]) -> list[Context]:
-    """Explained samples with their contributions as text."""
-    return [
-        {**one, "rows": [(b["name"], b["written"], number(b["effect"], 4)) for b in one["bars"]]}
-        for one in data["explained"]
     ]
 
 

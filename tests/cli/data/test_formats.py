@@ -60,7 +60,7 @@ def test_compressed_text(data, suffix):
     packed.write_bytes(PACKERS[suffix](path.read_bytes()))
     same(read(packed), X, y)
     packed.write_bytes(packed.read_bytes()[:-20])
-    with pytest.raises(DataError, match=r"d\.csv\..* is damaged: "):
+    with pytest.raises(DataError, match=r"d\.csv\..* is not a sound \w+ file: "):
         read(packed)
 
 
@@ -134,7 +134,7 @@ def test_row_names_of_r(data):
 def test_without_header(data):
     _, X, y, path = data
     path.write_text("\n".join(path.read_text().splitlines()[1:]))
-    table = read(path, "column 11", Form(header=False))
+    table = read(path, "column 11", Form(no_header=True))
     same(table, X, y, [f"column {j}" for j in range(1, 11)])
     with pytest.raises(
         DataError, match="If the first line is data and not names, pass --no-header"
@@ -153,7 +153,6 @@ def test_underscores_are_no_part_of_numbers(tmp_path):
 def test_text_stops_the_reading_of_a_long_file(tmp_path):
     (tmp_path / "t.csv").write_text("city,y\n" + "Oslo,1\n" * 5000)
     table = read(tmp_path / "t.csv")
-    assert not table.complete
     assert table.X.shape[0] == 1000
 
 
@@ -172,8 +171,8 @@ def test_decimal_commas_are_found_out(data, separator):
 def test_decimal_commas_that_may_part_thousands_are_not_found_out(tmp_path):
     path = tmp_path / "e.csv"
     path.write_text("a;y\n1,234;1\n2,345;2\n")
-    assert read(path).stray["a"].thousands
-    assert read(path).stray["a"].decimals
+    with pytest.raises(DataError, match=r"pass --decimal , and if it parts thousands, write the"):
+        check_features(read(path))
     path.write_text("a;b;y\n1,234;1.5;1\n2,34;2;2\n")
     assert read(path).stray["a"].value == "1,234"
     np.testing.assert_array_equal(
@@ -253,7 +252,7 @@ def test_numbers_as_names():
     ]  # fmt: skip
     assert names[2:5] == ["3", "4", "5"]
     assert [names.index(name) for name in ("1", "12")] == [0, 11]
-    with pytest.raises(ValueError, match="not in"):
+    with pytest.raises(ValueError, match=r"^$"):
         names.index("13")
 
 
@@ -519,7 +518,7 @@ def test_a_file_is_read_once(data):
             return len(part)
 
     roles = {"target": "y", "weights": None, "groups": None}
-    watched = SimpleNamespace(reading=lambda label: nullcontext(watch), note=print)
+    watched = SimpleNamespace(reading=lambda: nullcontext(watch), note=print)
     read_table(str(path), Form(), TrainingColumns(roles, Chosen(), print), watched)
     assert seen[0] == path.stat().st_size
     assert sum(seen[1:]) == path.stat().st_size
@@ -529,4 +528,4 @@ def test_a_format_can_be_forced(data):
     folder, X, y, path = data
     odd = folder / "d.svm"
     odd.write_bytes(path.read_bytes())
-    same(read(odd, form=Form(kind=Kind.CSV)), X, y)
+    same(read(odd, form=Form(format=Kind.CSV)), X, y)

@@ -8,6 +8,7 @@ import pytest
 from scipy import io as scipy_io
 from scipy import sparse
 
+from skstretch.cli.data.files import Form
 from skstretch.cli.data.matrices import read_vector
 from skstretch.exceptions import DataError
 
@@ -24,25 +25,25 @@ def written(folder, name, values):
 @pytest.mark.parametrize("form", [np.asarray, sparse.coo_array])
 def test_matrix_market(tmp_path, shape, form):
     path = written(tmp_path, "y.mtx", form(Y.reshape(shape)))
-    np.testing.assert_array_equal(read_vector(path, 4), Y)
+    np.testing.assert_array_equal(read_vector(path, 4, Form()), Y)
 
 
 def test_npy_by_its_content(tmp_path):
     with open(tmp_path / "target", "wb") as file:
         np.save(file, Y[:, None])
-    np.testing.assert_array_equal(read_vector(str(tmp_path / "target"), 4), Y)
+    np.testing.assert_array_equal(read_vector(str(tmp_path / "target"), 4, Form()), Y)
     (tmp_path / "y.npy.gz").write_bytes(gzip.compress((tmp_path / "target").read_bytes()))
-    np.testing.assert_array_equal(read_vector(str(tmp_path / "y.npy.gz"), 4), Y)
+    np.testing.assert_array_equal(read_vector(str(tmp_path / "y.npy.gz"), 4, Form()), Y)
 
 
 def test_text_of_a_classification(tmp_path):
     (tmp_path / "y.txt").write_text('"kind"\n"a b"\nc\n\nc\n')
-    assert read_vector(str(tmp_path / "y.txt"), 4) == ["a b", "c", "", "c"]
+    assert read_vector(str(tmp_path / "y.txt"), 4, Form()) == ["a b", "c", "", "c"]
 
 
 def refused(path, n_rows=4):
     with pytest.raises(DataError) as caught:
-        read_vector(str(path), n_rows)
+        read_vector(str(path), n_rows, Form())
     return str(caught.value)
 
 

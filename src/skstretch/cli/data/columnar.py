@@ -4,9 +4,7 @@ Columns are taken by their number and with as little work for each as pyarrow al
 100,000 columns are common here.
 """
 
-import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,8 @@ from skstretch.exceptions import DataError
 
 # of long columns so many bytes are read at once
 PIECE = 1 << 28
+# how the first version of Feather begins, which has no compression
+FIRST = b"FEA1"
 
 
 def read_columnar(stream: Stream, source: str, kind: Kind, choose: Choose, budget: Budget) -> Table:
@@ -30,116 +30,55 @@ def read_columnar(stream: Stream, source: str, kind: Kind, choose: Choose, budge
         raise DataError(
             f"{kind} files need pyarrow: pip install 'skstretch[cli]', or convert the file to CSV."
         ) from None
-    faults = (pa.ArrowException, OSError, struct.error, UnicodeDecodeError)
+    faults = (pa.ArrowException, OSError, UnicodeDecodeError)
     with sound(source, f"{kind} file", *faults), budget.enforced():
         on_disk = stream.size is not None
         file = source if on_disk else pa.py_buffer(stream.whole(budget).getbuffer())
-        names, n_rows, parts = _parquet(file) if kind is Kind.PARQUET else _feather(file, budget)
+        names, counted = (_parquet if kind is Kind.PARQUET else _feather)(file)
         choice = choose(names, ())
+        n_rows, parts = counted()
+        wanted = [*dict.fromkeys([*(names[i] for i in choice.features), *choice.aside.values()])]
         budget.check(8 * n_rows * max(1, len(choice.features)), f"{n_rows:,} rows")
-        return _filled(names, n_rows, parts(_wanted(names, choice)), choice, budget)
+        return _filled(names, n_rows, parts(wanted), choice, budget)
 
 
-def _parquet(source: Any) -> tuple[list[str], int, Any]:
+def _parquet(source: Any) -> tuple[list[str], Any]:
+    """Names, and what gives the number of rows and a function that reads columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(source if isinstance(source, str) else pa.BufferReader(source))
-    schema = file.schema_arrow
-    names, texts = list(schema.names), (pa.lib.Type_STRING, pa.lib.Type_BINARY)
-    words = [name for name, kind in zip(names, schema.types, strict=True) if kind.id in texts]
-    if words:
-        # a text that is repeated in all rows is kept once
-        file = pq.ParquetFile(
-            source if isinstance(source, str) else pa.BufferReader(source), read_dictionary=words
-        )
+    readable = source if isinstance(source, str) else pa.BufferReader(source)
+    seen = pq.ParquetFile(readable)
+    schema, texts = seen.schema_arrow, (pa.lib.Type_STRING, pa.lib.Type_BINARY)
+    words = [n for n, kind in zip(schema.names, schema.types, strict=True) if kind.id in texts]
+    # a text that is repeated in all rows is kept once
+    file = pq.ParquetFile(readable, metadata=seen.metadata, read_dictionary=words)
 
     def parts(columns: list[str]) -> Iterator[Any]:
         size = max(1, PIECE // (8 * len(columns)))
         for batch in file.iter_batches(size, columns=columns, use_threads=True):
             yield pa.Table.from_batches([batch])
 
-    return names, file.metadata.num_rows, parts
+    return list(schema.names), lambda: (file.metadata.num_rows, parts)
 
 
-def _feather(source: Any, budget: Budget) -> tuple[list[str], int, Any]:
+def _feather(source: Any) -> tuple[list[str], Any]:
+    """As `_parquet`; rows are counted without unpacking any of them."""
     import pyarrow as pa
-    from pyarrow import feather
+    from pyarrow import dataset, feather
 
-    on_disk = isinstance(source, str)
-    file = pa.memory_map(source) if on_disk else pa.BufferReader(source)
-    budget.check(sum(_unpacked_sizes(file)), "its columns")
-    file.seek(0)
-    table = feather.read_table(file)
-    table.validate()
-    return list(table.column_names), table.num_rows, lambda columns: iter([table.select(columns)])
+    data = pa.memory_map(source).read_buffer() if isinstance(source, str) else source
+    if pa.BufferReader(data).read(len(FIRST)) == FIRST:
+        table = feather.read_table(pa.BufferReader(data))
+        return table.column_names, lambda: (table.num_rows, lambda columns: [table.select(columns)])
 
+    def parts(columns: list[str]) -> Iterator[Any]:
+        table = feather.read_table(pa.BufferReader(data), columns)
+        table.validate()
+        yield table
 
-def _unpacked_sizes(file: Any) -> Iterator[int]:
-    """Bytes that the compressed buffers of a Feather file claim to hold, of one batch at a time.
-
-    Each such buffer starts with its unpacked size; the message before it says where it lies. A
-    file without compression takes no memory: it is mapped.
-    """
-    import pyarrow as pa
-
-    if file.read(6) != b"ARROW1":  # the first version of Feather, which has no compression
-        return
-    file.seek(8)
-    for message in pa.ipc.MessageReader.open_stream(file):
-        if message.type == "record batch":
-            batch = _Record.of(message.metadata.to_pybytes()).table(2)
-            if batch.place(3) is not None:
-                body = message.body
-                yield sum(
-                    max(
-                        0,
-                        int.from_bytes(body[start : start + 8].to_pybytes(), "little", signed=True),
-                    )
-                    for start, length in batch.pairs(2)
-                    if length >= 8
-                )
-
-
-@dataclass(frozen=True)
-class _Record:
-    """A table of a flatbuffer: its fields by number (Arrow's Message.fbs names them)."""
-
-    data: bytes
-    at: int
-
-    @classmethod
-    def of(cls, data: bytes) -> "_Record":
-        return cls(data, struct.unpack_from("<I", data)[0])
-
-    def place(self, field: int) -> int | None:
-        """Where a field lies; None where it is left out."""
-        fields = self.at - struct.unpack_from("<i", self.data, self.at)[0]
-        size = struct.unpack_from("<H", self.data, fields)[0]
-        if 4 + 2 * field >= size:
-            return None
-        offset = struct.unpack_from("<H", self.data, fields + 4 + 2 * field)[0]
-        return self.at + offset if offset else None
-
-    def table(self, field: int) -> "_Record":
-        """A field that is a table itself."""
-        return _Record(self.data, self._target(field))
-
-    def pairs(self, field: int) -> Iterator[tuple[int, int]]:
-        """A field that is a vector of two int64 each."""
-        start = self._target(field)
-        count = struct.unpack_from("<I", self.data, start)[0]
-        return struct.iter_unpack("<qq", self.data[start + 4 : start + 4 + 16 * count])
-
-    def _target(self, field: int) -> int:
-        place = self.place(field)
-        if place is None:
-            raise OSError("a message lacks a field")
-        return place + int(struct.unpack_from("<I", self.data, place)[0])
-
-
-def _wanted(names: list[str], choice: Choice) -> list[str]:
-    return list(dict.fromkeys([*(names[i] for i in choice.features), *choice.aside.values()]))
+    fragment = dataset.IpcFileFormat().make_fragment(data)
+    return pa.ipc.open_file(data).schema.names, lambda: (fragment.count_rows(), parts)
 
 
 def _filled(
@@ -164,7 +103,11 @@ def _filled(
             aside[role].append(_apart(part.column(places[name]), budget))
     if stop != n_rows:
         raise DataError(f"{budget.source!r} does not have the {n_rows:,} rows that it claims.")
-    table.aside = {role: _joined(pieces) for role, pieces in aside.items()}
+    for role, pieces in aside.items():
+        if pieces and all(isinstance(piece, np.ndarray) for piece in pieces):
+            table.aside[role] = np.concatenate(pieces)
+        else:
+            table.aside[role] = [str(value) for piece in pieces for value in piece]
     return table
 
 
@@ -190,9 +133,7 @@ def _note_text(table: Table, name: str, column: Any) -> None:
     known = len(column) - column.null_count
     if known:
         first = next(str(value.as_py()) for value in column if value.is_valid)
-        stray = table.stray.setdefault(name, Stray(first, None))
-        stray.add(first)
-        stray.count += known - 1
+        table.stray.setdefault(name, Stray(first, None)).count += known
 
 
 def _apart(column: Any, budget: Budget) -> Any:
@@ -221,9 +162,3 @@ def _length(column: Any) -> int:
             lengths = pc.binary_length(chunk)
         total += pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0
     return total
-
-
-def _joined(pieces: list[Any]) -> Any:
-    if all(isinstance(piece, np.ndarray) for piece in pieces):
-        return np.concatenate(pieces) if pieces else np.empty(0)
-    return [str(value) for piece in pieces for value in piece]

@@ -18,7 +18,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from skstretch.cli.console import counted
 from skstretch.cli.data.files import (
     DECIMAL_COMMA,
     THOUSANDS,
@@ -29,13 +28,14 @@ from skstretch.cli.data.files import (
     Stray,
     Stream,
     Table,
+    shown,
 )
 from skstretch.exceptions import DataError
+from skstretch.style import count
 
 SEPARATORS = (",", "\t", ";", "|")
 SPACES = " "
 QUOTED = re.compile(r'"[^"]*"')
-WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "?"])
 # a column that is text in all of so many rows will not turn into numbers
 ENOUGH = 1000
@@ -43,11 +43,6 @@ ENOUGH = 1000
 STRING = 64
 TRUTHS = {"true": 1.0, "false": 0.0}
 COMMENTS = ("#", "%", "//")
-
-
-def separator_named(word: str | None) -> str | None:
-    """A separator from what users type."""
-    return None if word is None else WORDS.get(word, word)
 
 
 def encoding_of(head: bytes, asked: str | None) -> str:
@@ -89,7 +84,7 @@ def column_names(header: Sequence[str], width: int) -> list[str]:
 
     A header with one field less than the rows is R's: its first column has no name.
     """
-    names = ["", *header] if len(header) + 1 == width else list(header)
+    names = ["", *header] if len(header) + 1 == width else header
     return [name.strip() or f"column {number}" for number, name in enumerate(names, 1)]
 
 
@@ -118,38 +113,30 @@ class Lines:
     """
 
     def __init__(self, text: Iterator[str], form: Form, budget: Budget) -> None:
-        self.text, self.budget = text, budget
-        self.skip, self.comment = form.skip_rows, form.comment
-        self.held: list[tuple[int, str]] = []
+        self.kept, self.budget = self._kept(text, form), budget
         self.strip, self.last, self.number, self.pending = False, "", 0, 0
         self.taken, self.several = 0, False  # lines of the record, and whether the last had several
+
+    def _kept(self, text: Iterator[str], form: Form) -> Iterator[tuple[int, str]]:
+        for number, line in enumerate(text, 1):
+            self.number = number  # of lines that are left out too
+            comment = form.comment is not None and line.lstrip().startswith(form.comment)
+            if number > form.skip_rows and not comment:
+                yield number, line
 
     def __iter__(self) -> "Lines":
         return self
 
     def __next__(self) -> str:
-        if self.held:
-            self.number, self.last = self.held.pop(0)
-        else:
-            self.last = next(self.text)
-            self.number += 1
-            while self._is_skipped(self.last):
-                self.last = next(self.text)
-                self.number += 1
+        self.number, self.last = next(self.kept)
         self.pending += len(self.last)
         self.taken += 1
         if self.pending > self.budget.line:
-            raise DataError(
-                f"line {self.number} of {self.budget.source!r}: the record is longer than the "
-                "memory that is allowed. Is a quote not closed? If the file is sound, allow more "
-                "with --max-memory."
+            raise self.budget.exceeded(
+                f"line {self.number} ends a record of more than {shown(self.budget.line)} (is a "
+                "quote not closed?)"
             )
         return self.last.strip() if self.strip else self.last
-
-    def _is_skipped(self, line: str) -> bool:
-        if self.number <= self.skip:
-            return True
-        return self.comment is not None and line.lstrip().startswith(self.comment)
 
     def first(self) -> list[str]:
         """The first lines, up to the second that is not blank; they stay to be read."""
@@ -163,7 +150,7 @@ class Lines:
                 self.pending = 0
             if full == 2:
                 break
-        self.held, self.pending = taken, 0
+        self.kept, self.pending = itertools.chain(taken, self.kept), 0
         return [line for _, line in taken if line.strip()]
 
 
@@ -199,7 +186,12 @@ def read_delimited(
             decimal = form.decimal or decimal_of(head.decode(encoding, "ignore"), separator)
             table = _read_rows(lines, separator, replace(form, decimal=decimal), choose)
         except UnicodeDecodeError as error:
-            raise DataError(_undecoded(error, lines.number, source, encoding)) from None
+            line = lines.number + 1 + error.object[: error.start].count(b"\n")
+            name = "UTF-8" if encoding == "utf-8-sig" else encoding
+            raise DataError(
+                f"line {line} of {source!r} is not {name} (byte 0x{error.object[error.start]:02x}):"
+                " save the file as UTF-8, or name its encoding, for example --encoding latin-1."
+            ) from None
         except UnicodeError as error:
             raise DataError(
                 f"{source!r} cannot be read as {encoding}: {error}. Name its encoding, for example "
@@ -229,30 +221,25 @@ def decimal_of(head: str, separator: str) -> str:
     return "," if sure and not points else "."
 
 
-def _undecoded(error: UnicodeDecodeError, seen: int, source: str, encoding: str) -> str:
-    line = seen + 1 + error.object[: error.start].count(b"\n")
-    name = "UTF-8" if encoding == "utf-8-sig" else encoding
-    return (
-        f"line {line} of {source!r} is not {name} (byte 0x{error.object[error.start]:02x}): save "
-        "the file as UTF-8, or name its encoding, for example --encoding latin-1."
-    )
-
-
 def _read_rows(lines: Lines, separator: str, form: Form, choose: Choose) -> Table:
     source = lines.budget.source
     rows = _records(lines, separator)
     header = next(rows)
-    first = next(rows, None) if form.header else header
+    first = header if form.no_header else next(rows, None)
     if first is None:
         raise DataError(f"{source!r} has a header and no rows.")
-    names = column_names(header if form.header else [""] * len(first), len(first))
+    names = column_names([""] * len(first) if form.no_header else header, len(first))
     gathered = Gathered(names, choose(names, ()), form.decimal == ",", lines.budget)
     odd = "_." if gathered.comma else "_"
     for fields in itertools.chain([first], rows):
         if len(fields) != len(names):
             if not "".join(fields).strip():
                 continue
-            raise DataError(_ragged(lines.number, fields, names, source))
+            raise DataError(
+                f"line {lines.number} of {source!r} has {count(len(fields), 'field')}, and the "
+                f"header has {len(names)}: mend the line, or name the separator with --sep."
+                f"{comment_hint(names)}"
+            )
         careful = lines.several or any(mark in lines.last for mark in odd)
         if not gathered.add(fields, lines.number, careful):
             break
@@ -268,14 +255,6 @@ def _records(lines: Lines, separator: str) -> Iterator[list[str]]:
                 yield fields
     except csv.Error as error:
         raise DataError(f"line {lines.number} of {lines.budget.source!r}: {error}.") from None
-
-
-def _ragged(line: int, fields: Sequence[str], names: Sequence[str], source: str) -> str:
-    message = (
-        f"line {line} of {source!r} has {counted(len(fields), 'field')}, and the header has "
-        f"{len(names)}: mend the line, or name the separator with --sep."
-    )
-    return message + comment_hint(names)
 
 
 class Gathered:
@@ -297,7 +276,6 @@ class Gathered:
         self.numbers, self.n_rows = array("d"), 0
         self.stray: dict[int, Stray] = {}
         self.truths: dict[int, Stray] = {}
-        self.stopped = False
 
     def add(self, fields: Sequence[str], line: int, careful: bool) -> bool:
         """Take one row; False when more of them would not help."""
@@ -319,21 +297,18 @@ class Gathered:
         self.n_rows += 1
         self.size += 8 * len(values)
         self.budget.check(self.size, f"the first {self.n_rows:,} rows")
-        if self.n_rows == ENOUGH:
-            self.stopped = any(stray.count == ENOUGH for stray in self.stray.values())
-        return not self.stopped
+        return self.n_rows != ENOUGH or all(stray.count < ENOUGH for stray in self.stray.values())
 
     def _number(self, column: int, value: str, line: int) -> float:
         value = value.strip()
         pointed = self.comma and "." in value
         number = None if pointed else number_in(value.replace(",", ".") if self.comma else value)
         if number is None and (truth := TRUTHS.get(value.lower())) is not None:
-            self.truths.setdefault(column, Stray(value, line, noun=self.noun)).add(value)
+            self.truths.setdefault(column, Stray(value, line, noun=self.noun)).count += 1
             return truth
         if number is None:
             stray = Stray(value, line, pointed=pointed, noun=self.noun)
-            self.stray.setdefault(column, stray).add(value)
-            self.stray[column].pointed &= pointed
+            self.stray.setdefault(column, stray).count += 1
             return math.nan
         return number
 
@@ -361,7 +336,6 @@ class Gathered:
             self.names,
             dict(self.aside),
             {self.names[column]: stray for column, stray in sorted(self.stray.items())},
-            complete=not self.stopped,
         )
 
 

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, cast
 from skstretch.cli.console import nearest
 from skstretch.exceptions import DataError
 
+WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
@@ -77,33 +78,27 @@ class Budget:
     source: str
     limit: int
 
-    @classmethod
-    def of(cls, source: str, max_memory: int | None) -> "Budget":
-        """The limit that was asked for, else half of the machine's memory."""
-        return cls(source, half_of_the_machine() if max_memory is None else max_memory)
-
     @property
     def line(self) -> int:
         """How long a line of text may be, in characters."""
         return max(1 << 16, self.limit // FIELDS)
 
+    def exceeded(self, what: str) -> DataError:
+        """The error that says what takes more than is allowed."""
+        return DataError(
+            f"{self.source!r} is too large: {what}, and {shown(self.limit)} are allowed. If the "
+            "file is sound, allow more with --max-memory."
+        )
+
     def check(self, size: int, what: str) -> None:
         """Refuse what would not fit."""
         if size > self.limit:
-            raise DataError(
-                f"{self.source!r} is too large: {what} would take {shown(size)}, and "
-                f"{shown(self.limit)} are allowed. If the file is sound, allow more with "
-                "--max-memory."
-            )
+            raise self.exceeded(f"{what} would take {shown(size)}")
 
     def check_line(self, line: str | bytes) -> None:
         """Refuse a line that was cut off at the limit."""
         if len(line) >= self.line:
-            raise DataError(
-                f"{self.source!r} has a line of more than {shown(self.line)}, too long for the "
-                f"{shown(self.limit)} of memory that are allowed. If the file is sound, allow more "
-                "with --max-memory."
-            )
+            raise self.exceeded(f"it has a line of more than {shown(self.line)}")
 
     def check_spread(self, count: int, noun: str, size: int) -> None:
         """Refuse rows or columns of a sparse matrix that a file of `size` bytes cannot fill."""
@@ -120,8 +115,9 @@ class Budget:
             import resource
 
             kind = resource.RLIMIT_DATA
-            used = _data_of_this_process()
-        except (ImportError, AttributeError, OSError, ValueError):
+            status = Path("/proc/self/status").read_text()
+            used = int(status.partition("VmData:")[2].split()[0]) << 10
+        except (ImportError, AttributeError, OSError, LookupError):  # not Linux
             yield
             return
         soft, hard = resource.getrlimit(kind)
@@ -131,21 +127,9 @@ class Budget:
         try:
             yield
         except MemoryError:
-            raise DataError(
-                f"{self.source!r} is too large: unpacked it would take more than the "
-                f"{shown(self.limit)} that are allowed. If the file is sound, allow more with "
-                "--max-memory."
-            ) from None
+            raise self.exceeded("unpacked it would take more") from None
         finally:
             resource.setrlimit(kind, (soft, hard))
-
-
-def _data_of_this_process() -> int:
-    """Bytes that count against the limit on data, by Linux."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmData:"):
-            return int(line.split()[1]) << 10
-    raise ValueError("this system does not say")
 
 
 @dataclass(frozen=True)
@@ -178,18 +162,9 @@ class Numbers(Sequence[str]):
         return [str(number) for number in numbers] if isinstance(place, slice) else str(numbers)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._number(name) is not None
-
-    def index(self, name: str, *bounds: int) -> int:
-        """The place of a name, from 0."""
-        number = self._number(name)
-        if number is None:
-            raise ValueError(f"{name!r} is not in 1..{self.size}")
-        return number - 1
-
-    def _number(self, name: str) -> int | None:
-        plain = name.isascii() and name.isdecimal() and len(name) < 20 and name[0] != "0"
-        return int(name) if plain and int(name) <= self.size else None
+        if not isinstance(name, str) or not name.isascii() or not name.isdecimal():
+            return False
+        return name[0] != "0" and len(name) < 20 and int(name) <= self.size
 
 
 @contextlib.contextmanager
@@ -226,25 +201,16 @@ THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
 
 @dataclass
 class Stray:
-    """Text where numbers are expected: in how many rows, the first place, and of what kind.
+    """Text where numbers are expected: the first of it, its place, and in how many rows.
 
-    `decimals`: all of it reads as numbers with a decimal comma; `thousands`: with commas between
-    thousands; `pointed`: all of it has a point though the comma is the decimal mark.
+    `pointed`: it has a point though the comma is the decimal mark.
     """
 
     value: str
     line: int | None
     count: int = 0
-    decimals: bool = True
-    thousands: bool = True
     pointed: bool = False
     noun: str = "line"
-
-    def add(self, value: str) -> None:
-        """Count one more."""
-        self.count += 1
-        self.decimals = self.decimals and DECIMAL_COMMA.fullmatch(value) is not None
-        self.thousands = self.thousands and THOUSANDS.fullmatch(value) is not None
 
     @property
     def place(self) -> str:
@@ -266,8 +232,6 @@ class Table:
         Role to the values that were kept apart: an array of numbers, or a list of strings.
     stray : dict
         Name of a column to the text found in it; NaN stands in X there.
-    complete : bool
-        False where reading stopped early, because columns are text throughout.
     elastic : bool
         Whether columns beyond the last one stand for zeros, as in SVMlight files.
     notes : list of str
@@ -278,7 +242,6 @@ class Table:
     names: list[str] | None
     aside: dict[str, Any] = field(default_factory=dict)
     stray: dict[str, Stray] = field(default_factory=dict)
-    complete: bool = True
     elastic: bool = False
     notes: list[str] = field(default_factory=list)
 
@@ -306,20 +269,21 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Form:
-    """How a file is to be read; what is None is found out."""
+    """How a file is to be read, in the words of the options; what is None is found out."""
 
-    kind: Kind = Kind.AUTO
-    separator: str | None = None
+    format: Kind = Kind.AUTO
+    sep: str | None = None
     decimal: str | None = None
     encoding: str | None = None
-    header: bool = True
-    zero_based: bool = False
+    no_header: bool = False
     comment: str | None = None
     skip_rows: int = 0
-    max_memory: int | None = None
+    zero_based: bool = False
     sheet: str | None = None
+    max_memory: str | None = None
 
     def __post_init__(self) -> None:
+        self.budget("")  # --max-memory may be no size
         if self.decimal not in (None, ".", ","):
             raise DataError(f"--decimal {self.decimal!r} is not known: use . or ,")
         if self.comment == "":
@@ -329,23 +293,27 @@ class Form:
                 f"--sep {self.separator!r} must be a single character; for a tab write --sep tab."
             )
 
+    @property
+    def separator(self) -> str | None:
+        """The separator that was typed, perhaps as a word."""
+        return None if self.sep is None else WORDS.get(self.sep, self.sep)
 
-SUFFIXES = {
-    ".csv": Kind.CSV,
-    ".tsv": Kind.CSV,
-    ".tab": Kind.CSV,
-    ".parquet": Kind.PARQUET,
-    ".pq": Kind.PARQUET,
-    ".feather": Kind.FEATHER,
-    ".arrow": Kind.FEATHER,
-    ".npz": Kind.NPZ,
-    ".mtx": Kind.MTX,
-    ".svm": Kind.SVMLIGHT,
-    ".libsvm": Kind.SVMLIGHT,
-    ".svmlight": Kind.SVMLIGHT,
-    ".xlsx": Kind.XLSX,
-    ".xlsm": Kind.XLSX,
+    def budget(self, source: str) -> Budget:
+        """What reading may take: what was asked for, else half of the machine's memory."""
+        asked = self.max_memory
+        return Budget(source, half_of_the_machine() if asked is None else read_size(asked))
+
+
+ENDINGS = {
+    Kind.CSV: (".csv", ".tsv", ".tab"),
+    Kind.PARQUET: (".parquet", ".pq"),
+    Kind.FEATHER: (".feather", ".arrow"),
+    Kind.NPZ: (".npz",),
+    Kind.MTX: (".mtx",),
+    Kind.SVMLIGHT: (".svm", ".libsvm", ".svmlight"),
+    Kind.XLSX: (".xlsx", ".xlsm"),
 }
+SUFFIXES = {suffix: kind for kind, suffixes in ENDINGS.items() for suffix in suffixes}
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -405,12 +373,12 @@ def kind_of(name: str, head: bytes) -> Kind:
     return Kind.SVMLIGHT if lines and SVMLIGHT_LINE.match(lines[0]) else Kind.CSV
 
 
-# first bytes -> name, and a function of the file and of how much memory it may take
-UNPACKERS: dict[bytes, tuple[str, Callable[[Any, int], Any]]] = {
-    b"\x1f\x8b": ("gzip", lambda file, limit: gzip.GzipFile(fileobj=file)),
-    b"BZh": ("bzip2", lambda file, limit: bz2.BZ2File(file)),
-    b"\xfd7zXZ\x00": ("xz", lambda file, limit: Xz(file, limit)),
-    b"\x28\xb5\x2f\xfd": ("zstandard", lambda file, limit: _zstandard(file)),
+# first bytes -> name, and a function of the file
+UNPACKERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
+    b"\x1f\x8b": ("gzip", gzip.open),
+    b"BZh": ("bzip2", bz2.open),
+    b"\xfd7zXZ\x00": ("xz", lzma.open),
+    b"\x28\xb5\x2f\xfd": ("zstandard", lambda file: _zstandard(file)),
 }
 
 Watch = Callable[[BinaryIO, int | None], BinaryIO]
@@ -435,37 +403,6 @@ class Stream(io.BufferedReader):
         return taken
 
 
-class Xz(io.RawIOBase):
-    """An xz file, unpacked within a limit: its dictionary alone can claim gigabytes."""
-
-    def __init__(self, file: BinaryIO, limit: int) -> None:
-        self.file, self.limit = file, limit
-        self.unpacker, self.rest = self._fresh(), b""
-
-    def _fresh(self) -> lzma.LZMADecompressor:
-        return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=self.limit)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while True:
-            if self.unpacker.eof:
-                self.rest = (self.unpacker.unused_data or self.file.read(HEAD)).lstrip(b"\0")
-                if not self.rest:
-                    return 0
-                self.unpacker = self._fresh()
-            elif self.unpacker.needs_input and not self.rest:
-                self.rest = self.file.read(HEAD)
-                if not self.rest:
-                    raise EOFError("it ends before its end mark")
-            part = self.unpacker.decompress(self.rest, len(buffer))
-            self.rest = b""
-            if part:
-                buffer[: len(part)] = part
-                return len(part)
-
-
 def check_source(source: str) -> None:
     """Refuse what is no readable file."""
     path = Path(source)
@@ -474,16 +411,12 @@ def check_source(source: str) -> None:
     if path.is_dir():
         raise DataError(f"{source!r} is a folder: name a file in it.")
     if not path.exists():
-        raise DataError(f"there is no file {source!r}{_near(path)}")
-
-
-def _near(path: Path) -> str:
-    try:
-        names = [entry.name for entry in path.parent.iterdir()]
-    except OSError:
-        return "."
-    found = nearest(path.name, names)
-    return f"; did you mean {str(path.with_name(found))!r}?" if found else "."
+        with contextlib.suppress(OSError):
+            found = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
+            if found:
+                near = str(path.with_name(found))
+                raise DataError(f"there is no file {source!r}; did you mean {near!r}?")
+        raise DataError(f"there is no file {source!r}.")
 
 
 @contextlib.contextmanager
@@ -502,8 +435,8 @@ def opened(source: str, watch: Watch, budget: Budget) -> Iterator[Stream]:
         head = file.peek(8)
         for magic, (name, unpack) in UNPACKERS.items():
             if head.startswith(magic):
-                with _unpacking(source, name):
-                    yield Stream(stack.enter_context(unpack(file, budget.limit)), HEAD)
+                with sound(source, f"{name} file", EOFError, zlib.error, lzma.LZMAError, OSError):
+                    yield Stream(stack.enter_context(unpack(file)), HEAD)
                 return
         yield file
 
@@ -517,21 +450,6 @@ def _raw(source: str, stack: contextlib.ExitStack) -> BinaryIO:
         return stack.enter_context(open(source, "rb"))
     except PermissionError:
         raise DataError(f"{source!r} may not be read: permission denied.") from None
-
-
-@contextlib.contextmanager
-def _unpacking(source: str, name: str) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        if "Memory usage limit" in str(error):
-            raise DataError(
-                f"{source!r} needs more memory to unpack than is allowed. If the file is sound, "
-                "allow more with --max-memory."
-            ) from None
-        raise DataError(f"{source!r} is damaged: {name} says {str(error).rstrip('.')}.") from None
 
 
 def _zstandard(file: BinaryIO) -> Any:

@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
-from skstretch.cli.console import counted
 from skstretch.cli.data.delimited import bounded_lines
 from skstretch.cli.data.files import (
     HEAD,
@@ -34,6 +33,7 @@ from skstretch.cli.data.files import (
 )
 from skstretch.exceptions import DataError
 from skstretch.io.archive import read_npy_header
+from skstretch.style import count
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 # the shortest entry of a Matrix Market file: a digit and the end of its line; in symmetric files,
@@ -87,12 +87,12 @@ def _arrays(file: Any, budget: Budget) -> dict[str, Any]:
 def read_array(file: Any, size: int, budget: Budget) -> Any:
     """An array in NPY form; its header may claim no more than the `size` bytes that are there."""
     shape, _, dtype = read_npy_header(file)
-    count = math.prod(shape)
+    n_values = math.prod(shape)
     if dtype.hasobject:
         raise ValueError("arrays of Python objects are never loaded")
-    if count * dtype.itemsize > size:
+    if n_values * dtype.itemsize > size:
         raise ValueError(f"it claims an array of shape {shape} in {shown(size)}")
-    budget.check(8 * count, f"an array of shape {shape}")
+    budget.check(8 * n_values, f"an array of shape {shape}")
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False)
 
@@ -139,8 +139,8 @@ def _compressed(held: dict[str, Any], source: str, budget: Budget) -> Any:
     data, indices, indptr, shape = (held.pop(part) for part in SPARSE_PARTS)
     data = _float_matrix(data, source)
     with sound(source, "sparse matrix", ValueError, TypeError):
-        for count, noun in zip(shape.tolist(), ("row", "column"), strict=True):
-            budget.check_spread(int(count), noun, indices.nbytes + indptr.nbytes)
+        for length, noun in zip(shape.tolist(), ("row", "column"), strict=True):
+            budget.check_spread(int(length), noun, indices.nbytes + indptr.nbytes)
         X = kinds[form]((data, indices, indptr), shape=tuple(shape.tolist()))
         X.check_format(full_check=True)
     return _tidy(X)
@@ -262,17 +262,13 @@ def chosen(X: Any, names: list[str] | None, vectors: Mapping[str, Any], choose: 
     choice = choose(listed, list(vectors))
     features = choice.features
     aside = {
-        role: vectors[name] if name in vectors else _column(X, listed.index(name))
+        role: vectors[name] if name in vectors else dense(X[:, [listed.index(name)]])[:, 0]
         for role, name in choice.aside.items()
     }
     if list(features) != list(range(X.shape[1])):
         X = X[:, list(features)]
         names = None if names is None else [names[column] for column in features]
     return Table(X, names, aside)
-
-
-def _column(X: Any, number: int) -> Any:
-    return dense(X[:, [number]])[:, 0]
 
 
 def dense(X: Any) -> Any:
@@ -286,17 +282,20 @@ NPY = b"\x93NUMPY"
 WAY_OUT = "write the target as .npy, .mtx or text, one value a row"
 
 
-def read_vector(source: str, n_rows: int, max_memory: int | None = None) -> Any:
+def read_vector(source: str, n_rows: int, form: Form) -> Any:
     """An array of numbers from NPY or Matrix Market, or a list of strings, one a line.
 
     A text with one line more than there are rows starts with a header.
     """
-    budget = Budget.of(source, max_memory)
+    budget = form.budget(source)
     with opened(source, lambda file, size: file, budget) as stream:
         head = stream.peek(1 << 14)
         kind = None if head.startswith(NPY) else kind_of(source, head)
         if kind is None:
-            values = _flat(_npy(stream, source, budget), source)
+            file = stream.whole(budget)
+            with sound(source, "NPY file of numbers", ValueError, OSError, EOFError):
+                values = read_array(file, len(file.getbuffer()), budget)
+            values = _flat(values, source)
         elif kind is Kind.MTX:
             values = _flat(dense(read_matrix(stream, source, budget)), source)
         elif kind is Kind.CSV and b"\0" not in head:
@@ -309,15 +308,9 @@ def read_vector(source: str, n_rows: int, max_memory: int | None = None) -> Any:
     return values
 
 
-def _number_of_values(source: str, count: int, n_rows: int) -> str:
-    found, wanted = counted(count, "value"), counted(n_rows, "row")
+def _number_of_values(source: str, n_values: int, n_rows: int) -> str:
+    found, wanted = count(n_values, "value"), count(n_rows, "row")
     return f"--target {source!r} has {found}, and the data have {wanted}."
-
-
-def _npy(stream: Stream, source: str, budget: Budget) -> Any:
-    file = stream.whole(budget)
-    with sound(source, "NPY file of numbers", ValueError, OSError, EOFError):
-        return read_array(file, len(file.getbuffer()), budget)
 
 
 def _flat(values: Any, source: str) -> Any:
@@ -329,17 +322,17 @@ def _flat(values: Any, source: str) -> Any:
 
 def _lines(stream: Stream, source: str, n_rows: int, budget: Budget) -> list[str]:
     values: list[str] = []
-    count = 0
+    last = 0
     try:
         for number, line in enumerate(bounded_lines(stream, "utf-8-sig", budget), 1):
-            count = number if line.strip() else count  # blank lines at the end are none
+            last = number if line.strip() else last  # blank lines at the end are none
             if number <= n_rows + 1:
                 values.append(line.strip().strip('"'))
     except UnicodeDecodeError:
         raise DataError(f"{source!r} is not UTF-8 text.") from None
-    if count > n_rows + 1:
-        raise DataError(_number_of_values(source, count, n_rows))
-    values = values[1:count] if count == n_rows + 1 else values[:count]
+    if last > n_rows + 1:
+        raise DataError(_number_of_values(source, last, n_rows))
+    values = values[1:last] if last == n_rows + 1 else values[:last]
     several = next((value for value in values if len(value.split(",")) > 1), None)
     if several is not None:
         raise DataError(f"--target {source!r} has the line {several[:40]!r}: {WAY_OUT}.")

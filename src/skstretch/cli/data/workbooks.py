@@ -154,11 +154,11 @@ def _read(file: Any, form: Form, choose: Choose, budget: Budget) -> Table:
         header = next(rows, None)
         if header is None:
             raise DataError(f"the sheet {title!r} of {budget.source!r} is empty.")
-        first = next(rows, None) if form.header else header
+        first = header if form.no_header else next(rows, None)
         if first is None:
             raise DataError(f"the sheet {title!r} of {budget.source!r} has a header and no rows.")
         span = Span.of(header, first)
-        names = span.names(header if form.header else None)
+        names = span.names(None if form.no_header else header)
         choice = choose(names, ())
         gathered = Gathered(names, choice, form.decimal == ",", budget, "row")
         gaps = False

@@ -2,7 +2,7 @@
   "use strict";
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const byId = (id) => document.getElementById(id);
-  const candidates = new Map(data.candidates.map((candidate) => [candidate.candidate, candidate]));
+  const candidates = new Map(data.candidates.map((candidate) => [candidate.index, candidate]));
   const state = { candidate: data.chosen, output: 0 };
   const views = {};
 
@@ -188,13 +188,13 @@
     });
     const far = (candidate) => Math.abs(candidate.at[0] - row) + Math.abs(candidate.at[1] - column);
     ahead.sort((one, two) => far(one) - far(two));
-    return ahead.length ? pick(ahead[0].candidate) : undefined;
+    return ahead.length ? pick(ahead[0].index) : undefined;
   };
 
   await Promise.all(Object.keys(data.specs).map(embed));
   byId("chart-surface")?.addEventListener("keydown", onKey);
   views.surface?.addEventListener("click", (event, item) => {
-    if (item?.datum?.candidate !== undefined) pick(item.datum.candidate);
+    if (item?.datum?.index !== undefined) pick(item.datum.index);
   });
   byId("pick-candidate")?.addEventListener("change", (event) => pick(Number(event.target.value)));
   byId("back")?.addEventListener("click", () => pick(data.chosen));
