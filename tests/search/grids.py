@@ -46,7 +46,7 @@ def rare_columns(kind):
 def prepared_data(X, weights=None, intercept=True, quadrant="exp"):
     """X measured as an estimator would."""
     weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
-    settings = SimpleNamespace(quadrant=quadrant, b=0.0, fit_intercept=intercept)
+    settings = SimpleNamespace(quadrant=quadrant, b=0.0, fit_intercept=intercept, _loss="squared")
     return prepare(settings, X, weights)
 
 
