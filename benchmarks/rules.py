@@ -84,7 +84,7 @@ def tried(model: Any, X: Any, y: Any, new: Any) -> Fold:
             ]
         )
         found["fair"], found["n"] = fair_shares(candidates), float(table.weights[table.seen].sum())
-        found["losses"] = np.array([-table.losses[row].score for row in rows])
+        found["losses"] = np.array([-table.alone[row][0].score for row in rows])
         return np.full(len(candidates), 1.0 / len(candidates))
 
     def kept(candidates: Any, *others: Any) -> Any:

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import skstretch
 from skstretch import StretchyClassifier, StretchyRegressor
 from skstretch.core import bridge, bridge_path
+from skstretch.search import leave_one_out
 from tests.references import minimiser_in_60_digits
 
 KINDS = {True: "free", "column": "column", False: "none"}
@@ -244,7 +245,9 @@ def test_classifier_learns_from_literal_refits(cv):
     for train, test in splits if cv is None else cv.split(X):
         alpha, m = refit(Z[train], signs[train], True, k=1.3)
         outputs[test] = Z[test] @ alpha + m
-    decision = model._decide(outputs[:, None], model._read(X, labels, None)[1], np.arange(len(y)))
+    every = np.arange(len(y))
+    targets, alone = model._read(X, labels, None)[1], leave_one_out(len(y))
+    decision = model._decide(outputs[:, None], targets, every, alone)
     np.testing.assert_allclose(model.threshold_, decision.cuts[0], atol=1e-8)
     np.testing.assert_allclose(model._state.decision.factor, decision.factor, rtol=1e-5)
 

@@ -256,6 +256,11 @@ def test_results_of_older_versions(diabetes):
     assert "the best of 3 models that were tried" in str(old.summary())
 
 
+def test_notebooks_show_a_single_model(diabetes):
+    _, X, y = diabetes
+    assert "effect of 1 sd" in StretchyRegressor().fit(X, y)._repr_html_()
+
+
 def test_notebooks_show_it(diabetes):
     model, X, y = diabetes
     shown = model._repr_mimebundle_()["text/html"]

@@ -196,7 +196,7 @@ def test_folds_with_fewer_samples_than_coefficients(densities):
         X, Y, splits, c=(np.inf,), k=(1.25, 2.0), densities=densities
     ):
         assert outcome.usable == (candidate.density == 0.5)
-        assert outcome.usable or "ill-conditioned" in outcome.reason
+        assert outcome.usable or "ill-conditioned" in outcome.trouble
     assert_literal(
         X, Y, splits, c=(1.0, 1e4, 1e8), k=(1.25, 2.0), densities=densities, at_least=0.6
     )

@@ -156,7 +156,7 @@ def test_duplicate_rows_without_penalty(intercept, densities):
         if outcome.usable:
             assert np.isfinite(predictions).all()
         else:
-            assert outcome.reason == "singular" or "ill-conditioned: rcond" in outcome.reason
+            assert outcome.trouble == "singular" or "ill-conditioned: rcond" in outcome.trouble
             assert outcome.rcond < 1e-13
 
 

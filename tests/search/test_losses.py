@@ -7,12 +7,27 @@ from sklearn.linear_model import Lasso
 from skstretch.core.crossfit import Fold
 from skstretch.core.losses import Logistic
 from skstretch.core.stretch import Intercept
+from skstretch.search import Folds, Problem
 from skstretch.search.losses import search_losses
 from skstretch.solve.losses import solve_losses
 from tests.core.test_losses import loss_of, rows_of
 from tests.solve.test_losses import design_of
 
 KINDS = ("logistic", "poisson", "softmax", "breslow")
+
+
+CS = (0.02, 0.2)
+
+
+def shared_by(weights, folds, intercept):
+    """What all candidates share."""
+    tested = np.concatenate([fold.tested for fold in folds])
+    return Problem(np.zeros((len(weights), 1)), weights, intercept, Folds(folds, tested))
+
+
+def flat(paths):
+    """The candidates of all paths."""
+    return [one for path in paths for one in path]
 
 
 def folds_of(n, M):
@@ -44,9 +59,8 @@ def test_held_out_losses_are_those_of_literal_refits(kind):
     Z, y, how = problem(kind)
     w, design = np.ones(len(Z)), design_of(Z, Z.shape[1])
     held = folds_of(4, len(Z))
-    found = search_losses(
-        design, lambda v: loss_of(kind, y, v), w, held, how, ks=(1.1, 2.0), cs=(0.02, 0.2)
-    )
+    shared = shared_by(w, held, how)
+    found = flat(search_losses(design, lambda v: loss_of(kind, y, v), shared, (1.1, 2.0), CS))
     assert [(one.k, one.c) for one in found] == [
         (1.1, 0.02), (1.1, 0.2), (2.0, 0.02), (2.0, 0.2),
     ]  # fmt: skip
@@ -71,9 +85,10 @@ def test_an_automatic_search_finds_what_is_there(kind):
     """From where features begin to matter to beyond the least held-out loss, for every k."""
     Z, y, how = problem(kind, 80, 100)
     held = folds_of(4, len(Z))
-    given = design_of(Z, 100), lambda v: loss_of(kind, y, v), np.ones(80), held, how
-    null = search_losses(*given, ks=(1.5,), cs=(1e-9,))[0].held_out  # nothing but the intercept
-    found = search_losses(*given, ks=(1.1, 1.5))
+    shared = shared_by(np.ones(80), held, how)
+    given = design_of(Z, 100), lambda v: loss_of(kind, y, v), shared
+    [[nothing]] = search_losses(*given, (1.5,), (1e-9,))  # nothing but the intercept
+    null, found = nothing.held_out, flat(search_losses(*given, (1.1, 1.5)))
     best = min(found, key=lambda one: one.held_out)
     assert best.held_out < 0.95 * null
     assert set(np.argsort(np.abs(best.fit.coef).max(axis=1))[-2:]) == {0, 1}
@@ -93,13 +108,10 @@ def test_weights_are_repetitions_that_stay_in_one_fold():
     held = folds_of(3, len(Z))
     rows = np.repeat(np.arange(len(Z)), w.astype(int))
     again = [Fold(some, some) for some in (np.flatnonzero(np.isin(rows, f.held)) for f in held)]
-    [one, *_] = search_losses(
-        design_of(Z, 60), lambda v: Logistic(y, v), w, held, how, ks=(1.25,), cs=(0.05, 0.5)
-    )
-    [two, *_] = search_losses(
-        design_of(Z[rows], 60), lambda v: Logistic(y[rows], v), np.ones(rows.size), again, how,
-        ks=(1.25,), cs=(0.05, 0.5),
-    )  # fmt: skip
+    first, second = shared_by(w, held, how), shared_by(np.ones(rows.size), again, how)
+    at, design = ((1.25,), (0.05, 0.5)), design_of(Z[rows], 60)
+    [[one, _]] = search_losses(design_of(Z, 60), lambda v: Logistic(y, v), first, *at)
+    [[two, _]] = search_losses(design, lambda v: Logistic(y[rows], v), second, *at)
     assert abs(one.held_out / two.held_out - 1) <= 1e-6
     assert np.abs(one.fit.coef - two.fit.coef).max() <= 1e-8 * np.abs(one.fit.coef).max()
 
@@ -142,8 +154,9 @@ def test_features_are_selected_in_every_fold(kind):
     """Ridge on those of the lasso path without the fold, by literal refits of both."""
     Z, y, how = problem(kind)
     design, held = design_of(Z, Z.shape[1]), folds_of(4, len(Z))
-    given = design, lambda v: loss_of(kind, y, v), np.ones(len(Z)), held, how
-    found = search_losses(*given, ks=(1.1, 2.0), cs=(0.02, 0.2), asked=[(1.0, 60), (6, 6)])
+    shared = shared_by(np.ones(len(Z)), held, how)
+    given = design, lambda v: loss_of(kind, y, v), shared, (1.1, 2.0), CS
+    found = flat(search_losses(*given, [(1.0, 60), (6, 6)]))
     assert [(one.k, one.density) for one in found] == [(1.1, 1.0)] * 2 + [(2.0, 1.0)] * 2 + [
         (2.0, 6), (2.0, 6),
     ]  # fmt: skip
@@ -161,7 +174,7 @@ def test_features_are_selected_in_every_fold(kind):
             outputs.append(eta[rows] - eta[rows].mean(axis=1, keepdims=True) * (kind == "softmax"))
         level = one.outputs.mean(axis=1, keepdims=True) * (kind == "softmax")
         assert np.abs(one.outputs - level - np.concatenate(outputs)).max() <= 1e-5
-    alone = search_losses(*given, ks=(1.1, 2.0), cs=(0.02, 0.2), asked=[(6, 6)])
+    alone = flat(search_losses(*given, [(6, 6)]))
     assert [one.held_out for one in alone] == [one.held_out for one in found[4:]]
 
 
@@ -171,8 +184,7 @@ def test_what_is_redundant_is_dropped(kind):
     Z, y, how = problem(kind, 120, 30)
     Z[:, 2] = Z[:, 0] + 0.01 * Z[:, 2]
     design = design_of(Z / Z.std(0), 30)
-    [one, *_] = search_losses(
-        design, lambda v: loss_of(kind, y, v), np.ones(120), folds_of(4, 120), how,
-        cs=(0.02,), asked=[(2, 2)],
-    )  # fmt: skip
+    shared = shared_by(np.ones(120), folds_of(4, 120), how)
+    given = design, lambda v: loss_of(kind, y, v), shared
+    [[one]] = search_losses(*given, cs=(0.02,), asked=[(2, 2)])
     assert {*one.columns} in ({0, 1}, {1, 2})

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 
 from skstretch.core.crossfit import paired_error
-from skstretch.search import Candidate, Outcome
-from skstretch.search.choice import judge, standard_error
+from skstretch.core.stretch import Intercept
+from skstretch.search import Candidate, Outcome, Problem, leave_one_out
+from skstretch.search.choice import CandidateTable, judge
 from skstretch.search.scoring import BalancedAccuracy, Scored, SquaredError
 
 PLAIN = Candidate(a=-0.2, k=1.5, c=1.0, strength=0.1, density=1.0)
 GOOD = Outcome(np.zeros((4, 1)), rcond=0.1, dof=5.0, n_features=10.0)
-BROKEN = replace(GOOD, rcond=0.0, reason="singular")
+BROKEN = replace(GOOD, rcond=0.0, reasons=("singular",))
 
 
 def test_standard_error_by_hand():
@@ -247,8 +248,13 @@ def test_standard_error_of_means_alone():
     losses, weights = np.array([0.0, 1.0, 1.0, 0.0]), np.array([1.0, 2.0, 1.0, 1.0])
     mean = weights @ losses / weights.sum()
     expected = np.sqrt(weights @ (losses - mean) ** 2) / weights.sum()
-    for score in (-mean, 1.0 - mean):
+    Y = np.zeros((4, 1))
+    own, problem = SquaredError(Y, weights), Problem(Y, weights, Intercept.FREE, leave_one_out(4))
+
+    def error_of(score):
         one = Scored(score, losses, 0.0)
-        assert standard_error([one], one, weights, weights, None) == pytest.approx(expected)
-    other = Scored(0.3, losses, 0.0)
-    assert np.isnan(standard_error([other], other, weights, weights, None))
+        return CandidateTable(problem, own, own, weights, None, scores=[one]).error(one)
+
+    for score in (-mean, 1.0 - mean):
+        assert error_of(score) == pytest.approx(expected)
+    assert np.isnan(error_of(0.3))

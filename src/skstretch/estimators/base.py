@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch.core.gram import Frame
 from skstretch.core.quadrant import Quadrant, base_values
 from skstretch.core.stretch import Intercept
-from skstretch.core.types import Array, Index
+from skstretch.core.types import Array
 from skstretch.designs import (
     Design,
     WideDesign,
@@ -27,11 +27,11 @@ from skstretch.designs.as_design import Curves, contributions, lazy_contribution
 from skstretch.designs.dask.run import check_at_hand
 from skstretch.designs.source import dense_values
 from skstretch.estimators.effects import effects_of
-from skstretch.estimators.inputs import Targets, checked_X, given_factors
+from skstretch.estimators.inputs import Targets, check_among, checked_X, given_factors
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.samples import novelty_of
-from skstretch.estimators.state import Decision, Learner
-from skstretch.estimators.summary import Summary
+from skstretch.estimators.state import Learner
+from skstretch.estimators.summary import Summary, feature_names
 from skstretch.exceptions import RowsForgottenError
 from skstretch.solve import FittedModel, coefficient_path
 
@@ -71,17 +71,17 @@ def base_of(model: Any, curves: list[Curves]) -> Array:
     return base if state.decision is None else base - state.decision.cuts
 
 
-def contributions_of(model: Any, X: Any, curves: list[Curves], check: Any) -> Any:
-    """Contributions (n, D) or (n, D, t) of validated X; `check` refuses what is not finite."""
+def contributions_of(model: Any, X: Any, curves: list[Curves]) -> Any:
+    """Contributions (n, D) or (n, D, t) of validated X."""
     single = model._state.single
     if is_dask(X):
-        return lazy_contributions(X, curves, check, flat=single)
+        return lazy_contributions(X, curves, check_outputs, flat=single)
     found = contributions(X, curves)
-    check(found.reshape(len(found), -1))
+    check_outputs(found.reshape(len(found), -1))
     return found[:, :, 0] if single else found
 
 
-def explanation_of(model: Any, X: Any, curves: list[Curves], check: Any) -> Any:
+def explanation_of(model: Any, X: Any, curves: list[Curves]) -> Any:
     """The same as an `Explanation` of shap."""
     try:
         from shap import Explanation
@@ -96,15 +96,13 @@ def explanation_of(model: Any, X: Any, curves: list[Curves], check: Any) -> Any:
             "lazy for a Dask array."
         )
     state, base = model._state, base_of(model, curves)
-    values = contributions_of(model, X, curves, check)
+    values = contributions_of(model, X, curves)
     base = np.tile(state.shaped(base), (len(values),) + (1,) * (not state.single))
-    names = getattr(model, "feature_names_in_", None)
-    names = [f"x{j}" for j in range(values.shape[1])] if names is None else list(names)
     return Explanation(
         values,
         base_values=base,
         data=dense_values(X),
-        feature_names=names,
+        feature_names=feature_names(model),
         output_names=None if state.single else _output_names(model),
     )
 
@@ -162,10 +160,6 @@ class StretchyModel(Learner):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
     ) -> tuple[Any, Targets]:
         """Checked training data, and y as numbers to fit."""
-        raise NotImplementedError
-
-    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> Decision | None:
-        """What is learned from out-of-fold outputs (n_tested, t) beside the model."""
         raise NotImplementedError
 
     def _outputs(self, X: Any) -> Array:
@@ -304,7 +298,7 @@ class StretchyModel(Learner):
         True
         """
         X, curves = self._explained(X, background)
-        return contributions_of(self, X, curves, check_outputs)
+        return contributions_of(self, X, curves)
 
     def explanation(self, X: Any, *, background: Any = None) -> Any:
         """`contributions` as an ``Explanation`` of shap, for its plots; needs the extra ``shap``.
@@ -327,7 +321,7 @@ class StretchyModel(Learner):
         contributions : The numbers alone.
         """
         X, curves = self._explained(X, background)
-        return explanation_of(self, X, curves, check_outputs)
+        return explanation_of(self, X, curves)
 
     def _explained(self, X: Any, background: Any) -> tuple[Any, list[Curves]]:
         check_is_fitted(self)
@@ -511,8 +505,7 @@ class StretchyModel(Learner):
         """
         check_is_fitted(self)
         self._check_squared("effect_path", "fit at one k and c after the other")
-        if along not in ("k", "c"):
-            raise ValueError(f'along={along!r} is not known: use "k" or "c".')
+        check_among("along", along, ("k", "c"))
         state = self._state
         if values is None:
             centre = state.model.spec.c if np.isfinite(state.model.spec.c) else 1e4

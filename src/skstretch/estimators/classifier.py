@@ -25,27 +25,23 @@ from skstretch.core.classes import (
     settled,
     signed_targets,
 )
-from skstretch.core.stretch import keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import checked_weights, lazily
 from skstretch.estimators.base import StretchyModel
 from skstretch.estimators.inputs import (
     Targets,
+    check_among,
     check_labels,
     checked_X_y,
     held_out_name,
-    make_folds,
-    prepare,
     warn_of_targets,
 )
-from skstretch.estimators.losses import SQUARED, check_loss, fit_by_loss
+from skstretch.estimators.losses import fit_single
 from skstretch.estimators.partial import add_rows, has_rows
-from skstretch.estimators.progress import fit_plan
 from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import Decision, names_of_today, or_as_before, whole_or_nothing
-from skstretch.search import crossfit
-from skstretch.solve import checked_spec, with_penalty
-from skstretch.solve.choose import N_FOLDS, holds_out
+from skstretch.search import Folds
+from skstretch.solve.choose import N_FOLDS
 
 THRESHOLDS = ("zero", "balanced", "auto")
 CALIBRATIONS = ("auto", "sigmoid", None)
@@ -129,7 +125,7 @@ class Classification(ClassifierMixin, StretchyModel):
         """Checked X, and the labels y as +-1 of shape (n, t)."""
         check_threshold(self.threshold)
         check_calibration(self.calibration)
-        check_loss(self._loss, ("squared", "log"))
+        check_among("loss", self._loss, ("squared", "log"))
         check_labels(y)
         X, y = checked_X_y(self, X, y, reset=reset)
         targets = read_labels(y, checked_weights(sample_weight, X), self.class_weight)
@@ -141,16 +137,16 @@ class Classification(ClassifierMixin, StretchyModel):
         self.classes_ = targets.classes
         return X, targets
 
-    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> Decision:
+    def _decide(self, outputs: Array, targets: Targets, rows: Index, folds: Folds) -> Decision:
         """Cut and probabilities; those of log loss are the model's own, unless asked otherwise."""
-        found = self._learned_decision(outputs, targets, tested)
-        if self._loss != "log":
-            return found if self.calibration else Decision(found.cuts)
-        if self.calibration == "sigmoid":
-            return found
-        weights = targets.weights, targets.sample_weights
-        biases = model_biases(found.cuts, cast(Index, targets.codes), *weights)
-        return replace(found, factor=1.0, biases=biases)
+        found = self._learned_decision(outputs, targets, rows[folds.tested])
+        if self._loss == "log" and self.calibration != "sigmoid":
+            weights = targets.weights, targets.sample_weights
+            biases = model_biases(found.cuts, cast(Index, targets.codes), *weights)
+            found = replace(found, factor=1.0, biases=biases)
+        elif not self.calibration:
+            found = Decision(found.cuts)
+        return replace(found, held_out=held_out_name(self.cv, folds))
 
     def _learned_decision(self, outputs: Array, targets: Targets, tested: Index) -> Decision:
         """Both learned from out-of-fold outputs (n_tested, t)."""
@@ -467,25 +463,7 @@ class StretchyClassifier(Classification):
         """
         X, targets = self._read(X, y, sample_weight)
         warn_of_targets(targets, stacklevel=4)
-        if self._loss != SQUARED:
-            self._store(self._completed(fit_by_loss(self, X, targets), targets))
-            return self
-        count = keep_count(self.density, X.shape[1])
-        self.plan_ = fit_plan(self, X, targets.weights)
-        prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
-        view = prepared.at(self.a)
-        linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
-        spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
-        Y, weights = targets.Y[prepared.rows], prepared.weights
-        design, spec = with_penalty(view.design, Y, weights, spec)
-        rows, compressed = prepared.rows, count < view.columns.size
-        few = holds_out(self.solver, *design.shape)
-        kind = {"classifier": True, "compressed": compressed, "few": few}
-        folds = make_folds(self.cv, X, targets.y, rows, **kind)
-        fitted = crossfit(design, Y, weights, spec, count, folds, self.n_jobs)
-        decision = self._decide(fitted.outputs, targets, rows[folds.tested])
-        decision = replace(decision, held_out=held_out_name(self.cv, folds))
-        self._store(prepared.state(view, fitted.model, targets.single, decision))
+        self._store(fit_single(self, X, targets))
         return self
 
     @or_as_before

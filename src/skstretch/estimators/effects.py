@@ -19,10 +19,11 @@ from skstretch.core.stability import complementary_halves, parts_of_units
 from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
-from skstretch.estimators.inputs import Targets, group_codes
+from skstretch.estimators.inputs import Targets, check_count, group_codes
 from skstretch.estimators.losses import SQUARED, loss_of, targets_of
 from skstretch.estimators.mixture import Mixture
-from skstretch.estimators.state import State
+from skstretch.estimators.state import State, as_table
+from skstretch.estimators.summary import feature_names
 from skstretch.search.losses import null_supports
 from skstretch.search.selection import path_supports
 from skstretch.solve.choose import N_JACKKNIFE, Spec, is_matrix_free
@@ -228,16 +229,6 @@ class Bands:
         return np.asarray(join.reduceat(spread[..., self.places], self.starts, axis=-1))
 
 
-@dataclass(frozen=True)
-class Tallies:
-    """What the fits without parts of the samples have told of bands, (t, n)."""
-
-    effect: Array
-    error: Array
-    stability: Array
-    selected: Array | None
-
-
 def tallied(
     parts: Sequence[Part],
     sample: Sample,
@@ -245,8 +236,9 @@ def tallied(
     halves: Mask,
     folds: list[Index],
     bands: Bands,
-) -> Tallies:
-    """Jackknife errors, and the share of pairs whose halves both have the sign of the effect."""
+) -> dict[str, Array]:
+    """What the fits without parts of the samples tell of bands, (t, n): jackknife errors, and the
+    share of pairs whose halves both have the sign of the effect."""
     everything = np.arange(len(sample.targets.Y))
     sums, squares = np.zeros_like(effect), np.zeros_like(effect)
     for fold in folds:
@@ -265,7 +257,10 @@ def tallied(
                 each = bands.of(share, np.maximum) / (2 * len(halves))
                 chosen = each if chosen is None else chosen + each
         agree += same / len(halves)
-    return Tallies(effect, np.sqrt(variance), agree, chosen)
+    told = {"effect_per_sd": effect, "standard_error": np.sqrt(variance), "sign_stability": agree}
+    if chosen is not None:
+        told["selection_frequency"] = np.broadcast_to(chosen, effect.shape)
+    return told
 
 
 def effects_of(
@@ -273,8 +268,7 @@ def effects_of(
 ) -> Any:
     """The table of a fitted model; `data` are other samples, their targets as numbers, and which
     of those that were given they are."""
-    if not isinstance(n_pairs, numbers.Integral) or n_pairs < 2:
-        raise ValueError(f"n_pairs={n_pairs!r} must be a whole number from 2 on, say 50.")
+    check_count("n_pairs", n_pairs, 2, "say 50")
     state: State = model._state
     parts = parts_of(state, searched=hasattr(model, "cv_results_"))
     targets, used = targets_of(state), state.used
@@ -300,7 +294,13 @@ def effects_of(
         whole = refitted(parts, sample, everything)[0]
         found = tallied(parts, sample, told.of(whole), halves, folds, told)
     per_unit = told.of(whole / state.quadrant.moments.scale[state.columns])
-    return as_table(dict(_told(model, told.names, found, per_unit)))
+    t, names = len(per_unit), told.names
+    table: dict[str, Any] = {"feature": np.array(names * t, dtype=object)}
+    if not state.single:
+        labels = [*getattr(model, "classes_", range(t))]
+        table["target"] = np.repeat(np.array(labels, dtype=object), len(names))
+    figures = {"effect_per_unit": per_unit} | found
+    return as_table(table | {name: values.ravel() for name, values in figures.items()})
 
 
 def _alike(loss: str, targets: Targets) -> Index:
@@ -313,37 +313,9 @@ def _alike(loss: str, targets: Targets) -> Index:
     return (y > 0.0).astype(np.intp) if loss == "poisson" else np.zeros(y.size, dtype=np.intp)
 
 
-def _told(
-    model: Any, names: list[Any], found: Tallies, per_unit: Array
-) -> Iterator[tuple[str, Any]]:
-    """The columns of the table, targets one below the other."""
-    t = len(found.effect)
-    yield "feature", np.array(names * t, dtype=object)
-    if not model._state.single:
-        labels = getattr(model, "classes_", range(t))
-        yield "target", np.repeat(np.array([*labels], dtype=object), len(names))
-    yield "effect_per_unit", per_unit.ravel()
-    yield "effect_per_sd", found.effect.ravel()
-    yield "standard_error", found.error.ravel()
-    yield "sign_stability", found.stability.ravel()
-    if found.selected is not None:
-        yield "selection_frequency", np.tile(found.selected, t)
-
-
-def as_table(columns: dict[str, Any]) -> Any:
-    """A pandas DataFrame, or the columns themselves where pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError:
-        return columns
-    return pd.DataFrame(columns)
-
-
 def bands_of(model: Any, columns: Index, bands: Any) -> Bands:
     """Every feature on its own, or the bands that are asked for."""
-    D = model.n_features_in_
-    known = getattr(model, "feature_names_in_", None)
-    names: list[Any] = [f"x{j}" for j in range(D)] if known is None else [*known]
+    D, names = model.n_features_in_, feature_names(model)
     if bands is None:
         groups: dict[Any, Any] = {name: [j] for j, name in enumerate(names)}
     elif isinstance(bands, numbers.Integral) and not isinstance(bands, bool):

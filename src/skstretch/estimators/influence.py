@@ -10,11 +10,10 @@ from skstretch.core.classes import decided
 from skstretch.core.crossfit import distances, squared_changes
 from skstretch.core.types import Array, Index
 from skstretch.designs import Design, is_dask
-from skstretch.designs.threads import working_bytes
 from skstretch.estimators.base import StretchyModel
-from skstretch.estimators.inputs import checked_X
+from skstretch.estimators.inputs import check_memory, checked_X
 from skstretch.estimators.progress import show_left_out
-from skstretch.estimators.state import State
+from skstretch.estimators.state import State, pandas_for
 from skstretch.solve.model import row_chunks
 from skstretch.style import count, number, share
 
@@ -84,13 +83,7 @@ class Influence:
 
         ``change`` is what the sample adds to its own prediction.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "influence().frame is a pandas DataFrame, and pandas is not installed: pip install "
-                "pandas. The numbers are attributes of the same object."
-            ) from error
+        pd = pandas_for("influence().frame", "attributes of the same object")
         columns = {
             **_columns("observed", self.observed),
             **_columns("predicted", self.predicted),
@@ -214,16 +207,9 @@ def _of_given_labels(model: Any) -> Array:
 def _changes(state: State, new: list[Design]) -> Any:
     """What the outputs at new rows lose without each sample, (N, M) or (N, M, t)."""
     N, M, t = new[0].shape[0], state.model.weights.size, state.n_targets
-    need, limit = 8 * N * M * t, working_bytes()
-    if need > limit:
-        raise MemoryError(
-            f"the changes of {N:,} predictions without each of {M:,} samples would take "
-            f"{need / 2**20:,.0f} MiB, and working_memory is {limit / 2**20:,.0f} MiB. Pass fewer "
-            "rows, or use sklearn.set_config(working_memory=...) if the memory is there."
-        )
-    terms = zip(new, state._learned, strict=True)
-    outputs = np.asarray(state.level + sum(d.dot(coef.T) for d, (_, coef) in terms))
-    found = np.empty((N, M, t))
+    what = f"the changes of {N:,} predictions without each of {M:,} samples"
+    check_memory(8 * N * M * t, what, "Pass fewer rows")
+    outputs, found = state.outputs_at(new), np.empty((N, M, t))
     for rows in row_chunks(N, M * t):
         without = state.without_each([design.take_rows(rows) for design in new])
         found[rows] = outputs[rows][:, None, :] - without.transpose(1, 2, 0)

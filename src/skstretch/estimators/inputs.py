@@ -14,6 +14,7 @@ from sklearn.model_selection import (
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
+    PredefinedSplit,
     StratifiedKFold,
     check_cv,
 )
@@ -40,7 +41,6 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import (
     DaskArray,
-    Design,
     Ready,
     as_design,
     check_factored,
@@ -54,14 +54,14 @@ from skstretch.designs import (
     tidy,
     where_not_finite,
 )
-from skstretch.estimators.state import Decision, State, learned_dtype
+from skstretch.designs.threads import working_bytes
+from skstretch.estimators.state import Decision, State, Units, learned_dtype
 from skstretch.exceptions import PoorTargetsWarning
-from skstretch.search import Folds, folds_from_splits, leave_one_out
+from skstretch.search import Folds, View, folds_from_splits, leave_one_out
 from skstretch.solve import FittedModel, checked_spec, light_model, warn_of_cancellation
 from skstretch.solve.choose import ENOUGH, N_FOLDS, crossfit_space, may_be_matrix_free
 
 SPARSE_FORMATS = ("csc", "csr")
-# leave one out with a second pass would cost one second pass per sample
 # pairs of an a and the k that will be asked for there
 Powers = Sequence[tuple[Any, Sequence[Any]]]
 
@@ -169,6 +169,29 @@ def _as_numbers(X: Any) -> Any:
             'instance into days by (X - X.min()) / np.timedelta64(1, "D").'
         )
     return X.astype(np.float64) if X.dtype == object else X
+
+
+def check_among(name: str, value: Any, known: Sequence[str]) -> None:
+    """Refuse a word that stands for nothing."""
+    if value not in known:
+        raise ValueError(f"{name}={value!r} is not known: use one of {', '.join(known)}.")
+
+
+def check_count(name: str, value: Any, least: int, hint: str) -> None:
+    """Refuse what is no whole number from `least` on."""
+    if not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number from {least} on, {hint}.")
+
+
+def check_memory(need: int, what: str, way_out: str) -> None:
+    """Refuse an answer of so many bytes that the working memory does not hold."""
+    limit = working_bytes()
+    if need > limit:
+        raise MemoryError(
+            f"{what} would take {need / 2**20:,.0f} MiB, and working_memory is "
+            f"{limit / 2**20:,.0f} MiB. {way_out}, or use sklearn.set_config(working_memory=...) "
+            "if the memory is there."
+        )
 
 
 def check_labels(y: Any) -> None:
@@ -328,15 +351,6 @@ def _targets(X: Any, y: Any, multi_output: bool, y_numeric: bool) -> Any:
 
 
 @dataclass(frozen=True)
-class View:
-    """The design at one a, and the columns of X that it uses."""
-
-    design: Design
-    quadrant: Quadrant
-    columns: Index
-
-
-@dataclass(frozen=True)
 class Prepared:
     """X with its moments, and the samples of positive weight."""
 
@@ -491,30 +505,28 @@ def make_folds(
     folds of whole groups; so does a number.
     """
     grouped = groups.get("groups") is not None
-    if cv is None and few and not grouped:
-        count = -(-ENOUGH * N_FOLDS // rows.size)
-        parts = islice(_default(y[rows], classifier, seed).split(y[rows], y[rows]), count)
-        splits = [(rows[train], rows[test]) for train, test in parts]
-        return folds_from_splits(splits, rows, X.shape[0])
-    if cv is None and not compressed and not grouped:
-        if rows.size < 2:
-            raise ValueError(
-                f"n_samples={rows.size} of positive weight: leave one out needs at least two."
-            )
-        return leave_one_out(rows.size)
     if cv is not None:
         splitter = check_cv(cv, y, classifier=classifier)
         if isinstance(cv, numbers.Integral) and grouped:
             splitter = GroupKFold(int(cv))
         return folds_from_splits(splitter.split(X, y, **groups), rows, X.shape[0])
+    few = few and not grouped
+    if not (few or compressed or grouped):
+        if rows.size < 2:
+            raise ValueError(
+                f"n_samples={rows.size} of positive weight: leave one out needs at least two."
+            )
+        return leave_one_out(rows.size)
     some, known = y[rows], None
-    splitter = _default(some, classifier, seed) if not grouped else LeaveOneGroupOut()
-    if grouped:
+    if not grouped:
+        splitter = _default(some, classifier, seed)
+    else:
         known = np.asarray(groups["groups"])[rows]
-        if compressed:
-            splitter = GroupKFold(min(N_FOLDS, np.unique(known).size))
-    splits = [(rows[train], rows[test]) for train, test in splitter.split(some, some, known)]
-    return folds_from_splits(splits, rows, X.shape[0])
+        n_folds = min(N_FOLDS, np.unique(known).size)
+        splitter = GroupKFold(n_folds) if compressed else LeaveOneGroupOut()
+    count = -(-ENOUGH * N_FOLDS // rows.size) if few else None
+    parts = islice(splitter.split(some, some, known), count)
+    return folds_from_splits([(rows[a], rows[b]) for a, b in parts], rows, X.shape[0])
 
 
 def held_out_name(cv: Any, folds: Folds) -> str:
@@ -522,6 +534,44 @@ def held_out_name(cv: Any, folds: Folds) -> str:
     if folds.folds is None:
         return "leave one out"
     return "one fold" if cv is None and len(folds.folds) == 1 else "folds"
+
+
+def masses(weights: Array, groups: Any) -> Array:
+    """What every sample counts among the bounds: groups alike, or samples as often as they
+    weigh."""
+    if groups is None:
+        return np.asarray(weights / (weights.sum() + 1.0))
+    codes = np.unique(groups, return_inverse=True)[1]
+    totals = np.bincount(codes, weights=weights)
+    return np.asarray(
+        weights / (np.where(totals > 0, totals, 1.0)[codes] * (1.0 + np.sum(totals > 0)))
+    )
+
+
+def units_of(cv: Any, folds: Folds, groups: Any, weights: Array) -> Units | None:
+    """What is left out together; None where it is each sample alone.
+
+    `groups` (M,) of the samples; else the folds of a list of splits. Splits that train on fewer
+    than all other samples are those of samples in an order, for which nothing is known.
+    """
+    if groups is not None:
+        return Units(np.unique(groups, return_inverse=True)[1], masses(weights, groups))
+    if folds.folds is None or isinstance(cv, numbers.Integral | None):
+        return None
+    whole = all(fold.held.size == fold.tested.size for fold in folds.folds)
+    if whole and hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
+        return None
+    if not whole or not np.array_equal(np.sort(folds.tested), np.arange(weights.size)):
+        return Units(np.zeros(0, dtype=np.intp), np.zeros(0))
+    return tested_units([fold.tested for fold in folds.folds], weights, None)
+
+
+def tested_units(tested: Sequence[Index], weights: Array, groups: Any) -> Units:
+    """The fold of every sample, with the mass of exchangeable samples or groups."""
+    codes = np.empty(weights.size, dtype=np.intp)
+    for number, rows in enumerate(tested):
+        codes[rows] = number
+    return Units(codes, masses(weights, groups))
 
 
 def seed_of(random_state: Any) -> int:

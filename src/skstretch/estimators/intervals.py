@@ -6,13 +6,11 @@ lies at infinity (hierarchical jackknife+: Lee, Barber and Willett, 2023); group
 make jackknife+. Folds of exchangeable samples make CV+ (Barber and others, 2021).
 """
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import PredefinedSplit
 
 from skstretch.core.crossfit import Spread, learned_spread, mass_quantile
 from skstretch.core.quadrant import Quadrant
@@ -20,7 +18,6 @@ from skstretch.core.types import Array
 from skstretch.estimators.base import linear_outputs
 from skstretch.estimators.samples import read_columns, training_X, z_scores
 from skstretch.estimators.state import State, Units
-from skstretch.search import Folds
 from skstretch.solve.choose import LEAST_SPREAD, SPREAD_PENALTIES
 from skstretch.solve.model import row_chunks
 
@@ -58,39 +55,6 @@ class FoldModels:
                 upper[rows, target] = mass_quantile(predicted + size, masses, coverage)
                 lower[rows, target] = -mass_quantile(size - predicted, masses, coverage)
         return lower, upper
-
-
-def masses(weights: Array, groups: Any) -> Array:
-    """What every sample counts among the bounds: groups alike, or samples as often as they
-    weigh."""
-    if groups is None:
-        return np.asarray(weights / (weights.sum() + 1.0))
-    codes = np.unique(groups, return_inverse=True)[1]
-    totals = np.bincount(codes, weights=weights)
-    return np.asarray(
-        weights / (np.where(totals > 0, totals, 1.0)[codes] * (1.0 + np.sum(totals > 0)))
-    )
-
-
-def units_of(cv: Any, folds: Folds, groups: Any, weights: Array) -> Units | None:
-    """What is left out together; None where it is each sample alone.
-
-    `groups` (M,) of the samples; else the folds of a list of splits. Splits that train on fewer
-    than all other samples are those of samples in an order, for which nothing is known.
-    """
-    if groups is not None:
-        return Units(np.unique(groups, return_inverse=True)[1], masses(weights, groups))
-    if folds.folds is None or isinstance(cv, numbers.Integral | None):
-        return None
-    whole = all(fold.held.size == fold.tested.size for fold in folds.folds)
-    if whole and hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
-        return None
-    if not whole or not np.array_equal(np.sort(folds.tested), np.arange(weights.size)):
-        return Units(np.zeros(0, dtype=np.intp), np.zeros(0))
-    codes = np.empty(weights.size, dtype=np.intp)
-    for number, fold in enumerate(folds.folds):
-        codes[fold.tested] = number
-    return Units(codes, masses(weights, None))
 
 
 def unit_bounds(model: Any, X: Any, coverage: float, method: str) -> tuple[Array, Array]:

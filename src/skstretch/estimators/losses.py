@@ -5,7 +5,7 @@ loss and survival share the one below.
 """
 
 import numbers
-import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,28 +13,31 @@ from typing import Any
 import numpy as np
 
 from skstretch.core.classes import decided
-from skstretch.core.crossfit import effective_weights
 from skstretch.core.loss_newton import CERTIFIED
 from skstretch.core.losses import Cox, Logistic, Poisson, Softmax, rates
 from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.survival import event_and_time
 from skstretch.core.types import Array, Index, Mask
-from skstretch.designs import DaskArray, equal_rows, in_memory, storage_of
+from skstretch.designs import DaskArray, Design, in_memory, storage_of
 from skstretch.designs.threads import SHARED_ROWS, single_blas_thread
 from skstretch.estimators.inputs import (
-    Prepared,
     Targets,
-    View,
     group_codes,
-    held_out_name,
     make_folds,
     prepare,
-    seed_of,
 )
-from skstretch.estimators.progress import Progress, Reporter, fit_plan
+from skstretch.estimators.progress import fit_plan
 from skstretch.estimators.state import State
-from skstretch.search import Candidate, CandidateTable, Folds, Outcome, Problem
-from skstretch.search.grid import finished_model
+from skstretch.search import (
+    Candidate,
+    CandidateTable,
+    Folds,
+    Grid,
+    Outcome,
+    Problem,
+    leave_one_out,
+)
+from skstretch.search.grid import crossfit, finished_model
 from skstretch.search.losses import LossCandidate, LossEnd, MakeLoss, automatic_c, search_losses
 from skstretch.search.scoring import (
     BalancedAccuracy,
@@ -51,8 +54,8 @@ from skstretch.search.scoring import (
     scorer_named,
     unscored,
 )
-from skstretch.solve import checked_spec
-from skstretch.solve.choose import SEARCHES, Plan, comes_into_memory, unusable
+from skstretch.solve import FittedModel, Spec, checked_spec, fit_model, with_penalty
+from skstretch.solve.choose import SEARCHES, Plan, comes_into_memory, holds_out, unusable
 from skstretch.solve.losses import warn_unless_certified
 
 SQUARED = "squared"
@@ -128,12 +131,6 @@ def _checked_times(y: Any, name: Any) -> Array:
     return time
 
 
-def check_loss(loss: Any, known: tuple[str, ...]) -> None:
-    """Refuse a loss that the estimator does not have."""
-    if loss not in known:
-        raise ValueError(f"loss={loss!r} is not known: use one of {', '.join(known)}.")
-
-
 def check_counts(y: Array) -> None:
     """Refuse targets that are no counts or rates."""
     if (y < 0).any():
@@ -144,131 +141,125 @@ def check_counts(y: Array) -> None:
         )
 
 
-def search_by_loss(
-    estimator: Any, X: Any, targets: Targets, splits: dict[str, Any], *, weighted: bool
-) -> tuple[Prepared, View, CandidateTable]:
-    """Every candidate of a search under another loss than squared error, judged in a table."""
-    name, ks, D = estimator._loss, powers_of(estimator.k_grid), X.shape[1]
-    cs = None if isinstance(estimator.c_grid, str) else strengths_of(estimator.c_grid)
-    estimator.plan_ = plan_of(estimator, X, targets, ks, cs)
-    check_linear(estimator, X)
-    if estimator.plan_.into_memory:
-        X = in_memory(X)
-    if estimator.verbose:
-        print("skstretch:", estimator.plan_, file=sys.stderr, flush=True)
-    prepared = prepare(estimator, X, targets.weights)
-    view = prepared.at(0.0)
-    table = table_of(estimator, prepared, targets, splits, weighted, cs is None)
-    if view.design.shape[1] == 0:
-        raise ValueError("no column of X varies: there is nothing to choose between.")
-    asked = asked_densities(estimator.n_features_to_select, D)
-    counts = [(density, keep_count(density, D)) for density in asked]
-    few = sum(count < view.design.n_penalised for _, count in counts)
-    n_paths = few + len(ks) * (few < len(counts))
-    progress = Progress(n_paths, "paths", estimator.verbose)
-    reporter = Reporter(estimator, n_paths)
-
-    def step() -> None:
-        progress.step()
-        reporter.step()
-
-    with single_blas_thread(min(view.design.shape), SHARED_ROWS):
-        make = loss_of(name, targets, prepared.rows, getattr(estimator, "ties", ""))
-        problem = table.problem
-        folds, how = problem.folds.folds or (), (prepared.intercept, ks, cs, counts, problem.unit)
-        for one in search_losses(view.design, make, prepared.weights, folds, *how, step):
-            enter(table, one)
-    progress.close()
-    reporter.close()
-    return prepared, view, table
+def loss_grid(estimator: Any, n_features: int) -> Grid:
+    """What a search under another loss than squared error tries."""
+    k_grid, c_grid = estimator.k_grid, estimator.c_grid
+    ks: tuple[float, ...] = SEARCHES[0].loss_k
+    cs = None
+    if not is_auto(k_grid):
+        ks = numbers_of("k_grid", k_grid, 1.0, 2.0, "powers above 1, up to 2")
+    if not is_auto(c_grid):
+        largest = float(np.finfo(float).max)
+        cs = sorted(numbers_of("c_grid", c_grid, 0.0, largest, "positive numbers"))
+    densities = asked_densities(estimator.n_features_to_select, n_features)
+    counts = [keep_count(density, n_features) for density in densities]
+    return Grid((0.0,), ks, cs, densities, counts, linear_k=ks)
 
 
-def fit_by_loss(estimator: Any, X: Any, targets: Targets) -> State:
-    """A single model under another loss than squared error; classes are decided by folds."""
-    estimator.plan_ = replace(
-        fit_plan(estimator, X, targets.weights),
+def loss_plan(estimator: Any, X: Any, weights: Array, grid: Grid | None = None) -> Plan:
+    """How a fit under another loss, or a search of a grid, will be computed."""
+    searched = ""
+    if grid is not None:
+        cs = None if grid.c is None else ", ".join(f"{c:g}" for c in grid.c)
+        along = "a path of c" if cs is None else f"c = {cs}"
+        searched = f"a = 0, k = {', '.join(f'{k:g}' for k in grid.k)}, {along}"
+    plan = Plan(
+        storage_of(X),
+        int(np.count_nonzero(weights)),
+        Intercept.of(estimator.fit_intercept),
         exact=True,
         into_memory=comes_into_memory(storage_of(X), one_pass=False),
+        searched=searched,
     )
-    check_linear(estimator, X)
+    check_linear(estimator, X, plan)
+    return plan
+
+
+def n_paths(grid: Grid, design: Design) -> int:
+    """Paths of c that a search under another loss follows."""
+    few = sum(count < design.n_penalised for count in grid.counts)
+    return few + len(grid.k) * (few < len(grid.counts))
+
+
+def entered_by_loss(
+    estimator: Any, grid: Grid, design: Design, targets: Targets, rows: Index, table: CandidateTable
+) -> Iterator[None]:
+    """Enter every candidate of a search under another loss than squared error, path by path."""
+    make = loss_of(estimator._loss, targets, rows, getattr(estimator, "ties", ""))
+    asked = [*zip(grid.densities, grid.counts, strict=True)]
+    for path in search_losses(design, make, table.problem, grid.k, grid.c, asked):
+        for one in path:
+            enter(table, one)
+        yield
+
+
+def fit_single(estimator: Any, X: Any, targets: Targets) -> State:
+    """A model at given k and c under its loss; classes are decided by folds."""
+    squared = estimator._loss == SQUARED
+    count = keep_count(estimator.density, X.shape[1]) if squared else X.shape[1]
+    make_plan = fit_plan if squared else loss_plan
+    estimator.plan_ = make_plan(estimator, X, targets.weights)
     if estimator.plan_.into_memory:
         X = in_memory(X)
-    prepared = prepare(estimator, X, targets.weights)
-    view, rows, folds = prepared.at(0.0), prepared.rows, None
-    design, how, unit = view.design, prepared.intercept, view.quadrant.unit
+    powers = [(estimator.a, [estimator.k])] if squared else ()
+    prepared = prepare(estimator, X, targets.weights, powers)
+    view, rows, weights = prepared.at(estimator.a), prepared.rows, prepared.weights
+    linear, unit, Y = view.quadrant.kind == "linear", view.quadrant.unit, targets.Y[rows]
+    own = linear, estimator.fit_intercept, estimator.solver, unit
+    spec, design = checked_spec(estimator.k, estimator.c, *own), view.design
+    if squared:
+        design, spec = with_penalty(design, Y, weights, spec)
+    folds, outputs = None, np.zeros(0)  # what is no class is decided by none
+    if targets.codes is not None:
+        few = squared and holds_out(estimator.solver, *design.shape)
+        kind = {"compressed": not squared or count < view.columns.size, "few": few}
+        folds = make_folds(estimator.cv, X, targets.y, rows, classifier=True, **kind)
+    if not squared:
+        problem = Problem(Y, weights, prepared.intercept, folds or leave_one_out(rows.size))
+        make = loss_of(estimator._loss, targets, rows, "")
+        model, outputs = _fitted_by_loss(design, make, problem, spec)
+    elif folds is None:
+        model = fit_model(design, Y, weights, spec, count, estimator.n_jobs)
+    else:
+        found = crossfit(design, Y, weights, spec, count, folds, estimator.n_jobs)
+        model, outputs = found.model, found.outputs
+    decision = None if folds is None else estimator._decide(outputs, targets, rows, folds)
+    return replace(prepared.state(view, model, targets.single, decision), loss=estimator._loss)
+
+
+def _fitted_by_loss(
+    design: Design, make: MakeLoss, problem: Problem, spec: Spec
+) -> tuple[FittedModel, Array]:
+    """The model of a loss, and its out-of-fold outputs where there are folds."""
     if design.shape[1] == 0:
         raise ValueError("no column of X varies: there is nothing to fit.")
-    k, c = estimator.k, estimator.c
-    spec = checked_spec(k, 1.0 if c == "auto" else c, True, estimator.fit_intercept, "auto", unit)
     if spec.c == np.inf:
         raise ValueError(
-            f"c=inf: loss={estimator._loss!r} needs a penalty, since without one classes that can "
-            "be told apart have no best model. Use a finite c, say 1e6."
+            "c=inf: with another loss than squared error models need a penalty, since without one "
+            "classes that can be told apart have no best model. Use a finite c, say 1e6."
         )
-    if targets.codes is not None:
-        folds = make_folds(estimator.cv, X, targets.y, rows, classifier=True, compressed=True)
     with single_blas_thread(min(design.shape), SHARED_ROWS):
-        make = loss_of(estimator._loss, targets, rows, "")
-        if c == "auto":
-            spec = replace(spec, c=automatic_c(design, make(prepared.weights), how, spec.k))
-        given = (folds.folds or ()) if folds else (), how, [spec.k], [spec.c]
-        [one] = search_losses(design, make, prepared.weights, *given)
+        if spec.automatic:
+            c = automatic_c(design, make(problem.weights), problem.intercept, spec.k)
+            spec = replace(spec, c=c, automatic=False)
+        [[one]] = search_losses(design, make, problem, [spec.k], [spec.c])
     warn_unless_certified(one.fit.minimum)
-    decision = None
-    if folds is not None:
-        decision = estimator._decide(one.outputs, targets, rows[folds.tested])
-        decision = replace(decision, held_out=held_out_name(estimator.cv, folds))
     outcome = Outcome(one.outputs, np.nan, one.dof, float(design.shape[1]), finish=LossEnd(one))
-    Y = targets.Y[rows]
-    model = finished_model(outcome, design, Y, prepared.weights, spec, np.arange(Y.shape[1]))
-    return prepared.state(view, model, targets.single, decision)
-
-
-def table_of(
-    estimator: Any,
-    prepared: Prepared,
-    targets: Targets,
-    splits: dict[str, Any],
-    weighted: bool,
-    automatic: bool,
-) -> CandidateTable:
-    """Where candidates will be compared, on their folds."""
-    name, X, rows = estimator._loss, prepared.X, prepared.rows
-    codes, scoring = strata_of(name, targets), getattr(estimator, "scoring", None)
-    folds = make_folds(
-        estimator.cv, X, targets.y if codes is None else codes, rows,
-        classifier=codes is not None, compressed=True, seed=seed_of(estimator.random_state),
-        **splits,
-    )  # fmt: skip
-    told = targets.sample_weights if weighted else None
-    # samples compare candidates, and their number must not depend on the unit of weights
-    counted = effective_weights(targets.sample_weights, equal_rows(X, targets.Y))
-    targets, weights = replace(targets, sample_weights=counted), counted[rows]
-    own = scorings_of(scoring, targets, rows, folds, told, loss=name)[0]
-    # what counts weigh is their exposure: in any unit of it their likelihood is the same
-    unit = 1.0 if name == "poisson" else float(prepared.weights.sum() / weights.sum())
-    nothing = np.zeros_like(targets.Y[rows])  # so that residuals are minus the outputs
-    shared = nothing, prepared.weights, prepared.intercept, folds
-    problem = Problem(*shared, classes=True, automatic=automatic, unit=unit)
-    groups = splits.get("groups")
-    units = None if groups is None else np.asarray(groups)[rows]
-    asked = getattr(estimator, "n_features_to_select", None) is not None
-    plain = scoring is None
-    return CandidateTable(problem, own, own, weights, units, by_loss=plain, one_size=asked)
+    data = problem.Y, problem.weights, spec, np.arange(problem.n_targets)
+    return finished_model(outcome, design, *data), one.outputs
 
 
 def enter(table: CandidateTable, one: LossCandidate) -> None:
     """One more candidate, chosen by its held-out loss."""
     reason = unusable(values=[one.outputs], gap=one.gap, promised_gap=CERTIFIED.gap)
     D, n = one.fit.coef.shape[0], float(table.weights[table.seen].sum()) * table.problem.unit
-    outcome = Outcome(-one.outputs, np.nan, one.dof, float(D), reason, LossEnd(one))
-    outcome = replace(outcome, columns=one.columns)
+    facts, reasons = (np.nan, one.dof, float(D)), (reason,) * one.outputs.shape[1]
+    outcome = Outcome(-one.outputs, *facts, reasons, LossEnd(one), columns=one.columns)
     score = unscored(len(one.outputs)) if reason else table.scoring(one.outputs)
     table.candidates.append(Candidate(0.0, one.k, one.c, np.nan, one.density))
     table.results.append(outcome)
     table.scores.append(score)
-    table.losses.append(Scored(-one.held_out / n, score.losses, score.tie))
-    table.alone.append([])
+    table.alone.append([Scored(-one.held_out / n, score.losses, score.tie)])
 
 
 def loss_of(name: str, targets: Targets, rows: Index, ties: str) -> MakeLoss:
@@ -296,14 +287,14 @@ def targets_of(state: State) -> Targets:
     return Targets(y, Y, weights, weights, state.single, codes=codes)
 
 
-def strata_of(name: str, targets: Targets) -> Any:
-    """What folds have alike: classes, or events; None for counts."""
+def strata_of(targets: Targets, name: str) -> Any:
+    """What folds have alike: classes, or events; None for numbers."""
     if name == "cox":
         return event_and_time(targets.Y[:, 0])[0].astype(np.intp)
-    return targets.y if name == "log" else None
+    return None if targets.codes is None else targets.y
 
 
-def check_linear(estimator: Any, X: Any) -> None:
+def check_linear(estimator: Any, X: Any, plan: Plan) -> None:
     """Refuse what only squared error has."""
     what = f"loss={estimator._loss!r}" if hasattr(estimator, "loss") else type(estimator).__name__
     if getattr(estimator, "a", 0.0) != 0.0:
@@ -315,7 +306,7 @@ def check_linear(estimator: Any, X: Any) -> None:
                 f"{name}={value!r} is for squared error: with {what} leave it at {usual!r}."
             )
     a_grid = getattr(estimator, "a_grid", "auto")
-    if not (isinstance(a_grid, str) and a_grid == "auto") and any(a != 0 for a in a_grid):
+    if not is_auto(a_grid) and any(a != 0 for a in a_grid):
         raise ValueError(
             f"a_grid={a_grid!r}: with {what} models are linear, a = 0; leave a_grid out."
         )
@@ -323,50 +314,24 @@ def check_linear(estimator: Any, X: Any) -> None:
         raise ValueError(f'quadrant={estimator.quadrant!r}: with {what} use "exp", the default.')
     if Intercept.of(estimator.fit_intercept) is Intercept.COLUMN:
         raise ValueError(f'fit_intercept="column": with {what} use True or False.')
-    if isinstance(X, DaskArray) and not estimator.plan_.into_memory:
+    if isinstance(X, DaskArray) and not plan.into_memory:
         raise TypeError(
             f"{what} is not searched on a Dask array beyond working_memory: write it to zarr and "
             "open that with the zarr package, or sklearn.set_config(working_memory=...)."
         )
 
 
-def powers_of(grid: Any) -> tuple[float, ...]:
-    """Powers to try."""
-    if isinstance(grid, str) and grid == "auto":
-        return SEARCHES[0].loss_k
-    return numbers_of("k_grid", grid, 1.0, 2.0, "powers above 1, up to 2")
-
-
-def strengths_of(grid: Any) -> tuple[float, ...]:
-    """Inverse strengths to try, the strongest penalty first."""
-    found = numbers_of("c_grid", grid, 0.0, float(np.finfo(float).max), "positive numbers")
-    return tuple(sorted(found))
+def is_auto(grid: Any) -> bool:
+    """Whether a grid is left to the search."""
+    return isinstance(grid, str) and grid == "auto"
 
 
 def numbers_of(name: str, grid: Any, above: float, most: float, what: str) -> tuple[float, ...]:
     """The values of a grid, once each."""
-    try:
-        found = tuple(dict.fromkeys(float(value) for value in grid))
-    except (TypeError, ValueError):
-        raise TypeError(
-            f'{name}={grid!r} is not a grid: pass a list of {what} or "auto".'
-        ) from None
-    if not found or not all(above < value <= most for value in found):
+    found = values_of(name, grid)
+    if not all(isinstance(v, int | float) and above < v <= most for v in found):
         raise ValueError(f"{name}={grid!r}: pass {what}.")
-    return found
-
-
-def plan_of(estimator: Any, X: Any, targets: Targets, ks: Any, cs: Any) -> Plan:
-    """How it will be computed."""
-    along = "a path of c" if cs is None else f"c = {', '.join(f'{c:g}' for c in cs)}"
-    return Plan(
-        storage_of(X),
-        int(np.count_nonzero(targets.weights)),
-        Intercept.of(estimator.fit_intercept),
-        exact=True,
-        into_memory=comes_into_memory(storage_of(X), one_pass=False),
-        searched=f"a = 0, k = {', '.join(f'{k:g}' for k in ks)}, {along}",
-    )
+    return tuple(float(value) for value in found)
 
 
 def scorings_of(
@@ -404,7 +369,7 @@ def scorings_of(
         paired = ZeroOne(codes, Y, weights)
         precomputed = partial(PrecomputedClassifier, classes=targets.classes)
     if scoring is None:
-        return own, by
+        return own, by if loss == SQUARED else own
     scorer, name = scorer_named(scoring)
     told = None if given is None else given[tested]
     own = ScorerScore(scorer, precomputed, targets.y[tested], told, paired, name)

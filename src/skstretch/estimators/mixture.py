@@ -7,21 +7,20 @@ Candidates of one a share their features, so that their coefficients merge into 
 Candidates of a = 0 alone make a linear model; with others it is additive, one curve a feature.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
-from skstretch.estimators.state import State
+from skstretch.estimators.state import State, as_table
 from skstretch.solve.choose import Spec
 from skstretch.solve.left_out import Jackknife, make_jackknife
-from skstretch.solve.model import FittedModel, fit_stretchy, of_columns, row_chunks
+from skstretch.solve.model import FittedModel, fit_stretchy, of_columns
 
 
 @dataclass(frozen=True)
@@ -105,10 +104,6 @@ class Mixture(State):
         return self.mixed_support
 
     @property
-    def fitted(self) -> Array:
-        return np.asarray(self.level + sum(t.design.dot(t.coef.T) for t in self.terms))
-
-    @property
     def quadrants(self) -> list[Quadrant]:
         return [term.quadrant for term in self.terms]
 
@@ -121,10 +116,6 @@ class Mixture(State):
     @property
     def _learned(self) -> list[tuple[Design, Array]]:
         return [(term.design, term.coef) for term in self.terms]
-
-    @property
-    def coefs(self) -> list[Array]:
-        return [self.spread(term.coef) for term in self.terms]
 
     @property
     def alpha(self) -> Array:
@@ -184,25 +175,22 @@ class Mixture(State):
                     passes.append(of_columns(solution, own, kept, part))
         return FittedModel(design, Y, weights, spec, passes)
 
+    def _parts(self, designs: Sequence[Design]) -> Iterator[tuple[Member, Index, Design]]:
+        """Every pass of every member: its targets, and what it sees of rows of every transform."""
+        for member in self.members:
+            for number, kept in enumerate(member.kept):
+                yield member, member.targets(number), _columns(designs[member.term], kept)
+
     @cached_property
-    def jackknives(self) -> list[list[Jackknife]]:
+    def jackknives(self) -> list[Jackknife]:
         """The leave-one-out models of every pass of every member."""
         return self.make_jackknives(lambda: None)
 
-    def make_jackknives(self, step: Callable[[], None]) -> list[list[Jackknife]]:
-        """The same, made anew; `step` is called after each member."""
-        Y, weights = self.model.Y, self.model.weights
-        found = []
-        for member in self.members:
-            design = self.terms[member.term].design
-            found.append(
-                [
-                    make_jackknife(
-                        _columns(design, kept), Y[:, member.targets(number)], weights, member.spec
-                    )
-                    for number, kept in enumerate(member.kept)
-                ]
-            )
+    def make_jackknives(self, step: Callable[[], None]) -> list[Jackknife]:
+        """The same, made anew; `step` is called after each."""
+        Y, weights, found = self.model.Y, self.model.weights, []
+        for member, own, design in self._parts(self.training):
+            found.append(make_jackknife(design, Y[:, own], weights, member.spec))
             step()
         return found
 
@@ -211,43 +199,17 @@ class Mixture(State):
         """Residuals of every sample by the mixture of the models fitted without it, (M, t)."""
         if self.held_out is not None:
             return self.held_out
-        residuals = np.zeros_like(self.model.Y)
-        for member, passes in zip(self.members, self.jackknives, strict=True):
-            for number, jackknife in enumerate(passes):
-                own = member.targets(number)
-                residuals[:, own] += member.weight[own] * jackknife.residuals
+        residuals, parts = np.zeros_like(self.model.Y), self._parts(self.training)
+        for (member, own, _), jackknife in zip(parts, self.jackknives, strict=True):
+            residuals[:, own] += member.weight[own] * jackknife.residuals
         return residuals
-
-    def bounds(self, new: Sequence[Design], coverage: float, method: str) -> tuple[Array, Array]:
-        """``(lower, upper)`` of shape (N, t); `new` are the new rows as each term sees them.
-
-        The model without a sample is the mixture of the members without it, with the weights of
-        all samples.
-        """
-        if self.model.weights.size < 2:
-            raise ValueError("intervals need at least two samples of positive weight.")
-        if method == "residual":
-            parts = (d.dot(term.coef.T) for d, term in zip(new, self.terms, strict=True))
-            centre = self.level + sum(parts)
-            width = np.array([residual_width(r, coverage) for r in self.loo_residuals.T])
-            return centre - width, centre + width
-        N, t = new[0].shape[0], self.n_targets
-        lower, upper = np.empty((N, t)), np.empty((N, t))
-        for rows in row_chunks(N, self.model.weights.size * t):
-            predictions = self.without_each([design.take_rows(rows) for design in new])
-            for target, predicted in enumerate(predictions):
-                found = jackknife_plus(predicted, self.loo_residuals[:, target], coverage)
-                lower[rows, target], upper[rows, target] = found
-        return lower, upper
 
     def without_each(self, new: Sequence[Design]) -> Array:
         """Predictions of new rows by the model without each sample, (t, N, M)."""
         out = np.zeros((self.n_targets, new[0].shape[0], self.model.weights.size))
-        for member, passes in zip(self.members, self.jackknives, strict=True):
-            for number, (kept, jackknife) in enumerate(zip(member.kept, passes, strict=True)):
-                part = _columns(new[member.term], kept)
-                for place, target in enumerate(member.targets(number)):
-                    out[target] += member.weight[target] * jackknife.predictions(part, place)
+        for (member, own, part), jackknife in zip(self._parts(new), self.jackknives, strict=True):
+            for place, target in enumerate(own):
+                out[target] += member.weight[target] * jackknife.predictions(part, place)
         return out
 
 
@@ -326,7 +288,7 @@ def _member(candidate: Fitted, place: int) -> Member:
 
 
 def framed(table: dict[str, Any]) -> Any:
-    """A `weights_table` as a DataFrame, or as it is without pandas; one number a cell.
+    """A `weights_table` with one number a cell, as a DataFrame or as it is without pandas.
 
     Where targets differ, ``weight`` is their mean and ``weight_0``, ``weight_1`` ... are theirs.
     """
@@ -334,11 +296,7 @@ def framed(table: dict[str, Any]) -> Any:
     if np.ndim(shares) > 1:
         each = {f"weight_{target}": own for target, own in enumerate(shares.T)}
         table = {**table, "weight": shares.mean(axis=1), **each}
-    try:
-        from pandas import DataFrame
-    except ImportError:
-        return table
-    return DataFrame(table)
+    return as_table(table)
 
 
 def weights_table(results: dict[str, Any], mix: Mapping[int, Array]) -> dict[str, Any]:

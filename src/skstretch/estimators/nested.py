@@ -23,20 +23,18 @@ from skstretch.core.crossfit import paired_error
 from skstretch.core.survival import signed_times
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
-from skstretch.estimators.inputs import seed_of
-from skstretch.estimators.intervals import FoldModels, masses
+from skstretch.estimators.inputs import seed_of, tested_units
+from skstretch.estimators.intervals import FoldModels
 from skstretch.estimators.losses import checked_survival
 from skstretch.estimators.progress import Progress
 from skstretch.estimators.quality import (
     Evidence,
-    class_evidence,
+    evidence_of,
     held_out_losses,
     kind_of,
-    loss_evidence,
-    number_evidence,
     repetitions,
 )
-from skstretch.estimators.state import Units, is_pipeline, last_step
+from skstretch.estimators.state import is_pipeline, last_step
 
 Split = tuple[Index, Index]
 # ridge regression as a search: what is left of the grids
@@ -104,24 +102,18 @@ def nested_score(
             progress.step()
     progress.close()
     predictions, scores, fits = zip(*found, strict=True)
-    order = np.argsort(np.concatenate([test for _, test in splits]), kind="stable")
+    tested = [test for _, test in splits]
+    order = np.argsort(np.concatenate(tested), kind="stable")
     whole = {name: np.concatenate([each[name] for each in predictions])[order] for name in methods}
     if kind_of(search) == "survival":
         whole["mean"] = np.zeros(len(order))
     judged = _judged(search, np.asarray(y), whole, given, scores)
     if fits[0] is None:
         return judged
-    units = _units(splits, given.get("sample_weight", np.ones(len(order))), given.get("groups"))
+    weights = given.get("sample_weight", np.ones(len(order)))
+    units = tested_units(tested, weights, given.get("groups"))
     residuals = (np.asarray(y) - judged.predictions).reshape(len(order), -1)
     return replace(judged, models=FoldModels(fits, units, residuals))
-
-
-def _units(splits: list[Split], weights: Array, groups: Any) -> Units:
-    """The fold of every sample, with the mass of exchangeable samples or groups."""
-    codes = np.empty(len(weights), dtype=np.intp)
-    for number, (_, test) in enumerate(splits):
-        codes[test] = number
-    return Units(codes, masses(weights, groups))
 
 
 def search_in(estimator: Any) -> Any:
@@ -224,12 +216,7 @@ def _judged(
     kind = kind_of(search)
     if kind == "survival":
         y = signed_times(y["event"], y["time"])
-    if kind == "classes":
-        evidence = [class_evidence(y, found, weights, groups, trusted=True)]
-    elif kind != "numbers":
-        evidence = [loss_evidence(kind, y, found, weights, groups, trusted=True)]
-    else:
-        evidence = number_evidence(y, found, weights, groups, trusted=True)
+    evidence = evidence_of(kind, y, found, weights, groups, trusted=True)
     if search.scoring is not None:
         error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
         return NestedScore(found["model"], float(np.mean(scores)), error, evidence)

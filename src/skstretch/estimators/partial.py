@@ -21,7 +21,7 @@ from skstretch.core.stretch import Intercept, keep_count
 from skstretch.core.types import Array, Index
 from skstretch.designs import FactoredDesign, as_design, factored, measure
 from skstretch.estimators.inputs import Targets, given_factors
-from skstretch.estimators.state import Decision, State, learned_dtype
+from skstretch.estimators.state import Decision, State, forget, learned_dtype
 from skstretch.exceptions import IllConditionedWarning
 from skstretch.features import FirstQuadrant
 from skstretch.solve import FittedModel, Spec, checked_spec
@@ -295,7 +295,7 @@ def _tell_awakened(
 def _wait_for_more(estimator: Any, seen: Seen) -> None:
     """Keep the sums and nothing else: there is no model yet."""
     lasting = {name: value for name, value in vars(estimator).items() if name in LASTING}
-    estimator._unfit()
+    forget(estimator)
     vars(estimator).update(lasting)
     warnings.warn(
         f"the {seen.n_rows} rows seen so far do not determine the {seen.columns.size} "

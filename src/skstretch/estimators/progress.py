@@ -138,7 +138,8 @@ def show_left_out(model: Any) -> None:
     members, verbose = getattr(state, "members", ()), getattr(model, "verbose", 0)
     if not (verbose and members) or "jackknives" in vars(state):
         return
-    progress = Progress(len(members), "models without each sample", verbose)
+    total = sum(len(member.kept) for member in members)
+    progress = Progress(total, "models without each sample", verbose)
     try:
         vars(state)["jackknives"] = state.make_jackknives(progress.step)
     finally:

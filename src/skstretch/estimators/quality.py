@@ -241,82 +241,44 @@ class Evidence:
 
 
 def evidence_of(
-    losses: dict[str, Array],
-    weights: Array,
-    groups: Any = None,
-    *,
-    trusted: bool,
-    right: Any = None,
-    largest: float | None = None,
-    kind: str = "",
-) -> Evidence:
-    """From losses by sample of the ``"model"``, the ``"mean"`` and perhaps of ``"ridge"``.
-
-    `right` tells of classes which samples were put into theirs.
-    """
-    own = losses["model"]
-
-    def beside(name: str) -> Rival | None:
-        if name not in losses:
-            return None
-        mean = float(np.average(losses[name], weights=weights))
-        return Rival(mean, *paired_error(losses[name] - own, weights, groups))
-
-    used = weights > 0
-    units = used.sum() if groups is None else np.unique(np.asarray(groups)[used]).size
-    return Evidence(
-        *paired_error(own, weights, groups),
-        n_units=int(units),
-        grouped=groups is not None,
-        trusted=trusted,
-        mean=cast(Rival, beside("mean")),
-        ridge=beside("ridge"),
-        right=None if right is None else float(np.average(right, weights=weights)),
-        largest=largest,
-        kind=kind,
-    )
-
-
-def number_evidence(
-    y: Array, found: dict[str, Any], weights: Array, groups: Any, *, trusted: bool
+    kind: str, y: Any, found: dict[str, Any], weights: Array, groups: Any = None, *, trusted: bool
 ) -> list[Evidence]:
-    """Of predictions of numbers, for each target."""
-    columns = y.reshape(len(y), -1).T
-    squared = {
-        name: np.square(columns - np.asarray(each).reshape(len(y), -1).T)
-        for name, each in found.items()
-    }
+    """Of predictions by the ``"model"``, the ``"mean"`` and perhaps by ``"ridge"``: for each target
+    of numbers, else of labels (all classes count alike), rates, or risks beside signed times."""
+    facts: dict[str, Any] = {}
+    if kind == "numbers":
+        columns = {name: np.asarray(each).reshape(len(y), -1).T for name, each in found.items()}
+        squared = {name: np.square(y.reshape(len(y), -1).T - own) for name, own in columns.items()}
+        n_targets = len(squared["model"])
+        losses = [{name: own[j] for name, own in squared.items()} for j in range(n_targets)]
+    else:
+        losses = [{name: held_out_losses(y, one, weights, kind) for name, one in found.items()}]
+        weights, facts = repetitions(kind, weights), {"kind": kind}
+    if kind == "classes":
+        sizes = [weights[y == each].sum() for each in np.unique(y)]
+        right = float(np.average(found["model"] == y, weights=weights))
+        facts = {"right": right, "largest": float(max(sizes) / weights.sum())}
+    used = weights > 0
+    n_units = int(used.sum() if groups is None else np.unique(np.asarray(groups)[used]).size)
+
+    def beside(own: dict[str, Array], name: str) -> Rival | None:
+        if name not in own:
+            return None
+        mean = float(np.average(own[name], weights=weights))
+        return Rival(mean, *paired_error(own[name] - own["model"], weights, groups))
+
     return [
-        evidence_of(
-            {name: each[j] for name, each in squared.items()}, weights, groups, trusted=trusted
+        Evidence(
+            *paired_error(own["model"], weights, groups),
+            n_units,
+            groups is not None,
+            trusted,
+            cast(Rival, beside(own, "mean")),
+            beside(own, "ridge"),
+            **facts,
         )
-        for j in range(len(columns))
+        for own in losses
     ]
-
-
-def class_evidence(
-    y: Any, found: dict[str, Any], weights: Array, groups: Any, *, trusted: bool
-) -> Evidence:
-    """Of predictions of classes, all of which count alike."""
-    losses = {name: held_out_losses(y, each, weights, "classes") for name, each in found.items()}
-    sizes = [weights[y == each].sum() for each in np.unique(y)]
-    return evidence_of(
-        losses,
-        weights,
-        groups,
-        trusted=trusted,
-        right=found["model"] == y,
-        largest=float(max(sizes) / weights.sum()),
-    )
-
-
-def loss_evidence(
-    kind: str, y: Array, found: dict[str, Any], weights: Array, groups: Any, *, trusted: bool
-) -> Evidence:
-    """Of rates of counts, or of risks beside signed times."""
-    losses = {name: held_out_losses(y, each, weights, kind) for name, each in found.items()}
-    own = repetitions(kind, weights)
-    return evidence_of(losses, own, groups, trusted=trusted, kind=kind)
 
 
 def repetitions(kind: str, weights: Array) -> Array:

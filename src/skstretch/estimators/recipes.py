@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skstretch._version import Versioned
 from skstretch.core.types import Array
 from skstretch.estimators.classifier import StretchyClassifierCV
+from skstretch.estimators.inputs import check_among
 from skstretch.estimators.nested import nested_score
 from skstretch.estimators.regressor import StretchyRegressorCV
 from skstretch.estimators.samples import notice
-from skstretch.estimators.search import SearchResult, check_combine, joined
-from skstretch.estimators.state import fitted_names, names_of_today, transformed, whole_or_nothing
+from skstretch.estimators.search import SearchResult, joined
+from skstretch.estimators.state import names_of_today, transformed, whole_or_nothing
 from skstretch.features import SpectralFilter
 from skstretch.search import Mix
 from skstretch.search.choice import class_weights, regression_weights, squared_errors
@@ -47,15 +48,15 @@ def spectral_recipes(n_features: int) -> dict[str, Any]:
 class Recipes(Versioned, BaseEstimator):
     """What recipes for numbers and for classes share."""
 
-    estimator: Any
-    recipes: Any
-    combine: Any
     own: Any  # the class of the searches
 
-    def _unfit(self) -> None:
-        """Forget all that a fit has learned."""
-        for name in fitted_names(self):
-            delattr(self, name)
+    @names_of_today
+    def __init__(
+        self, estimator: Any = None, recipes: Any = "spectra", *, combine: str = "average"
+    ):
+        self.estimator = estimator
+        self.recipes = recipes
+        self.combine = combine
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
@@ -77,7 +78,7 @@ class Recipes(Versioned, BaseEstimator):
         self : RecipeRegressorCV or RecipeClassifierCV
             Fitted.
         """
-        check_combine(self.combine, RULES)
+        check_among("combine", self.combine, RULES)
         X = self._checked(X, reset=True)
         steps = self._checked_recipes()
         every = slice(0, self.n_features_in_)
@@ -218,10 +219,7 @@ class Recipes(Versioned, BaseEstimator):
         novelty : pandas.DataFrame or dict
             As `StretchyRegressorCV.novelty` of the transformed features of all recipes.
         """
-        check_is_fitted(self)
-        return self.pipeline_[-1].novelty(
-            transformed(self.pipeline_, self._checked(X, reset=False))
-        )
+        return self._told("novelty", X)
 
     def predict(self, X: Any) -> Any:
         """Predict by the average of all recipes.
@@ -236,8 +234,13 @@ class Recipes(Versioned, BaseEstimator):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predictions.
         """
+        return self._told("predict", X)
+
+    def _told(self, what: str, X: Any, /, *given: Any, **options: Any) -> Any:
+        """What the model of all recipes says of their features."""
         check_is_fitted(self)
-        return self.pipeline_.predict(self._checked(X, reset=False))
+        seen = transformed(self.pipeline_, self._checked(X, reset=False))
+        return getattr(self.pipeline_[-1], what)(seen, *given, **options)
 
 
 class RecipeRegressorCV(RegressorMixin, Recipes):
@@ -307,14 +310,6 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
 
     own = StretchyRegressorCV
 
-    @names_of_today
-    def __init__(
-        self, estimator: Any = None, recipes: Any = "spectra", *, combine: str = "average"
-    ):
-        self.estimator = estimator
-        self.recipes = recipes
-        self.combine = combine
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -341,10 +336,8 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
         lower, upper : ndarray
             Bounds in the shape of ``predict(X)``.
         """
-        check_is_fitted(self)
-        seen = transformed(self.pipeline_, self._checked(X, reset=False))
         own = {"method": method, "adaptive": adaptive}
-        lower, upper = self.pipeline_[-1].predict_interval(seen, coverage, **own)
+        lower, upper = self._told("predict_interval", X, coverage, **own)
         return lower, upper
 
 
@@ -406,14 +399,6 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
 
     own = StretchyClassifierCV
 
-    @names_of_today
-    def __init__(
-        self, estimator: Any = None, recipes: Any = "spectra", *, combine: str = "average"
-    ):
-        self.estimator = estimator
-        self.recipes = recipes
-        self.combine = combine
-
     @property
     def classes_(self) -> Any:
         """The classes."""
@@ -432,8 +417,7 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
         proba : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        check_is_fitted(self)
-        return np.asarray(self.pipeline_.predict_proba(self._checked(X, reset=False)))
+        return np.asarray(self._told("predict_proba", X))
 
     def decision_function(self, X: Any) -> Array:
         """Score new samples, the cut already subtracted.
@@ -448,5 +432,4 @@ class RecipeClassifierCV(ClassifierMixin, Recipes):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             As those of `StretchyClassifierCV`.
         """
-        check_is_fitted(self)
-        return np.asarray(self.pipeline_.decision_function(self._checked(X, reset=False)))
+        return np.asarray(self._told("decision_function", X))

@@ -6,32 +6,31 @@ Stretchy regression with a, k, c and density chosen by exact cross-validation.
 from typing import Any, cast
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skstretch.core.losses import rates
-from skstretch.core.stretch import checked_number, keep_count
-from skstretch.core.types import Array, Index
+from skstretch.core.stretch import checked_number
+from skstretch.core.types import Array
 from skstretch.designs import checked_weights, computed_rows, is_dask, lazily
 from skstretch.estimators.base import StretchyModel, checked_noise
 from skstretch.estimators.inputs import (
     Targets,
+    check_among,
+    check_memory,
     checked_X,
     checked_X_y,
     numeric_targets,
-    prepare,
     warn_of_targets,
 )
 from skstretch.estimators.intervals import adaptive_bounds, nested_bounds, unit_bounds
-from skstretch.estimators.losses import SQUARED, check_counts, check_loss, fit_by_loss
+from skstretch.estimators.losses import check_counts, fit_single
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.partial import add_rows, has_rows
-from skstretch.estimators.progress import fit_plan, show_left_out
+from skstretch.estimators.progress import show_left_out
 from skstretch.estimators.search import StretchySearch
 from skstretch.estimators.state import names_of_today, or_as_before, whole_or_nothing
-from skstretch.solve import checked_spec, fit_model, with_penalty
 
 
 class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
@@ -48,7 +47,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
     ) -> tuple[Any, Targets]:
         """Checked X, and y as float64 of shape (n, t)."""
-        check_loss(self._loss, ("squared", "poisson"))
+        check_among("loss", self._loss, ("squared", "poisson"))
         several = self._loss == "squared"
         X, y = checked_X_y(self, X, y, multi_output=several, y_numeric=True, reset=reset)
         weights = checked_weights(sample_weight, X)
@@ -57,9 +56,6 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
             check_counts(Y[:, 0])
             return X, Targets(y, Y, weights, weights, single=True)
         return X, Targets(y, Y, weights, weights, single=y.ndim == 1)
-
-    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> None:
-        """Nothing: what is predicted are the outputs."""
 
     def predict(self, X: Any) -> Array:
         """Predict the target of new samples; lazy for a Dask array.
@@ -150,8 +146,7 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
         coverage = checked_number("coverage", coverage, "pass a share between 0 and 1, say 0.9.")
         if not 0 < coverage < 1:
             raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, say 0.9.")
-        if method not in ("plus", "residual", "nested"):
-            raise ValueError(f'method={method!r} is not known: use "plus", "residual" or "nested".')
+        check_among("method", method, ("plus", "residual", "nested"))
         X = checked_X(self, X)
         if is_dask(X):
             own: Any = {"method": method, "adaptive": adaptive}
@@ -196,13 +191,8 @@ class Regression(MultiOutputMixin, RegressorMixin, StretchyModel):
                 'combine="best" for a model of one candidate.'
             )
         n_targets, D = state.n_targets, state.n_features
-        need, limit = 8 * n_targets * D * D, int(get_config()["working_memory"] * 2**20)
-        if need > limit:
-            raise MemoryError(
-                f"the covariance of {D} coefficients would take {need / 2**20:,.0f} MiB, and "
-                f"working_memory is {limit / 2**20:,.0f} MiB. Use coef_std(), or "
-                "sklearn.set_config(working_memory=...) if the memory is there."
-            )
+        what = f"the covariance of {D} coefficients"
+        check_memory(8 * n_targets * D * D, what, "Use coef_std()")
         return cast(Array, state.shaped(state.covariance(checked_noise(noise_variance, n_targets))))
 
 
@@ -393,19 +383,7 @@ class StretchyRegressor(Regression):
         """
         X, targets = self._read(X, y, sample_weight)
         warn_of_targets(targets, stacklevel=4)
-        if self._loss != SQUARED:
-            self._store(self._completed(fit_by_loss(self, X, targets), targets))
-            return self
-        count = keep_count(self.density, X.shape[1])
-        self.plan_ = fit_plan(self, X, targets.weights)
-        prepared = prepare(self, X, targets.weights, [(self.a, [self.k])])
-        view = prepared.at(self.a)
-        linear, unit = view.quadrant.kind == "linear", view.quadrant.unit
-        spec = checked_spec(self.k, self.c, linear, self.fit_intercept, self.solver, unit)
-        Y, weights = targets.Y[prepared.rows], prepared.weights
-        design, spec = with_penalty(view.design, Y, weights, spec)
-        model = fit_model(design, Y, weights, spec, count, self.n_jobs)
-        self._store(prepared.state(view, model, targets.single))
+        self._store(fit_single(self, X, targets))
         return self
 
     @or_as_before

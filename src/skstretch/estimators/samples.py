@@ -29,8 +29,7 @@ from skstretch.core.samples import (
 )
 from skstretch.core.types import Array, Index
 from skstretch.designs import DaskArray, Design, as_design, rows_in_memory, tidy
-from skstretch.estimators.effects import as_table
-from skstretch.estimators.state import State
+from skstretch.estimators.state import State, as_table
 from skstretch.exceptions import DependentSamplesWarning, GrossErrorWarning, RowsForgottenError
 from skstretch.solve.choose import N_COMPONENTS, N_JACKKNIFE, N_REFERENCE, is_read
 from skstretch.style import count

@@ -3,7 +3,6 @@
 What the two search estimators share.
 """
 
-import numbers
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,21 +38,26 @@ from skstretch.estimators.influence import WithInfluence
 from skstretch.estimators.inputs import (
     Prepared,
     Targets,
-    View,
+    check_among,
+    check_count,
     declared_splitter,
     group_codes,
-    held_out_name,
     make_folds,
     prepare,
     seed_of,
+    units_of,
     warn_of_targets,
 )
-from skstretch.estimators.intervals import units_of
 from skstretch.estimators.losses import (
     SQUARED,
     asked_densities,
+    entered_by_loss,
+    is_auto,
+    loss_grid,
+    loss_plan,
+    n_paths,
     scorings_of,
-    search_by_loss,
+    strata_of,
     values_of,
 )
 from skstretch.estimators.mixture import Fitted, framed, mixed, weights_table
@@ -82,6 +86,7 @@ from skstretch.search import (
     Outcomes,
     Problem,
     Verdict,
+    View,
     evaluate_grid,
     finished_model,
     in_one_pass,
@@ -95,7 +100,6 @@ from skstretch.search.permutation import (
     random_orders,
     whole_features,
 )
-from skstretch.search.scoring import Scoring
 from skstretch.solve import checked_spec
 from skstretch.solve.choose import (
     SEARCHES,
@@ -118,7 +122,6 @@ class SearchResult:
     views: dict[float, View]
     targets: Targets
     table: CandidateTable
-    automatic: bool  # whether strengths were
 
     @property
     def linear(self) -> Quadrant:
@@ -152,9 +155,8 @@ class SearchResult:
         """What is kept of all candidates."""
         table = self.table
         light = {a: replace(seen, design=seen.design.light()) for a, seen in self.views.items()}
-        grouped, found = table.units is not None, (table.candidates, table.results)
-        kept = kept_outcomes(*found, table.problem, light, grouped, table.weights)
-        return None if kept is None else replace(kept, X=self.prepared.X)
+        data = light, table.units is not None, table.weights, self.prepared.X
+        return kept_outcomes(table.candidates, table.results, table.problem, *data)
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) 
     moments = side_by_side(all_moments)
     prepared = replace(first.prepared, X=X, moments=moments, b=b, ready={}, factors=given)
     one = first.table
-    table = replace(one, candidates=[], results=[], scores=[], losses=[], alone=[])
+    table = replace(one, candidates=[], results=[], scores=[], alone=[])
     for part, name in zip(parts, names, strict=True):
         own = part.table
         if not np.array_equal(own.problem.folds.tested, one.problem.folds.tested):
@@ -207,11 +209,9 @@ def joined(parts: Sequence[SearchResult], names: Sequence[str], X: Any, b: Any) 
         table.candidates += [replace(candidate, recipe=name) for candidate in own.candidates]
         table.results += own.results
         table.scores += own.scores
-        table.losses += own.losses
         table.alone += own.alone
     views = {a: prepared.at(a) for part in parts for a in part.views}
-    automatic = first.automatic
-    return Joined(prepared, views, first.targets, table, automatic, parts=tuple(parts))
+    return Joined(prepared, views, first.targets, table, parts=tuple(parts))
 
 
 def route(estimator: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -329,9 +329,6 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             warn_of_targets(targets, stacklevel=7 if HAS_CALLBACKS else 6)
         if params.get("groups") is not None:
             group_codes(params["groups"], X.shape[0])
-        if self._loss != SQUARED:
-            yield self._searched_by_loss(X, targets, sample_weight, params)
-            return
         grids, families = self._checked_grids(X, targets)
         self.plan_ = self._made_plan(X, targets, grids, families)
         if self.plan_.into_memory:
@@ -340,70 +337,63 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         asked = targets.sample_weights
         counted = effective_weights(asked, equal_rows(X, targets.Y))
         targets = replace(targets, sample_weights=counted)
-        iterated = grids[0].iterated
+        squared = self._loss == SQUARED
         powers = [(a, grids[0].ks(a)) for a in grids[0].a]
-        weights = targets.weights
-        n_transforms = sum(len(ks) for _, ks in powers)
+        n_transforms, D = sum(len(ks) for _, ks in powers), X.shape[1]
         with (
-            verbose_counts(self.verbose),
+            verbose_counts(self.verbose and squared),
             following(self.plan_, X, self.verbose, n_transforms) as X,
         ):
             split_params = route(self, sample_weight, params)
-            prepared = prepare(self, X, weights, () if iterated else powers)
-            kind, D = targets.classes is not None, X.shape[1]
-            make = partial(make_folds, self.cv, X, targets.y, prepared.rows, classifier=kind)
-            make = partial(make, few=iterated, seed=seed_of(self.random_state), **split_params)
-            folds = [make(compressed=iterated or selects(g.densities, D)) for g in grids]
+            closed = squared and not grids[0].iterated
+            prepared = prepare(self, X, targets.weights, powers if closed else ())
+            folds = self._folds(prepared, targets, grids, split_params)
             given = None if sample_weight is None else asked
-            scorings = scorings_of(self.scoring, targets, prepared.rows, folds[0], given)
-            groups = split_params.get("groups")
-            automatic = grids[0].c is None
-            table = self._new_table(prepared, targets, folds[0], scorings, groups, automatic)
+            table = self._new_table(prepared, targets, folds[0], given, split_params.get("groups"))
             # candidates are made exact and fitted after the search, by systems of the same size
             with single_blas_thread(min(prepared.rows.size, D), SHARED_ROWS):
                 views = {a: prepared.at(a) for a in grids[0].a}
                 if any(view.design.shape[1] == 0 for view in views.values()):
                     raise ValueError("no column of X varies: there is nothing to choose between.")
-                # columns that do not vary take no part, nor in what is few
-                varying = max(view.design.shape[1] for view in views.values())
-                few = [grid.of_few(varying) for grid in grids[1:]]
-                grids = [grids[0], *(grid for grid in few if grid.counts)]
-                self._evaluate(
-                    grids,
-                    folds[: len(grids)],
-                    lambda a: (views.get(a) or prepared.at(a)).design,
-                    table,
-                )
-                yield SearchResult(prepared, views, targets, table, automatic)
+                self._evaluate(grids, folds, views, prepared, targets, table)
+                yield SearchResult(prepared, views, targets, table)
 
-    def _searched_by_loss(
-        self, X: Any, targets: Targets, sample_weight: Any, params: dict[str, Any]
-    ) -> SearchResult:
-        check_combine(self.combine, RULES)
-        splits, given = route(self, sample_weight, params), sample_weight is not None
-        prepared, view, table = search_by_loss(self, X, targets, splits, weighted=given)
-        return SearchResult(prepared, {0.0: view}, targets, table, isinstance(self.c_grid, str))
+    def _folds(
+        self, prepared: Prepared, targets: Targets, grids: Sequence[Grid], splits: dict[str, Any]
+    ) -> list[Folds]:
+        """Which samples are left out together, for each of the grids."""
+        X, iterated, squared = prepared.X, grids[0].iterated, self._loss == SQUARED
+        strata = strata_of(targets, self._loss)
+        y, kind = targets.y if strata is None else strata, strata is not None
+        make = partial(make_folds, self.cv, X, y, prepared.rows, classifier=kind, few=iterated)
+        make = partial(make, seed=seed_of(self.random_state), **splits)
+        several = iterated or not squared
+        return [make(compressed=several or selects(g.densities, X.shape[1])) for g in grids]
 
     def _new_table(
         self,
         prepared: Prepared,
         targets: Targets,
         folds: Folds,
-        scorings: tuple[Scoring, Scoring],
+        given: Array | None,
         groups: Any,
-        automatic: bool,
     ) -> CandidateTable:
-        """Where candidates will be compared; `automatic` where their penalties follow from the
-        data."""
-        check_combine(self.combine, RULES)
-        Y, classes = targets.Y[prepared.rows], targets.classes is not None
-        shared = Y, prepared.weights, prepared.intercept, folds, classes
-        weights = targets.sample_weights[prepared.rows]
+        """Where candidates will be compared; weights were `given` to `fit`, or not."""
+        check_among("combine", self.combine, RULES)
+        scorings = scorings_of(self.scoring, targets, prepared.rows, folds, given, loss=self._loss)
+        Y, weights = targets.Y[prepared.rows], targets.sample_weights[prepared.rows]
         unit = float(prepared.weights.sum() / weights.sum())
-        problem = Problem(*shared, automatic=automatic, unit=unit)
+        squared, classes = self._loss == SQUARED, targets.classes is not None
+        if not squared:
+            # outputs are no predictions of Y: what is left of nothing are minus the outputs
+            Y, classes = np.zeros_like(Y), True
+            # what counts weigh is their exposure: in any unit of it their likelihood is the same
+            unit = 1.0 if self._loss == "poisson" else unit
+        shared = Y, prepared.weights, prepared.intercept, folds, classes
+        problem = Problem(*shared, automatic=is_auto(self.c_grid), unit=unit)
         units = None if groups is None else np.asarray(groups)[prepared.rows]
-        asked = self.n_features_to_select is not None
-        return CandidateTable(problem, *scorings, weights, units, one_size=asked)
+        by_loss, asked = not squared and self.scoring is None, self.n_features_to_select is not None
+        return CandidateTable(problem, *scorings, weights, units, by_loss, one_size=asked)
 
     def _conclude(self, found: SearchResult, mix: Mix | None = None) -> Mix:
         """Choose or mix candidates, unless the mixture is given, and store the model."""
@@ -420,11 +410,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         progress.total += len(mix)
         progress.step()
         outputs = table.outputs(mix)
-        self._tell(table, verdict, mix, outputs, automatic=found.automatic)
-        tested = prepared.rows[table.problem.folds.tested]
-        decision = self._decide(outputs, found.targets, tested)
-        if decision is not None:
-            decision = replace(decision, held_out=held_out_name(self.cv, table.problem.folds))
+        self._tell(table, verdict, mix, outputs)
+        decision = self._decide(outputs, found.targets, prepared.rows, table.problem.folds)
         states = found.states(self, list(mix), decision, progress)
         try:
             candidates = [
@@ -449,37 +436,35 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
 
     def _evaluate(
         self,
-        grids: Sequence[Grid],
+        grids: list[Grid],
         folds: Sequence[Folds],
-        design_at: Callable[[float], Design],
+        views: dict[float, View],
+        prepared: Prepared,
+        targets: Targets,
         table: CandidateTable,
     ) -> None:
         """Every candidate of the grids enters the table, with progress."""
-        n_candidates = sum(grid.n_candidates for grid in grids)
-        progress = Progress(n_candidates, "candidates", self.verbose)
-        reporter = Reporter(self, n_candidates)
-        order = folds[0].tested
+        if self._loss == SQUARED:
+            # columns that do not vary take no part, nor in what is few
+            varying = max(view.design.shape[1] for view in views.values())
+            few = [grid.of_few(varying) for grid in grids[1:]]
+            grids = [grids[0], *(grid for grid in few if grid.counts)]
+            steps = _entered(grids, folds, lambda a: (views.get(a) or prepared.at(a)).design, table)
+            total, label = sum(grid.n_candidates for grid in grids), "candidates"
+        else:
+            grid, design = grids[0], views[0.0].design
+            steps = entered_by_loss(self, grid, design, targets, prepared.rows, table)
+            total, label = n_paths(grid, design), "paths"
+        progress, reporter = Progress(total, label, self.verbose), Reporter(self, total)
         try:
-            for grid, own in zip(grids, folds, strict=True):
-                problem = replace(table.problem, folds=own)
-                for candidate, outcome in evaluate_grid(grid, design_at, problem):
-                    same = np.array_equal(own.tested, order)
-                    table.enter(candidate, outcome if same else outcome.moved(own.tested, order))
-                    progress.step()
-                    reporter.step()
+            for _ in steps:
+                progress.step()
+                reporter.step()
         finally:
             progress.close()
         reporter.close()
 
-    def _tell(
-        self,
-        table: CandidateTable,
-        verdict: Verdict,
-        mix: Mix,
-        outputs: Array,
-        *,
-        automatic: bool,
-    ) -> None:
+    def _tell(self, table: CandidateTable, verdict: Verdict, mix: Mix, outputs: Array) -> None:
         """What was chosen or mixed and the table of all candidates, as attributes."""
         at = verdict.chosen
         chosen = table.candidates[at]
@@ -497,7 +482,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         # the candidates of a mixture make up for each other
         way = table.edge(verdict, self.cv_results_, n_columns) if len(mix) == 1 else None
         if way is not None:
-            warn_at_edge(way, chosen.c, automatic=automatic)
+            warn_at_edge(way, chosen.c, automatic=table.problem.automatic)
 
     def _checked_grids(self, X: Any, targets: Targets) -> tuple[list[Grid], Families]:
         """The grid, and beside it the selections of features that an average tries by itself.
@@ -505,11 +490,13 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         What is left to the search follows from the families that the plan allows. Closed forms
         that are asked for are iterated where their matrix costs too much.
         """
+        if self._loss != SQUARED:
+            return [loss_grid(self, X.shape[1])], SEARCHES[0]
         storage, n_used = storage_of(X), int(np.count_nonzero(targets.weights))
         n_targets = targets.Y.shape[1]
         families = choose_families(storage, n_used, n_targets)
         whole = choose_families(replace(storage, kind="in memory"), n_used, n_targets)
-        if families != whole and _is_auto(self.k_grid):
+        if families != whole and is_auto(self.k_grid):
             warn_of_storage(storage, families.left_out)
         D, automatic = X.shape[1], self.n_features_to_select is None
         grid = self._checked_grid(D, asked_densities(self.n_features_to_select, D), families)
@@ -522,9 +509,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
 
     def _selections(self, X: Any, grid: Grid, families: Families) -> list[Grid]:
         """Ridge on few features, which an average tries beside the grid."""
-        if self.combine != "average" or 0 not in grid.a:
-            return []
-        if self.quadrant == "identity" or 2.0 not in grid.linear_k:
+        averaged = self.combine == "average" and self.quadrant != "identity"
+        if not averaged or 0 not in grid.a or 2.0 not in grid.linear_k:
             return []
         counts, strengths = families.counts, STRENGTHS[::2]
         few = Grid((0.0,), (2.0,), grid.c, counts, counts, strengths).of_few(X.shape[1])
@@ -537,12 +523,12 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         if self.quadrant == "identity":
             a: tuple[Any, ...] = (1.0,)
         else:
-            a = families.a if _is_auto(self.a_grid) else values_of("a_grid", self.a_grid)
+            a = families.a if is_auto(self.a_grid) else values_of("a_grid", self.a_grid)
         for value in a:
             checked_number("a", value, "pass finite numbers, such as -0.2; 0 is the linear limit.")
-        automatic_k = _is_auto(self.k_grid)
+        automatic_k = is_auto(self.k_grid)
         k = families.k if automatic_k else values_of("k_grid", self.k_grid)
-        c = None if _is_auto(self.c_grid) else values_of("c_grid", self.c_grid)
+        c = None if is_auto(self.c_grid) else values_of("c_grid", self.c_grid)
         for value in k:
             for strength in c or (1.0,):
                 if checked_spec(value, strength, False, self.fit_intercept, "auto").automatic:
@@ -560,6 +546,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
 
     def _made_plan(self, X: Any, targets: Targets, grids: Sequence[Grid], found: Families) -> Plan:
         """The plan of the search: what is tried, how, and what is left out."""
+        if self._loss != SQUARED:
+            return loss_plan(self, X, targets.weights, grids[0])
         automatic = isinstance(self.k_grid, str)
         shape = int(np.count_nonzero(targets.weights)), X.shape[1]
         grid, some = grids[0], selects(grids[-1].densities, X.shape[1])
@@ -621,10 +609,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         """
         check_is_fitted(self)
         self._check_squared("permutation_test", "nested_cv tells whether something was found")
-        if not isinstance(n_permutations, numbers.Integral) or n_permutations < 1:
-            raise ValueError(
-                f"n_permutations={n_permutations!r} must be a whole number from 1 on, say 1000."
-            )
+        check_count("n_permutations", n_permutations, 1, "say 1000")
         known = getattr(self, "_outcomes", None)
         if known is None:
             raise ValueError(
@@ -673,11 +658,17 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         return outputs
 
 
-def check_combine(combine: Any, known: Sequence[str]) -> None:
-    """Refuse another way to make a model of candidates."""
-    if combine not in known:
-        raise ValueError(f"combine={combine!r} is not known: use one of {', '.join(known)}.")
-
-
-def _is_auto(grid: Any) -> bool:
-    return isinstance(grid, str) and grid == "auto"
+def _entered(
+    grids: Sequence[Grid],
+    folds: Sequence[Folds],
+    design_at: Callable[[float], Design],
+    table: CandidateTable,
+) -> Iterator[None]:
+    """Enter every candidate of the grids, each on its folds; of one sample each comes once."""
+    order = folds[0].tested
+    for grid, own in zip(grids, folds, strict=False):
+        problem = replace(table.problem, folds=own)
+        for candidate, outcome in evaluate_grid(grid, design_at, problem):
+            same = np.array_equal(own.tested, order)
+            table.enter(candidate, outcome if same else outcome.moved(own.tested, order))
+            yield

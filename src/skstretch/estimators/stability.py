@@ -1,6 +1,5 @@
 """Features that a lasso path selects again and again in halves of the samples."""
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,14 @@ from skstretch.core.stability import (
 from skstretch.core.stretch import checked_number
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs import is_dask
-from skstretch.estimators.inputs import checked_X_y, group_codes, numeric_targets, prepare
+from skstretch.estimators.inputs import (
+    check_among,
+    check_count,
+    checked_X_y,
+    group_codes,
+    numeric_targets,
+    prepare,
+)
 from skstretch.estimators.regressor import StretchyRegressor
 from skstretch.search.selection import path_supports
 from skstretch.solve.choose import count_for_stability
@@ -182,10 +188,8 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
                 raise ValueError(
                     f"threshold={self.threshold!r} must lie above 0.5 and up to 1, say 0.75."
                 )
-        if not isinstance(self.n_pairs, numbers.Integral) or self.n_pairs < 2:
-            raise ValueError(f"n_pairs={self.n_pairs!r} must be a whole number from 2 on, say 50.")
-        if self.bound not in BOUNDS:
-            raise ValueError(f"bound={self.bound!r} is not known: use one of {', '.join(BOUNDS)}.")
+        check_count("n_pairs", self.n_pairs, 2, "say 50")
+        check_among("bound", self.bound, [*BOUNDS])
 
     def _targets(self, y: Any) -> tuple[Array, Index]:
         """Targets (n, t), and the classes that halves should share evenly."""
@@ -206,10 +210,7 @@ class StabilitySelector(SelectorMixin, Versioned, BaseEstimator):
         given = self.n_features_to_select
         if isinstance(given, str) and given == "auto":
             return count_for_stability(float(self.expected_false), n_features, half)
-        if not isinstance(given, numbers.Integral) or given < 1:
-            raise ValueError(
-                f'n_features_to_select={given!r} must be a whole number from 1 on, or "auto".'
-            )
+        check_count("n_features_to_select", given, 1, 'or "auto"')
         return min(int(given), n_features)
 
     def _settle(self, n_features: int) -> None:

@@ -17,11 +17,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch._version import Versioned
+from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.survival import Baseline
 from skstretch.core.types import Array, Index, Mask
 from skstretch.designs.protocol import Design
-from skstretch.solve import FittedModel, interval_bounds
+from skstretch.solve import FittedModel
+from skstretch.solve.model import row_chunks
 
 # what a fit stores beside its public attributes: what it has learned, what a search
 # found out about other candidates (in memory, or in the file it came from), the sums of batches,
@@ -171,7 +173,12 @@ class State:
     @property
     def fitted(self) -> Array:
         """Outputs of the model for the samples of positive weight, shape (M, t)."""
-        return np.asarray(self.model.design.dot(self.model.coef.T) + self.level)
+        return self.outputs_at(self.training)
+
+    def outputs_at(self, new: Sequence[Design]) -> Array:
+        """Outputs (N, t) at new rows, as every transform sees them."""
+        parts = zip(new, self._learned, strict=True)
+        return np.asarray(self.level + sum(design.dot(coef.T) for design, (_, coef) in parts))
 
     @property
     def loo_residuals(self) -> Array:
@@ -217,11 +224,28 @@ class State:
     @property
     def coefs(self) -> list[Array]:
         """Coefficients (t, D) of the features of every transform, in their unit."""
-        return [self.spread(self.model.coef)]
+        return [self.spread(coef) for _, coef in self._learned]
 
     def bounds(self, new: Sequence[Design], coverage: float, method: str) -> tuple[Array, Array]:
-        """``(lower, upper)`` of shape (N, t); `new` are the new rows seen by every transform."""
-        return interval_bounds(self.model, new[0], coverage, method)
+        """``(lower, upper)`` of shape (N, t) at new rows, as every transform sees them.
+
+        The model without a sample is that of its candidates without it, with the weights of all
+        samples.
+        """
+        N, (M, t) = new[0].shape[0], self.model.Y.shape
+        if M < 2:
+            raise ValueError("intervals need at least two samples of positive weight.")
+        if method == "residual":
+            centre = self.outputs_at(new)
+            width = np.array([residual_width(r, coverage) for r in self.loo_residuals.T])
+            return centre - width, centre + width
+        lower, upper = np.empty((N, t)), np.empty((N, t))
+        for rows in row_chunks(N, M * t):
+            predictions = self.without_each([design.take_rows(rows) for design in new])
+            for target, predicted in enumerate(predictions):
+                found = jackknife_plus(predicted, self.loo_residuals[:, target], coverage)
+                lower[rows, target], upper[rows, target] = found
+        return lower, upper
 
     @property
     def training(self) -> list[Design]:
@@ -332,6 +356,27 @@ class State:
         return outputs[:, 0] if self.single else outputs
 
 
+def pandas_for(what: str, numbers: str) -> Any:
+    """Pandas, which `what` is made by; without it the `numbers` are at hand."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            f"{what} is a pandas DataFrame, and pandas is not installed: pip install pandas. The "
+            f"numbers are {numbers}."
+        ) from error
+    return pandas
+
+
+def as_table(columns: dict[str, Any]) -> Any:
+    """A pandas DataFrame, or the columns themselves where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return columns
+    return pd.DataFrame(columns)
+
+
 def learned_dtype(X: Any) -> Any:
     """The type of what is learned from X: its own where that is float32, else float64."""
     return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
@@ -382,19 +427,21 @@ def whole_or_nothing(fit: Method) -> Method:
 
     @wraps(fit)
     def guarded(self: Any, *args: Any, **keywords: Any) -> Any:
-        self._unfit()
+        forget(self)
         try:
             return fit(self, *args, **keywords)
         except BaseException:
-            self._unfit()
+            forget(self)
             raise
 
     return cast(Method, guarded)
 
 
-def fitted_names(model: Any) -> list[str]:
-    """Attributes that a fit has set."""
-    return [n for n in vars(model) if n in PRIVATE or (n.endswith("_") and not n.startswith("_"))]
+def forget(model: Any) -> None:
+    """Forget all that a fit has learned."""
+    learned = (n for n in vars(model) if n.endswith("_") and not n.startswith("_"))
+    for name in [*learned, *(PRIVATE & vars(model).keys())]:
+        delattr(model, name)
 
 
 def or_as_before(method: Method) -> Method:
@@ -433,6 +480,10 @@ class Learner(Versioned, BaseEstimator):
         """What a fit minimises."""
         return str(getattr(self, "loss", "squared"))
 
+    def _decide(self, outputs: Array, targets: Any, rows: Index, folds: Any) -> Decision | None:
+        """What classes learn from out-of-fold outputs (n_tested, t) beside the model."""
+        return None
+
     def _completed(self, state: State, targets: Any) -> State:
         """The state with all that other losses add."""
         return replace(state, loss=self._loss)
@@ -442,11 +493,6 @@ class Learner(Versioned, BaseEstimator):
         if self._state.loss != "squared":
             own = f"loss={self._state.loss!r}" if hasattr(self, "loss") else type(self).__name__
             raise ValueError(f"{what} is for squared error, and not for {own}: {way_out}.")
-
-    def _unfit(self) -> None:
-        """Forget all that a fit has learned."""
-        for name in fitted_names(self):
-            delattr(self, name)
 
     def _store(self, state: State) -> None:
         """Set every fitted attribute, at the very end of a fit."""

@@ -29,19 +29,18 @@ from skstretch.estimators.quality import (
     Rival,
     beside_ridge,
     chance_in_words,
-    class_evidence,
+    evidence_of,
     kind_of,
     left_out_means,
-    loss_evidence,
     measure_of,
     needs,
-    number_evidence,
     score_in_words,
     selecting,
     several_verdicts,
     verdict,
 )
 from skstretch.estimators.samples import sentences
+from skstretch.estimators.state import pandas_for
 from skstretch.exceptions import IllConditionedWarning, NeedsInverseError
 from skstretch.style import count, either, near_one, number, plain, share, thousands
 
@@ -146,10 +145,9 @@ def mixture_members(model: Any) -> list[Member]:
 
 def mixture_rows(model: Any) -> list[tuple[str, str, str, str]]:
     """Names, weights, strengths c and errors of the averaged models, as text."""
-    write = measure_of(model, root=True).write_score
     return [
-        (member.name, share(member.share), number(member.c), write(member.score))
-        for member in mixture_members(model)
+        (one.name, share(one.share), number(one.c), measure_of(model, True).write_score(one.score))
+        for one in mixture_members(model)
     ]
 
 
@@ -324,25 +322,21 @@ def plain_evidence(model: Any, outputs: Array, Y: Array, weights: Array) -> list
     outputs, Y, weights = outputs[known], Y[known], weights[known]
     # nothing was chosen where all parameters were given
     trusted = not hasattr(model, "cv_results_") and not isinstance(model.c, str)
-    kind, guesses = kind_of(model), dict[str, Any]()
-    if kind == "counts":
-        guesses = {"model": rates(outputs[:, 0]), "mean": left_out_means(Y[:, 0], weights)}
-        found = [loss_evidence(kind, Y[:, 0], guesses, weights, None, trusted=trusted)]
-    elif kind == "survival":
-        guesses = {"model": outputs[:, 0], "mean": np.zeros(len(Y))}
-        found = [loss_evidence(kind, Y[:, 0], guesses, weights, None, trusted=trusted)]
-    elif kind == "classes":
-        labels = decided(outputs - np.atleast_1d(model.threshold_))
+    kind, nothing = kind_of(model), np.zeros(len(Y))
+    y: Any = Y[:, 0]
+    predicted: Any = outputs[:, 0]
+    if kind == "classes":
+        predicted = decided(outputs - np.atleast_1d(model.threshold_))
         # weights of classes are no repetitions of samples
-        codes, weights = decided(Y), np.ones(len(Y))
-        most = np.argmax(np.bincount(codes))
-        guesses = {"model": labels, "mean": np.full(len(codes), most)}
-        found = [class_evidence(codes, guesses, weights, None, trusted=trusted)]
-    else:
-        means = np.column_stack([left_out_means(y, weights) for y in Y.T])
-        found = number_evidence(
-            Y, {"model": outputs, "mean": means}, weights, None, trusted=trusted
-        )
+        y, weights = decided(Y), np.ones(len(Y))
+        nothing = np.full(y.size, float(np.argmax(np.bincount(y))))
+    elif kind == "numbers":
+        y, predicted = Y, outputs
+        nothing = np.column_stack([left_out_means(each, weights) for each in Y.T])
+    elif kind == "counts":
+        predicted, nothing = rates(predicted), left_out_means(y, weights)
+    guesses = {"model": predicted, "mean": nothing}
+    found = evidence_of(kind, y, guesses, weights, trusted=trusted)
     if len(found) == 1 and hasattr(model, "cv_results_"):
         found = [replace(found[0], ridge=ridge_of(model))]
     return found
@@ -586,13 +580,7 @@ class Summary:
         One row for each feature and output: its effect for one standard deviation, ``coef_``
         (that for one unit at the mean), standard deviation, mean, and whether the model keeps it.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "summary().frame is a pandas DataFrame, and pandas is not installed: pip install "
-                "pandas. The numbers are coef_ and support_."
-            ) from error
+        pd = pandas_for("summary().frame", "coef_ and support_")
         slopes, support = np.atleast_2d(self.model.coef_), np.atleast_2d(self.model.support_)
         moments, names = self.model._state.quadrant.moments, feature_names(self.model)
         t, D = slopes.shape

@@ -14,7 +14,7 @@ from skstretch.core.survival import (
     signed_times,
     uno_concordance,
 )
-from skstretch.core.types import Array, Index, Mask
+from skstretch.core.types import Array, Mask
 from skstretch.designs import checked_weights
 from skstretch.estimators.inputs import Targets, checked_X_y
 from skstretch.estimators.losses import checked_survival, read_survival
@@ -155,9 +155,6 @@ class StretchySurvivalCV(StretchySearch):
         weights = checked_weights(sample_weight, X)
         signed = signed_times(own["event"], own["time"])
         return X, Targets(own, signed[:, None], weights, weights, single=True)
-
-    def _decide(self, outputs: Array, targets: Targets, tested: Index) -> None:
-        """Nothing: what is predicted are the outputs."""
 
     def _completed(self, state: State, targets: Targets) -> State:
         event, time = event_and_time(state.model.Y[:, 0])

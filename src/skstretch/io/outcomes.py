@@ -19,13 +19,13 @@ from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_dask, is_source, tidy
 from skstretch.designs.as_design import storage_of
-from skstretch.estimators.inputs import Prepared, View
+from skstretch.estimators.inputs import Prepared
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import State, twin
 from skstretch.exceptions import ModelFileError
 from skstretch.io.archive import Rule, data_digest
 from skstretch.io.header import Record
-from skstretch.search import Outcomes
+from skstretch.search import Outcomes, View
 from skstretch.search.candidates import Candidate, Minimisers, Unknowns
 from skstretch.solve.choose import Spec
 

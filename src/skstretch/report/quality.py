@@ -24,7 +24,7 @@ from skstretch.core.survival import (
 )
 from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
-from skstretch.estimators.base import base_of, check_outputs, contributions_of
+from skstretch.estimators.base import base_of, contributions_of
 from skstretch.estimators.influence import influence_of
 from skstretch.estimators.quality import left_out_means
 from skstretch.estimators.samples import reference_of
@@ -495,7 +495,7 @@ def _shares(subject: Subject, row: Any) -> tuple[Array, Array]:
     except RowsForgottenError:
         # a model from a file knows no means: those of the data that were passed will do
         checked, curves = model._explained(row, subject.X)
-    found = contributions_of(model, checked, curves, check_outputs)
+    found = contributions_of(model, checked, curves)
     return np.asarray(found)[0], subject.state.shaped(base_of(model, curves))
 
 

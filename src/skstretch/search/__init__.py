@@ -5,6 +5,7 @@ from skstretch.search.candidates import Folds as Folds
 from skstretch.search.candidates import Outcome as Outcome
 from skstretch.search.candidates import Outcomes as Outcomes
 from skstretch.search.candidates import Problem as Problem
+from skstretch.search.candidates import View as View
 from skstretch.search.candidates import folds_from_splits as folds_from_splits
 from skstretch.search.candidates import kept_outcomes as kept_outcomes
 from skstretch.search.candidates import leave_one_out as leave_one_out

@@ -229,10 +229,6 @@ class Unknowns:
         coef = np.vstack([alpha for _, alpha in design.coefficients(frame, beta, total, weights)])
         return np.split(coef, len(parts), axis=1)
 
-    def coefficients(self, design: Design, weights: Array) -> Array:
-        """Coefficients (D, t) of the columns of a design."""
-        return self.solve_many([self], design, weights)[0]
-
 
 class Refine(Protocol):
     """What makes exact outcomes of approximate ones."""
@@ -257,10 +253,8 @@ class Outcome:
         those of iterated refits without a part of the samples.
     refine : Refine or None
         Makes an exact outcome of an approximate one, several at a time.
-    reason : str
-        Why it must not be used; empty where it may.
     reasons : tuple of str
-        The same for every target, where they differ.
+        Why it must not be used for each target; empty where it may.
     error : array of shape (t,)
         A bound on what rounding does to residuals of each target: they are known to this.
     finish : callable or None
@@ -277,7 +271,7 @@ class Outcome:
     rcond: float
     dof: float
     n_features: float
-    reason: str = ""
+    reasons: tuple[str, ...] = ("",)
     finish: Callable[[], Fit] | None = None
     unknowns: tuple[Unknowns, ...] = ()
     error: Array = field(default_factory=lambda: np.zeros(1))
@@ -285,36 +279,32 @@ class Outcome:
     refine: Refine | None = None
     dofs: tuple[float, ...] = ()
     columns: Index | None = None
-    reasons: tuple[str, ...] = ()
 
     @property
     def usable(self) -> bool:
         """Whether it may be used, for one of its targets at least."""
-        return "" in self.reasons if self.reasons else self.reason == ""
+        return "" in self.reasons
 
     @property
     def served(self) -> Index:
         """The targets that it may be used for."""
-        reasons = self.reasons or (self.reason,) * self.residuals.shape[1]
-        return np.flatnonzero([not reason for reason in reasons])
+        return np.flatnonzero([not reason for reason in self.reasons])
 
     @property
     def trouble(self) -> str:
         """Why it must not be used, for the first target of which this is so."""
-        return self.reason or next((reason for reason in self.reasons if reason), "")
+        return next((reason for reason in self.reasons if reason), "")
 
     def of(self, targets: Index) -> "Outcome":
         """What it is for some targets alone."""
         if targets.size == self.residuals.shape[1]:
             return self
         dof = float(np.mean(np.array(self.dofs)[targets])) if self.dofs else self.dof
-        reasons = [self.reasons[j] for j in targets] if self.reasons else [self.reason]
         return replace(
             self,
             residuals=self.residuals[:, targets],
             dof=dof,
-            reason=next((reason for reason in reasons if reason), ""),
-            reasons=(),
+            reasons=tuple(self.reasons[j] for j in targets),
             error=np.broadcast_to(self.error, (self.residuals.shape[1],))[targets],
         )
 
@@ -340,7 +330,6 @@ class Outcome:
             residuals=residuals,
             unknowns=unknowns,
             error=error,
-            reason="",
             reasons=tuple(reasons),
             dofs=tuple(dofs.tolist()),
         )
@@ -378,22 +367,19 @@ def target_size(Y: Array) -> Array:
     return np.asarray(np.abs(Y - Y.mean(axis=0)).max(axis=0, initial=0.0))
 
 
-def failed(n_tested: int, n_targets: int, n_features: float, reason: str) -> Outcome:
+def failed(problem: Problem, design: Design, reason: str) -> Outcome:
     """The outcome of a candidate that could not be solved."""
-    return Outcome(np.full((n_tested, n_targets), np.nan), 0.0, np.nan, n_features, reason)
+    nothing = np.full((problem.folds.tested.size, problem.n_targets), np.nan)
+    return Outcome(nothing, 0.0, np.nan, float(design.shape[1]), (reason,) * problem.n_targets)
 
 
-class Seen(Protocol):
-    """X seen through the transform at one a, and the columns of X that take part."""
+@dataclass(frozen=True)
+class View:
+    """The design at one a, and the columns of X that it uses."""
 
-    @property
-    def design(self) -> Design: ...
-
-    @property
-    def quadrant(self) -> Quadrant: ...
-
-    @property
-    def columns(self) -> Index: ...
+    design: Design
+    quadrant: Quadrant
+    columns: Index
 
 
 @dataclass(frozen=True)
@@ -420,7 +406,7 @@ class Outcomes:
     candidates: Sequence[Candidate]
     outputs: Array
     unknowns: Sequence[Sequence[Unknowns]]
-    views: Mapping[float, Seen]
+    views: Mapping[float, View]
     Y: Array
     weights: Array
     intercept: Intercept
@@ -454,7 +440,7 @@ class Outcomes:
             for at in range(0, len(found), size):
                 yield found[at : at + size]
 
-    def _coefficients(self, rows: list[int], view: Seen) -> Iterator[Array]:
+    def _coefficients(self, rows: list[int], view: View) -> Iterator[Array]:
         """Coefficients (t, columns of the design) of the candidates of a batch."""
         design, t = view.design, self.Y.shape[1]
         if len(rows) > 1:
@@ -465,7 +451,7 @@ class Outcomes:
                 (part, design if part.columns is None else design.take(part.columns))
                 for part in self.unknowns[rows[0]]
             ]
-            found = [[part.coefficients(own, self.weights) for part, own in alone]]
+            found = [[Unknowns.solve_many([one], own, self.weights)[0] for one, own in alone]]
         for row, coefs in zip(rows, found, strict=True):
             coef = np.zeros((t, design.shape[1]))
             for part, own in zip(self.unknowns[row], coefs, strict=True):
@@ -494,9 +480,10 @@ def kept_outcomes(
     candidates: Sequence[Candidate],
     results: Sequence[Outcome],
     problem: Problem,
-    views: Mapping[float, Any],
+    views: Mapping[float, View],
     grouped: bool,
     sample_weights: Array,
+    X: Any,
 ) -> Outcomes | None:
     """What is worth keeping of a finished search; None where it would take too much memory, or
     where what is made of it takes inverses that the search has done without."""
@@ -513,4 +500,4 @@ def kept_outcomes(
         outputs[row][:, own] = problem.folds.mean(true[:, own] - outcome.residuals[:, own], n)
     unknowns = [outcome.unknowns if outcome.usable else () for outcome in results]
     data = problem.Y, problem.weights, problem.intercept
-    return Outcomes(candidates, outputs, unknowns, views, *data, grouped, sample_weights)
+    return Outcomes(candidates, outputs, unknowns, views, *data, grouped, sample_weights, X)

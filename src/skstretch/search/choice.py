@@ -128,131 +128,29 @@ def best_of(among: Sequence[int], candidates: Sequence[Candidate], scores: Seque
     return max(equal, key=lambda i: np.nan_to_num(candidates[i].strength, nan=-np.inf))
 
 
-def standard_error(
-    scores: Sequence[Scored],
-    chosen: Scored,
-    weights: Array,
-    seen: Array,
-    groups: npt.NDArray[np.generic] | None,
-) -> float:
-    """The standard error of the chosen score where every score is a mean loss, else NaN.
-
-    ``score = -mean`` (an error) or ``1 - mean`` (an accuracy) of the losses behind it, which
-    have the weights `weights`; those of the chosen candidate by sample have the weights `seen`.
-    """
-    sums = [
-        score.score + weights @ score.losses / weights.sum()
-        for score in scores
-        if np.isfinite(score.score)
-    ]
-    known = any(np.allclose(sums, level, rtol=0, atol=1e-9) for level in (0.0, 1.0))
-    return paired_error(chosen.losses, seen, groups)[1] if known else np.nan
-
-
-def compared(
-    scores: Sequence[Scored],
-    chosen: Scored,
-    weights: Array,
-    groups: npt.NDArray[np.generic] | None,
-) -> dict[str, Array]:
-    """Columns of ``cv_results_``: how much more each candidate loses than the chosen model, paired.
-
-    The mean over samples of the difference of losses, and its standard error; NaN where a candidate
-    has none. Negative means are candidates that lose less.
-    """
-    own = chosen.losses
-    pairs = [paired_error(scored.losses - own, weights, groups) for scored in scores]
-    worse, error = np.array(pairs).T
-    return {"loss_above_chosen": worse, "loss_above_chosen_se": error}
-
-
 # of the degrees of freedom that there are: nearer to all or to none, more of c changes nothing
 SATURATED = 0.01
 
 
-def helpful_edge(
-    candidates: Sequence[Candidate],
-    outcomes: Sequence[Outcome],
-    results: dict[str, Array],
-    verdict: Verdict,
-    limits: tuple[float, float],
-) -> str | None:
-    """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen one.
-
-    That is where the chosen c is the last of its (a, k, density), the loss still falls towards it
-    by more than one paired standard error and more than rounding, and the degrees of freedom are
-    not at the one of their `limits` (without and with all coefficients) to which the grid would be
-    extended.
-    """
-    chosen = verdict.chosen
-    here = candidates[chosen]
-    row = [i for i, candidate in enumerate(candidates) if family_of(candidate) == family_of(here)]
-    row.sort(key=lambda i: candidates[i].c)
-    place = row.index(chosen)
-    near = row[1 if place == 0 else place - 1] if len(row) > 1 else chosen
-    if place not in (0, len(row) - 1) or np.isinf(here.c) or verdict.tied[near]:
-        return None
-    falls = results["loss_above_chosen"][near] > results["loss_above_chosen_se"][near]
-    least, most = limits
-    used = (outcomes[chosen].dof - least) / max(most - least, np.finfo(float).tiny)
-    spent = used < SATURATED if place == 0 else used > 1.0 - SATURATED
-    return None if not falls or spent else ("smaller" if place == 0 else "larger")
-
-
-# The results of a search as a dict of arrays, like scikit-learn's ``cv_results_``.
-
-
-def results_table(
-    candidates: Sequence[Candidate],
-    outcomes: Sequence[Outcome],
-    scores: Sequence[Scored],
-    verdict: Verdict,
-) -> dict[str, Any]:
-    """One row a candidate, as in scikit-learn's ``cv_results_``; unusable candidates have no
-    score."""
-    usable = np.array([outcome.usable for outcome in outcomes])
-    score = np.array(
-        [s.score if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
+def parameters(candidates: Sequence[Candidate]) -> dict[str, Any]:
+    """Columns of ``cv_results_`` that tell candidates apart."""
+    names = ("recipe", "target", "a", "k", "c", "strength", "density")
+    recipes, targets, a, k, c, strengths, densities = (
+        [getattr(candidate, name) for candidate in candidates] for name in names
     )
-    order = np.argsort(-np.where(usable, score, -np.inf), kind="stable")
-    rank = np.empty(len(candidates), dtype=int)
-    rank[order] = np.arange(1, len(candidates) + 1)
-    # equal scores share the best rank among them
-    for first, second in pairwise(order.tolist()):
-        if score[first] == score[second]:
-            rank[second] = rank[first]
-    recipes = [candidate.recipe for candidate in candidates]
-    targets = [candidate.target for candidate in candidates]
-    return {
-        **({"param_recipe": np.array(recipes)} if any(recipes) else {}),
-        **(
-            {}
-            if set(targets) == {None}
-            else {"target": np.array([-1 if j is None else j for j in targets])}
-        ),
-        "param_a": np.array([candidate.a for candidate in candidates]),
-        "param_k": np.array([candidate.k for candidate in candidates]),
-        "param_c": np.array([candidate.c for candidate in candidates]),
-        "param_s": np.array([candidate.strength for candidate in candidates]),
-        "param_density": np.array([candidate.density for candidate in candidates], dtype=object)
-        if len({type(candidate.density) for candidate in candidates}) > 1
-        else np.array([candidate.density for candidate in candidates]),
-        "params": [
-            {"a": candidate.a, "k": candidate.k, "c": candidate.c, "density": candidate.density}
-            for candidate in candidates
-        ],
-        "mean_test_score": score,
-        "rank_test_score": rank,
-        "score_error": np.array(
-            [s.error if o.usable else np.nan for s, o in zip(scores, outcomes, strict=True)]
-        ),
-        "dof": np.array([outcome.dof for outcome in outcomes]),
-        "n_features": np.array([outcome.n_features for outcome in outcomes]),
-        "rcond": np.array([outcome.rcond for outcome in outcomes]),
-        "usable": usable,
-        "loo": np.array([outcome.loo for outcome in outcomes]),
-        "reason": np.array(["" if outcome.usable else outcome.trouble for outcome in outcomes]),
-        "within_1se": verdict.within,
+    found: dict[str, Any] = {"param_recipe": np.array(recipes)} if any(recipes) else {}
+    if set(targets) != {None}:
+        found["target"] = np.array([-1 if j is None else j for j in targets])
+    # counts and shares, each as it was asked for
+    several = len({type(density) for density in densities}) > 1
+    rows = zip(a, k, c, densities, strict=True)
+    return found | {
+        "param_a": np.array(a),
+        "param_k": np.array(k),
+        "param_c": np.array(c),
+        "param_s": np.array(strengths),
+        "param_density": np.array(densities, dtype=object if several else None),
+        "params": [dict(zip(("a", "k", "c", "density"), row, strict=True)) for row in rows],
     }
 
 
@@ -355,11 +253,9 @@ class CandidateTable:
         Whether candidates of an average have one number of features, that of the best.
     scores : list of Scored
         Over the targets that a candidate serves.
-    losses : list of Scored
-        By the loss.
     alone : list of lists of Scored
-        For every candidate the scores of each target of a regression, in its own unit: their
-        squares are numbers.
+        For every candidate its loss for each target of a regression, in a unit of its own in which
+        squares are numbers; for classes the one of all.
     """
 
     problem: Problem
@@ -372,7 +268,6 @@ class CandidateTable:
     candidates: list[Candidate] = field(default_factory=list)
     results: list[Outcome] = field(default_factory=list)
     scores: list[Scored] = field(default_factory=list)
-    losses: list[Scored] = field(default_factory=list)
     alone: list[list[Scored]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -398,13 +293,13 @@ class CandidateTable:
         self.candidates.append(candidate)
         self.results.append(outcome)
         self.scores.append(score)
-        self.losses.append(self._lost(outcome, score))
         self.alone.append(alone)
 
     def _scored(self, outcome: Outcome) -> tuple[Scored, list[Scored]]:
-        """The score of the targets that an outcome serves, and of each alone, in its unit."""
+        """The score of the targets that an outcome serves, and its losses as `alone` has them."""
         if self.problem.classes:
-            return scored(self.scoring, outcome, self.true), []
+            score, by_loss = scored(self.scoring, outcome, self.true), self.loss is not self.scoring
+            return score, [scored(self.loss, outcome, self.true) if by_loss else score]
         alone = [
             scored(own, outcome.of(part).times(1.0 / size), self.true[:, part] / size)
             for own, part, size in zip(self.own, self.parts, self.sizes, strict=True)
@@ -416,9 +311,6 @@ class CandidateTable:
             return alone[served[0]].times(self.sizes[served[0]] ** 2), alone
         own, true = outcome.of(served), self.true[:, served]
         return scored(self.scoring.of(served, 1.0), own, true), alone
-
-    def _lost(self, outcome: Outcome, score: Scored) -> Scored:
-        return score if self.loss is self.scoring else scored(self.loss, outcome, self.true)
 
     def heaviest(self, mix: Mix) -> Verdict:
         """The verdict that names the candidate of the largest weight."""
@@ -445,21 +337,24 @@ class CandidateTable:
         """The verdict of a rule, once every value that is told of it is exact."""
         while True:
             verdict = self._judge(rule, number)
-            leaders = best_of_families(self.candidates, *self._part(number))
+            leaders = best_of_families(self.candidates, *self._told(number))
             if not self._refine([verdict.chosen, verdict.best, *leaders], number):
                 return verdict
 
     def _part(self, number: int) -> tuple[list[Outcome], list[Scored]]:
-        """Outcomes and scores of one target alone; of classes those of all."""
-        if self.problem.classes:
-            return self.results, self.losses if self.by_loss else self.scores
-        part, scores = self.parts[number], [each[number] for each in self.alone]
+        """Outcomes and losses of one target alone; of classes those of all."""
+        part, losses = self.parts[number], [each[number] for each in self.alone]
         if len(self.parts) == 1:
-            return self.results, scores
-        return [each.of(part) for each in self.results], scores
+            return self.results, losses
+        return [each.of(part) for each in self.results], losses
+
+    def _told(self, number: int) -> tuple[list[Outcome], list[Scored]]:
+        """Outcomes, and the scores by which one candidate is chosen."""
+        found, losses = self._part(number)
+        return found, losses if self.by_loss or not self.problem.classes else self.scores
 
     def _judge(self, rule: str, number: int = 0) -> Verdict:
-        found, scores = self._part(number)
+        found, scores = self._told(number)
         return judge(self.candidates, found, self.by_samples(scores), *self._units, rule)
 
     def mixed(self) -> Mix:
@@ -481,7 +376,7 @@ class CandidateTable:
         of the average if their losses were less by what approximations may hide."""
         if not isinstance(self.loss, LogLoss):
             return rows
-        losses = np.array([-self.losses[row].score for row in rows])
+        losses = np.array([-self.alone[row][0].score for row in rows])
         hidden = APPROXIMATE_LOSS * np.log(self.loss.n_classes)
         n = float(self.weights[self.seen].sum())
         shares = np.exp(TAU_CLASSES * n * np.minimum(0.0, losses.min() - losses + hidden))
@@ -489,14 +384,11 @@ class CandidateTable:
 
     def _leaders(self, number: int) -> list[int]:
         """The best candidates of all families for one target, or for classes."""
-        found, scores = self._part(number)
-        scores = self.losses if self.problem.classes else scores
-        return best_of_families(self.candidates, found, scores)
+        return best_of_families(self.candidates, *self._part(number))
 
     def _of_one_size(self, rows: Sequence[int], number: int) -> list[int]:
         """Those with as many features as the best has."""
-        scores = self.losses if self.problem.classes else self._part(number)[1]
-        size = size_of(self.candidates[best_of(rows, self.candidates, scores)])
+        size = size_of(self.candidates[best_of(rows, self.candidates, self._part(number)[1])])
         return [row for row in rows if size_of(self.candidates[row]) == size]
 
     def _shares(self, rows: Sequence[int], part: Index) -> Array:
@@ -504,7 +396,7 @@ class CandidateTable:
         # folds that are repeated do not make more samples
         n = float(self.weights[self.seen].sum())
         if self.problem.classes:
-            return class_weights(np.array([-self.losses[i].score for i in rows]), n)
+            return class_weights(np.array([-self.alone[i][0].score for i in rows]), n)
         fair = fair_shares([self.candidates[i] for i in rows])
         bent = np.array([float(self.candidates[i].a != 0.0) for i in rows])
         own = np.stack([self.results[i].residuals[:, part] for i in rows])
@@ -519,19 +411,76 @@ class CandidateTable:
         return outputs
 
     def table(self, verdict: Verdict, own: Scored) -> dict[str, Any]:
-        """Everything about every candidate, beside the losses of the model by sample."""
-        table = results_table(self.candidates, self.results, self.scores, verdict)
-        return table | compared(self.by_samples(self.scores), own, *self._units)
+        """One row a candidate, as in scikit-learn's ``cv_results_``; unusable ones have no score.
+
+        ``loss_above_chosen`` is how much more a candidate loses than the model, whose losses by
+        sample are `own`: the mean over samples of the difference, and its standard error.
+        """
+        candidates, outcomes = self.candidates, self.results
+        usable = np.array([outcome.usable for outcome in outcomes])
+        score, error = (
+            np.where(usable, [getattr(each, name) for each in self.scores], np.nan)
+            for name in ("score", "error")
+        )
+        order = np.argsort(-np.where(usable, score, -np.inf), kind="stable")
+        rank = np.empty(len(candidates), dtype=int)
+        rank[order] = np.arange(1, len(candidates) + 1)
+        # equal scores share the best rank among them
+        for first, second in pairwise(order.tolist()):
+            if score[first] == score[second]:
+                rank[second] = rank[first]
+        compared, units = self.by_samples(self.scores), self._units
+        above = [paired_error(each.losses - own.losses, *units) for each in compared]
+        return parameters(candidates) | {
+            "mean_test_score": score,
+            "rank_test_score": rank,
+            "score_error": error,
+            "dof": np.array([outcome.dof for outcome in outcomes]),
+            "n_features": np.array([outcome.n_features for outcome in outcomes]),
+            "rcond": np.array([outcome.rcond for outcome in outcomes]),
+            "usable": usable,
+            "loo": np.array([outcome.loo for outcome in outcomes]),
+            "reason": np.array(["" if each.usable else each.trouble for each in outcomes]),
+            "within_1se": verdict.within,
+            "loss_above_chosen": np.array([worse for worse, _ in above]),
+            "loss_above_chosen_se": np.array([error for _, error in above]),
+        }
 
     def error(self, paired: Scored) -> float:
-        """The standard error of a score."""
-        return standard_error(self.scores, paired, self._tested, *self._units)
+        """The standard error of the score with these losses by sample where every score is a mean
+        loss, else NaN.
+
+        ``score = -mean`` (an error) or ``1 - mean`` (an accuracy) of the losses behind it.
+        """
+        weights, scores = self._tested, [each for each in self.scores if np.isfinite(each.score)]
+        sums = [each.score + weights @ each.losses / weights.sum() for each in scores]
+        known = any(np.allclose(sums, level, rtol=0, atol=1e-9) for level in (0.0, 1.0))
+        return paired_error(paired.losses, *self._units)[1] if known else np.nan
 
     def edge(self, verdict: Verdict, table: dict[str, Any], n_columns: int) -> str | None:
-        """Which way the grid of c may end too early for the chosen model, of so many columns."""
-        free = float(self.problem.intercept is Intercept.FREE)
-        limits = free, float(min(len(self.weights), n_columns + free))
-        return helpful_edge(self.candidates, self.results, table, verdict, limits)
+        """``"larger"`` or ``"smaller"`` where a c beyond the grid may be better than the chosen
+        one, of a model of so many columns.
+
+        That is where the chosen c is the last of its (a, k, density), the loss still falls towards
+        it by more than one paired standard error and more than rounding, and the degrees of freedom
+        are not at that limit (without or with all coefficients) to which the grid would be
+        extended.
+        """
+        chosen, candidates = verdict.chosen, self.candidates
+        family = family_of(candidates[chosen])
+        row = [i for i, candidate in enumerate(candidates) if family_of(candidate) == family]
+        row.sort(key=lambda i: candidates[i].c)
+        place = row.index(chosen)
+        near = row[1 if place == 0 else place - 1] if len(row) > 1 else chosen
+        last = place in (0, len(row) - 1)
+        if not last or np.isinf(candidates[chosen].c) or verdict.tied[near]:
+            return None
+        falls = table["loss_above_chosen"][near] > table["loss_above_chosen_se"][near]
+        least = float(self.problem.intercept is Intercept.FREE)
+        most = float(min(len(self.weights), n_columns + least))
+        used = (self.results[chosen].dof - least) / max(most - least, np.finfo(float).tiny)
+        spent = used < SATURATED if place == 0 else used > 1.0 - SATURATED
+        return None if not falls or spent else ("smaller" if place == 0 else "larger")
 
     def by_samples(self, scores: Sequence[Scored]) -> list[Scored]:
         """The same of several."""
@@ -562,5 +511,4 @@ class CandidateTable:
         for row, outcome in zip(inexact, exact, strict=True):
             self.results[row] = outcome
             self.scores[row], self.alone[row] = self._scored(outcome)
-            self.losses[row] = self._lost(outcome, self.scores[row])
         return bool(inexact)

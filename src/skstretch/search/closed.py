@@ -78,16 +78,15 @@ def _of_spectrum(known: SharedResult[Spectrum], lam: float) -> Inverse:
 
 def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) -> Outcome:
     """Exact out-of-fold residuals of one penalty."""
-    n_features = float(design.shape[1])
     Y, weights, intercept, folds = problem.Y, problem.weights, problem.intercept, problem.folds
     inverse = make()
     if inverse.rcond == 0.0:
-        return failed(folds.tested.size, Y.shape[1], n_features, "singular")
+        return failed(problem, design, "singular")
     frame, solution = inverse.frame, inverse.solve(Y)
     try:
         residuals, errors = out_of_fold(inverse, solution, folds.folds)
     except np.linalg.LinAlgError:
-        return failed(folds.tested.size, Y.shape[1], n_features, "a fold is singular")
+        return failed(problem, design, "a fold is singular")
     if frame.log_rows is not None:
         scale = np.exp(frame.log_rows)[folds.tested, None]
         residuals, errors = residuals * scale, errors * scale
@@ -98,12 +97,11 @@ def dual_outcome(design: Design, problem: Problem, make: Callable[[], Inverse]) 
         residuals,
         inverse.rcond,
         inverse.dof,
-        n_features,
-        reason,
+        float(design.shape[1]),
+        of_targets(reason, residuals),
         DualEnd(design, frame, solution, weights, intercept, inverse.rcond),
         (Unknowns(solution, frame),),
         errors.max(axis=0, initial=0.0),
-        reasons=of_targets(reason, residuals),
     )
 
 
@@ -226,22 +224,20 @@ def _primal_outcome(
     features: PrimalRows, problem: Problem, candidate: PrimalCandidate | None, out: Array
 ) -> Outcome:
     """The outcome of one penalty from its out-of-fold residuals."""
-    Y, folds, design = problem.Y, problem.folds, features.design
-    n_features = float(design.shape[1])
+    Y, design = problem.Y, features.design
     if candidate is None:
-        return failed(folds.tested.size, Y.shape[1], n_features, "singular")
+        return failed(problem, design, "singular")
     rcond, gram = candidate.system.rcond, features.gram
     doubt = unusable(candidate.rcond) or candidate.doubt
     return Outcome(
         out,
         candidate.rcond,
         candidate.system.dof,
-        n_features,
-        doubt,
+        float(design.shape[1]),
+        of_targets(doubt, out),
         partial(primal_fit, gram, candidate.coef, candidate.constant, problem.intercept, rcond),
         (Unknowns(candidate.coef),),
         relative_error(candidate.rcond) * target_size(Y),
-        reasons=of_targets(doubt, out),
     )
 
 

@@ -63,6 +63,7 @@ from skstretch.solve.model import (
     of_columns,
 )
 
+OUT_OF_RANGE = "the scale of the features leaves the range of float64: use other units"
 # below this 1 / (lam k) is no float64
 TINY = 1e-306
 
@@ -308,7 +309,7 @@ def _row(
 ) -> Iterator[tuple[Candidate, Outcome]]:
     """All c of one (a, k); `found` are the outcomes, one for every lam."""
     for c, strength, lam in penalties:
-        outcome = _out_of_range(design, problem) if lam is None else next(found)
+        outcome = failed(problem, design, OUT_OF_RANGE) if lam is None else next(found)
         yield Candidate(*at, c, strength, 1.0), outcome
 
 
@@ -333,15 +334,6 @@ def _penalties(grid: Grid, k: float, scale: float, unit: float) -> Penalties:
             c, in_range = float(np.exp(np.clip(log_c, -700.0, 700.0))), abs(log_c) < LARGEST_LOG
         found.append((c, strength, lam if in_range else None))
     return found
-
-
-def _out_of_range(design: Design, problem: Problem) -> Outcome:
-    return failed(
-        problem.folds.tested.size,
-        problem.Y.shape[1],
-        float(design.shape[1]),
-        "the scale of the features leaves the range of float64: use other units",
-    )
 
 
 def finished_model(

@@ -6,7 +6,7 @@ those it was made from, at its own scores: the loss of the rows left out, and fo
 likelihood the cross-validated one of Verweij and van Houwelingen.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ from skstretch.core.losses import Loss
 from skstretch.core.stretch import Intercept
 from skstretch.core.types import Array, Fit, Index
 from skstretch.designs import Design
+from skstretch.search.candidates import Problem
 from skstretch.search.selection import path_supports
 from skstretch.solve.choose import (
     AUTOMATIC_STRENGTH,
@@ -161,28 +162,22 @@ class PathView:
 def search_losses(
     design: Design,
     make: MakeLoss,
-    weights: Array,
-    folds: Sequence[Fold],
-    intercept: Intercept = Intercept.FREE,
+    problem: Problem,
     ks: Sequence[float] = SEARCHES[0].loss_k,
     cs: Sequence[float] | None = None,
     asked: Sequence[tuple[Any, int]] = (),
-    unit: float = 1.0,
-    step: Callable[[], None] = lambda: None,
-) -> list[LossCandidate]:
-    """Search all ks along c, by default from where features begin to matter; `step` after each.
+) -> Iterator[list[LossCandidate]]:
+    """The paths of all ks along c, by default from where features begin to matter.
 
     `asked` are densities with the numbers of features that they keep, none for all features. Fewer
-    than all are ridge on those that `null_supports` finds, in every fold on its own. Losses count
-    in `unit`, that of the weights.
+    than all are ridge on those that `null_supports` finds, in every fold on its own.
     """
-    whole, parts = make(weights), [FoldLoss.of(fold, make, weights) for fold in folds]
+    weights, intercept = problem.weights, problem.intercept
+    whole, parts = make(weights), [FoldLoss.of(f, make, weights) for f in problem.folds.folds or ()]
     some = [(density, count) for density, count in asked if count < design.n_penalised]
-    found = list[LossCandidate]()
     for k in sorted(ks) if not some or len(some) < len(asked) else ():
         seen = PathView(design, scores_of(design, intercept, k, whole.n_scores))
-        found += along(seen, intercept, whole, parts, k, cs, unit)
-        step()
+        yield along(seen, problem, whole, parts, k, cs)
     if some:
         losses, counts = (whole, *(part.rest for part in parts)), sorted({n for _, n in some})
         supports = [null_supports(design, intercept, loss, counts) for loss in losses]
@@ -190,9 +185,7 @@ def search_losses(
         own = [design.take(columns[count]) for columns in supports]
         scores = [scores_of(one, intercept, 2.0, whole.n_scores) for one in own]
         seen = PathView(own[0], scores[0], supports[0][count], scores[1:], density)
-        found += along(seen, intercept, whole, parts, 2.0, cs, unit)
-        step()
-    return found
+        yield along(seen, problem, whole, parts, 2.0, cs)
 
 
 def null_supports(
@@ -213,12 +206,11 @@ def null_supports(
 
 def along(
     seen: PathView,
-    intercept: Intercept,
+    problem: Problem,
     whole: Loss,
     parts: Sequence[FoldLoss],
     k: float,
     cs: Sequence[float] | None,
-    unit: float,
 ) -> list[LossCandidate]:
     """The candidates of one k, upwards in c, from the point without features. An automatic path
     ends where the held-out loss has risen, or little is left."""
@@ -233,11 +225,11 @@ def along(
         near = minimise(scores, [found or elsewhere(scores, near, whole, k, float(c))])[0]
         dof, gram = freedom(scores, near)
         last = seen.folds_at(near, gram, before, last, parts)
-        path.append(judged(seen, intercept, near, dof, last, parts))
+        path.append(judged(seen, problem.intercept, near, dof, last, parts))
         losses = np.array([one.held_out for one in path])
         least, risen = losses.min(), PATH.is_over(losses[:, None])
         if losses[-1] > least:  # beside the best it may have no share of an average
-            risen |= bool(np.exp(TAU_CLASSES * (least - losses[-1]) / unit) < LEAST_WEIGHT)
+            risen |= bool(np.exp(TAU_CLASSES * (least - losses[-1]) / problem.unit) < LEAST_WEIGHT)
         if cs is None and (risen or whole.value(near.eta) <= LEAST_LOSS * zero.objective):
             break
     return path

@@ -58,6 +58,7 @@ from skstretch.solve.newton import where_of
 
 # relative accuracy of out-of-fold residuals that are solved for
 ACCURACY = 100.0 * PRECISION
+ENDLESS = "c=inf leaves no penalty whose power k < 2 could matter"
 NOISE = "interpolates: its out-of-fold residuals are rounding"
 
 
@@ -238,7 +239,8 @@ class FoldScorer:
         )
         for c in cs:
             group = groups.get(c, ())
-            whole = self.outcome(where, group, c) if group else self.endless()
+            whole = failed(self.problem, self.design, ENDLESS)
+            whole = self.outcome(where, group, c) if group else whole
             yield Candidate(0.0, k, c, self.strength(group), 1.0), whole
 
     def strength(self, group: Sequence[PathPoint]) -> float:
@@ -282,9 +284,3 @@ class FoldScorer:
             loo="approximate",
             refine=Exact(where, group, self.Y, self.units, self.problem.folds.folds),
         )
-
-    def endless(self) -> Outcome:
-        """c = inf: there is no minimiser without regularisation."""
-        n_tested, t = self.problem.folds.tested.size, self.problem.Y.shape[1]
-        reason = "c=inf leaves no penalty whose power k < 2 could matter"
-        return failed(n_tested, t, float(self.design.shape[1]), reason)

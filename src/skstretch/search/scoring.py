@@ -5,7 +5,7 @@ A score judges a candidate; the losses of single samples behind it tell how sure
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -31,8 +31,6 @@ class Scored:
     tie: float
     error: float = 0.0
     tie_error: float = 0.0
-    # how much the score may change where every output does by one, if that is known
-    steepness: float | None = None
 
     def times(self, factor: float) -> "Scored":
         """Losses and scores times a factor."""
@@ -53,21 +51,16 @@ def unscored(n_tested: int) -> Scored:
     return Scored(np.nan, np.full(n_tested, np.nan), np.nan)
 
 
-class Scoring(Protocol):
+class Scoring:
     """From out-of-fold outputs (n_tested, t) to a score."""
 
-    @property
-    def name(self) -> str: ...
-
-    def __call__(self, outputs: Array) -> Scored: ...
-
-    def blur(self, outputs: Array, error: float) -> float:
-        """How far the score may be off where every output may be off by `error`."""
-        ...
+    def __call__(self, outputs: Array, rounding: float = 0.0) -> Scored:
+        """The score, and how far it may be off where every output may be off by `rounding`."""
+        raise NotImplementedError
 
     def of(self, targets: Index, unit: float) -> "Scoring":
         """The scoring of some targets of a regression, of outputs divided by a unit."""
-        ...
+        raise NotImplementedError("classes are scored together")
 
 
 def scored(scoring: Scoring, outcome: Outcome, true: Array) -> Scored:
@@ -75,13 +68,9 @@ def scored(scoring: Scoring, outcome: Outcome, true: Array) -> Scored:
     targets."""
     if not outcome.usable:
         return unscored(len(true))
-    outputs, rounding = true - outcome.residuals, float(outcome.error.max(initial=0.0))
-    found = scoring(outputs)
-    if found.steepness is None:
-        error = scoring.blur(outputs, rounding)
-    else:
-        error = found.steepness * rounding
-    return replace(found, error=error, tie_error=_square_blur(-found.tie, rounding))
+    rounding = float(outcome.error.max(initial=0.0))
+    found = scoring(true - outcome.residuals, rounding)
+    return replace(found, tie_error=_square_blur(-found.tie, rounding))
 
 
 def _square_blur(mean_square: float, error: float) -> float:
@@ -98,35 +87,24 @@ def _undecided(outputs: Array, error: float) -> Mask:
 
 
 @dataclass(frozen=True)
-class SquaredError:
+class SquaredError(Scoring):
     """Minus the weighted mean squared error, averaged over targets."""
 
     Y: Array
     weights: Array
-    name: str = "neg_mean_squared_error"
 
-    def __call__(self, outputs: Array) -> Scored:
+    def __call__(self, outputs: Array, rounding: float = 0.0) -> Scored:
         with np.errstate(over="ignore"):
             losses = np.square(self.Y - outputs).mean(axis=1)
         error = float(self.weights @ losses / self.weights.sum())
-        return Scored(-error, losses, -error)
-
-    def blur(self, outputs: Array, error: float) -> float:
-        return _square_blur(-self(outputs).score, error)
+        return Scored(-error, losses, -error, _square_blur(error, rounding))
 
     def of(self, targets: Index, unit: float) -> "SquaredError":
         return replace(self, Y=self.Y[:, targets] / unit)
 
 
-class OfClasses:
-    """A scoring that sees all scores of the classes."""
-
-    def of(self, targets: Index, unit: float) -> Scoring:
-        raise NotImplementedError("classes are scored together")
-
-
 @dataclass(frozen=True)
-class BalancedAccuracy(OfClasses):
+class BalancedAccuracy(Scoring):
     """The mean share of every class that is told; ties are broken by the squared error of the
     scores."""
 
@@ -134,86 +112,72 @@ class BalancedAccuracy(OfClasses):
     n_classes: int
     Y: Array
     weights: Array
-    name: str = "balanced_accuracy"
 
-    def __call__(self, outputs: Array) -> Scored:
+    def __call__(self, outputs: Array, rounding: float = 0.0) -> Scored:
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
         losses = (decided(outputs) != self.codes) * balance
         squared = np.square(self.Y - outputs).mean(axis=1) * balance
-        error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
-        return Scored(1.0 - error, losses, -tie)
-
-    def blur(self, outputs: Array, error: float) -> float:
-        balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
-        open_ = _undecided(outputs, error) * balance
-        return float(self.weights @ open_ / self.weights.sum())
+        each = losses, squared, _undecided(outputs, rounding) * balance
+        error, tie, open_ = (float(self.weights @ v / self.weights.sum()) for v in each)
+        return Scored(1.0 - error, losses, -tie, open_)
 
 
 @dataclass(frozen=True)
-class LogLoss(OfClasses):
+class LogLoss(Scoring):
     """Minus the balanced log loss of the probabilities that the scores give.
 
     ``softmax(A outputs)`` with the factor A of greatest likelihood: what calibration makes of them.
+    Where every output does by one, it changes by 2 A at most.
     """
 
     codes: Index
     n_classes: int
     Y: Array
     weights: Array
-    name: str = "neg_log_loss"
 
-    def __call__(self, outputs: Array) -> Scored:
+    def __call__(self, outputs: Array, rounding: float = 0.0) -> Scored:
         found = balanced_log_losses(outputs[None], self.codes, self.weights[None])
         losses, factor = found[0][0], float(found[1][0])
         balance = balanced_weights(self.codes, self.n_classes, self.weights)[self.codes]
         squared = np.square(self.Y - outputs).mean(axis=1) * balance
         error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
-        return Scored(-error, losses, -tie, steepness=2.0 * factor)
-
-    def blur(self, outputs: Array, error: float) -> float:
-        steepness = self(outputs).steepness
-        assert steepness is not None
-        return steepness * error
+        return Scored(-error, losses, -tie, 2.0 * factor * rounding)
 
 
 @dataclass(frozen=True)
-class PoissonDeviance(OfClasses):
+class PoissonDeviance(Scoring):
     """Minus the mean deviance of the rates that the scores stand for."""
 
     y: Array
     weights: Array
-    name: str = "neg_mean_poisson_deviance"
 
-    def __call__(self, outputs: Array) -> Scored:
+    def __call__(self, outputs: Array, rounding: float = 0.0) -> Scored:
         losses = deviances(self.y, rates(outputs[:, 0]))
         error = float(self.weights @ losses / self.weights.sum())
-        return Scored(-error, losses, -error, steepness=0.0)
-
-    def blur(self, outputs: Array, error: float) -> float:
-        return 0.0
+        return Scored(-error, losses, -error)
 
 
 @dataclass(frozen=True)
-class Concordance(OfClasses):
+class Concordance(Scoring):
     """Harrell's concordance of risk scores."""
 
     event: Mask
     time: Array
     weights: Array
-    name: str = "concordance"
 
-    def __call__(self, outputs: Array) -> Scored:
+    def __call__(self, outputs: Array, rounding: float = 0.0) -> Scored:
         losses = concordance_losses(self.event, self.time, outputs[:, 0], self.weights)
         error = float(self.weights @ losses / self.weights.sum())
-        return Scored(1.0 - error, losses, -error, steepness=0.0)
-
-    def blur(self, outputs: Array, error: float) -> float:
-        return 0.0
+        return Scored(1.0 - error, losses, -error)
 
 
 @dataclass(frozen=True)
-class ScorerScore:
-    """Any scikit-learn scorer, shown the out-of-fold outputs as if a model had predicted them."""
+class ScorerScore(Scoring):
+    """Any scikit-learn scorer, shown the out-of-fold outputs as if a model had predicted them.
+
+    What rounding may change is the largest change over three patterns of signs: an estimate,
+    scorers being any.
+    """
 
     scorer: Callable[..., float]
     precomputed: Callable[[Array], BaseEstimator]
@@ -222,15 +186,12 @@ class ScorerScore:
     inner: Scoring
     name: str
 
-    def __call__(self, outputs: Array) -> Scored:
-        inner = self.inner(outputs)
-        return Scored(self._ask(outputs), inner.losses, inner.tie)
-
-    def blur(self, outputs: Array, error: float) -> float:
-        """The largest change over three patterns of signs: an estimate, scorers being any."""
-        score, sides = self._ask(outputs), np.where(np.arange(outputs.size) % 2, 1.0, -1.0)
-        patterns = (1.0, -1.0, sides.reshape(outputs.shape))
-        return max(abs(self._ask(outputs + error * signs) - score) for signs in patterns)
+    def __call__(self, outputs: Array, rounding: float = 0.0) -> Scored:
+        inner, score, sides = self.inner(outputs), self._ask(outputs), np.ones(outputs.size)
+        sides[::2] = -1.0
+        patterns = (1.0, -1.0, sides.reshape(outputs.shape)) if rounding else ()
+        changes = (abs(self._ask(outputs + rounding * signs) - score) for signs in patterns)
+        return Scored(score, inner.losses, inner.tie, max(changes, default=0.0))
 
     def of(self, targets: Index, unit: float) -> "ScorerScore":
         own = self.inner.of(targets, 1.0)
@@ -259,24 +220,18 @@ class ScorerScore:
 
 
 @dataclass(frozen=True)
-class ZeroOne(OfClasses):
+class ZeroOne(Scoring):
     """Minus the weighted error rate."""
 
     codes: Index
     Y: Array
     weights: Array
-    name: str = "accuracy"
 
-    def __call__(self, outputs: Array) -> Scored:
+    def __call__(self, outputs: Array, rounding: float = 0.0) -> Scored:
         losses = (decided(outputs) != self.codes).astype(float)
         squared = np.square(self.Y - outputs).mean(axis=1)
-        total = self.weights.sum()
-        return Scored(
-            -float(self.weights @ losses / total), losses, -float(self.weights @ squared / total)
-        )
-
-    def blur(self, outputs: Array, error: float) -> float:
-        return float(self.weights @ _undecided(outputs, error) / self.weights.sum())
+        error, tie = (float(self.weights @ v / self.weights.sum()) for v in (losses, squared))
+        return Scored(-error, losses, -tie)
 
 
 class PrecomputedRegressor(RegressorMixin, BaseEstimator):

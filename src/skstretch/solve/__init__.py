@@ -9,6 +9,6 @@ from skstretch.solve.model import FittedModel as FittedModel
 from skstretch.solve.model import build_system as build_system
 from skstretch.solve.model import coefficient_path as coefficient_path
 from skstretch.solve.model import fit_model as fit_model
-from skstretch.solve.model import interval_bounds as interval_bounds
+from skstretch.solve.model import fit_stretchy as fit_stretchy
 from skstretch.solve.model import light_model as light_model
 from skstretch.solve.model import warn_of_cancellation as warn_of_cancellation

@@ -2,7 +2,7 @@
 
 ``build_system`` factors one model as `choose` says, ``fit_stretchy`` solves it for targets, and
 ``fit_model`` adds the second pass. What else a fitted model tells (the spread of its coefficients,
-its path along k or c, its prediction intervals) follows below.
+its path along k or c) follows below.
 """
 
 import warnings
@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 from joblib import Parallel, delayed
 
-from skstretch.core.crossfit import jackknife_plus, residual_width
 from skstretch.core.gram import PrimalGram, PrimalTotals
 from skstretch.core.krylov import Report
 from skstretch.core.primal import primal_system
@@ -455,36 +454,6 @@ def coefficient_path(model: FittedModel, along: str, values: Sequence[float], co
 
 # predictions of all leave-one-out models that are held at a time
 CHUNK_BYTES = 1 << 27
-
-
-def interval_bounds(
-    model: FittedModel, new: Design, coverage: float, method: str
-) -> tuple[Array, Array]:
-    """``(lower, upper)`` of shape (N, t) at the rows of `new`."""
-    if model.weights.size < 2:
-        raise ValueError("intervals need at least two samples of positive weight.")
-    return _plus(model, new, coverage) if method == "plus" else _residual(model, new, coverage)
-
-
-def _plus(model: FittedModel, new: Design, coverage: float) -> tuple[Array, Array]:
-    shape = new.shape[0], model.Y.shape[1]
-    lower, upper = np.empty(shape), np.empty(shape)
-    for p, jackknife in zip(model.passes, model.jackknives, strict=True):
-        kept = new.take(p.columns)
-        for rows in row_chunks(new.shape[0], model.weights.size):
-            part = kept.take_rows(rows)
-            for i, target in enumerate(p.targets):
-                bounds = jackknife_plus(
-                    jackknife.predictions(part, i), jackknife.residuals[:, i], coverage
-                )
-                lower[rows, target], upper[rows, target] = bounds
-    return lower, upper
-
-
-def _residual(model: FittedModel, new: Design, coverage: float) -> tuple[Array, Array]:
-    centre = new.dot(model.coef.T) + model.level
-    width = np.array([residual_width(r, coverage) for r in model.loo_residuals.T])
-    return centre - width, centre + width
 
 
 def row_chunks(n_rows: int, n_models: int) -> Iterator[Index]:
