@@ -22,12 +22,14 @@ from skstretch.core.gram import DualGram, Frame, PrimalGram, joined, primal_gram
 from skstretch.core.quadrant import Strip
 from skstretch.core.types import Array, Index
 from skstretch.designs.protocol import Design, LocalDesign, Products
-from skstretch.designs.sparse_products import SparseProducts, backward, some_columns
-from skstretch.designs.sparse_sums import (
+from skstretch.designs.sparse_products import (
     SparseBlock,
+    SparseProducts,
     add_product,
+    backward,
     log_sizes,
     scaled_dual_gram,
+    some_columns,
     sparse_block,
     sparse_coefficients,
     sparse_cross,
