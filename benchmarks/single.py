@@ -6,7 +6,7 @@ import numpy as np
 
 from skstretch.core.dual import dual_system
 from skstretch.core.features import column_moments
-from skstretch.core.gram import DualGram, DualSums
+from skstretch.core.gram import DualGram, dual_grams
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept
 
@@ -24,9 +24,7 @@ def gram_of(X, k, product=np.float64):
     moments = column_moments(X.astype(np.float64), weights)
     quadrant = Quadrant("exp", moments, -0.2, np.zeros(X.shape[1]))
     features = quadrant.features(X, slice(None), bounded=False)
-    sums = DualSums([r], weights, None, False)
-    sums.add(features)
-    gram: DualGram = sums.grams()[0]
+    gram: DualGram = dual_grams([features], [r], weights, None, False)[0]
     if product is np.float64:
         return gram
     P, Q = (features.excess(power).astype(product) for power in (1.0, r))
@@ -39,7 +37,7 @@ def predictions(gram, y, strength):
     lam = strength * abs(np.trace(gram.K)) / len(y)
     system = dual_system(gram.rows(TRAINED), np.full(TRAINED.size, lam), Intercept.FREE)
     solution = system.solve(y[TRAINED, None])
-    return system.predict(gram, TESTED, TRAINED, solution)[:, 0]
+    return gram.K[np.ix_(TESTED, TRAINED)] @ solution.beta[:, 0] + solution.constant
 
 
 def errors(seed=0):

@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -261,6 +262,59 @@ def test_the_reproduction_is_in_the_sources_and_not_in_the_wheel():
 )
 def test_private_names_are_seen(code, private):
     assert len(private_imports(code, "reproduction.example")) == private
+
+
+@cache
+def known_names(module: str) -> set[str] | None:
+    """The names that a module of this package binds, and its own modules; None without it."""
+    path = SOURCE.joinpath(*module.split(".")[1:])
+    folder = {child.stem for child in path.glob("*")}
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not path.exists():
+        return None
+    words = {
+        getattr(node, "asname", None) or getattr(node, "name", None) or getattr(node, "id", None)
+        for node, now in nodes(ast.parse(path.read_text("utf-8")))
+        if now
+    }
+    return folder | {word for word in words if word}
+
+
+def missing_names(code: str) -> list[str]:
+    """What some code imports from this package that is not there."""
+    found = []
+    for mention in mentions(ast.parse(code), "example", False):
+        module, _, leaf = mention.name.rpartition(".")
+        if mention.imported and within(module, {PACKAGE}):
+            names = known_names(module)
+            if names is None or leaf not in names:
+                found.append(mention.name)
+    return found
+
+
+def test_benchmarks_and_tools_import_what_is_there():
+    paths = [
+        path
+        for room in ("benchmarks", "tools")
+        for path in (REPRODUCTION.parent / room).rglob("*.py")
+    ]
+    assert REPRODUCTION.parent / "benchmarks" / "single.py" in paths
+    found = {path.name: missing_names(path.read_text("utf-8")) for path in paths}
+    assert not any(found.values()), {name: each for name, each in found.items() if each}
+
+
+@pytest.mark.parametrize(
+    ("code", "missing"),
+    [
+        ("from skstretch import StretchyRegressor, solve", 0),
+        ("from skstretch.core.gram import dual_grams\nfrom skstretch.core import gram", 0),
+        ("from skstretch.core.gram import DualGram, NoSum", 1),
+        ("from skstretch.core.sums import DualGram", 1),
+        ("import numpy\nfrom scipy import nothing", 0),
+    ],
+)
+def test_names_that_are_gone_are_seen(code, missing):
+    assert len(missing_names(code)) == missing
 
 
 def test_the_table_has_no_cycle():
