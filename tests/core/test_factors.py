@@ -18,7 +18,7 @@ def matrix(n, seed=0):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize("n", [1, 7, 64, 65, 530])
-def test_inverse_and_diagonal(n, graded, order):
+def test_inverse_and_trace(n, graded, order):
     """Rows and columns may span ten orders of magnitude: ``(R B C)^-1 = C^-1 B^-1 R^-1``."""
     B = matrix(n)
     inverse = np.linalg.inv(B)

@@ -1,7 +1,7 @@
-"""Which loss a search minimises, and what its candidates are judged by.
+"""Which loss a fit minimises, and what candidates of a search are judged by.
 
-Squared error has its own, larger search (`skstretch.estimators.search`); counts, classes by log
-loss and survival share the one below.
+Squared error has its own, larger grids (`skstretch.estimators.search`); what is tried for counts,
+classes by log loss and survival is below.
 """
 
 import numbers
