@@ -162,6 +162,22 @@ def test_refused(options, call):
     assert not Path("m.stretchy").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--window", "4"), "--window 4 must be odd: 5, for example."),
+        (("--window", "0"), "--window 0 must be a whole number from 1 to the number of columns."),
+        (("--polyorder", "21"), "--polyorder 21 must be a whole number from 0 to --window 11 less"),
+        (("--derivative", "3"), "--derivative 3 must be a whole number from 0 to --polyorder 2."),
+    ],
+)
+def test_windows_that_no_data_have_are_refused_before_the_file_is_read(options, said, call):
+    done = call("fit", "absent.csv", "-t", "y", "--derivative", "1", *options, "-o", "m.stretchy")
+    assert done.code == 2
+    assert said in done.err
+    assert "absent.csv" not in done.err
+
+
 def test_nothing_to_fill_with(call):
     X, y = gaps()
     X[:, 4] = np.nan

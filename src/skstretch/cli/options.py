@@ -466,6 +466,9 @@ class Recipe:
             raise DataError(
                 "--recipes tries these by itself: leave out --snv, --detrend, --derivative."
             )
+        if self.derivative is not None:
+            with Talk().translating():
+                self.steps()[-1]._check_window()
 
     @property
     def filters(self) -> bool:

@@ -127,8 +127,10 @@ class SpectralFilter(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEsti
         self.support_ = self._kept(D)
         return self
 
-    def _check_window(self, D: int) -> None:
-        _check_whole("window", self.window, 1, D, f"n_features={D}")
+    def _check_window(self, D: float = np.inf) -> None:
+        """Refuse a window that no spectra of D columns could have; by default none of any."""
+        columns = "the number of columns" if np.isinf(D) else f"n_features={D}"
+        _check_whole("window", self.window, 1, D, columns)
         if self.window % 2 == 0:
             raise ValueError(f"window={self.window} must be odd: {self.window + 1}, for example.")
         highest = f"window={self.window} less one" if self.window <= MOST else str(MOST)
@@ -228,7 +230,7 @@ class SpectralFilter(OneToOneFeatureMixin, TransformerMixin, Versioned, BaseEsti
         return super().get_feature_names_out(input_features)[self.support_]
 
 
-def _check_whole(name: str, value: Any, low: int, high: int, limit: str) -> None:
+def _check_whole(name: str, value: Any, low: int, high: float, limit: str) -> None:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not low <= int(value) <= high:
         raise ValueError(f"{name}={value!r} must be a whole number from {low} to {limit}.")
