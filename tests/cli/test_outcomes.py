@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 
 import skstretch
 from tests.estimators.samples import problem, survival_of
+from tests.report.samples import data_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 FEW = ("--k", "1.25,2", "--c", "0.02,0.2", "--cv", "3")
@@ -93,7 +94,7 @@ def test_only_errors_of_at_are_named_so(folder, call):
 
 def test_counts_with_exposure(data, call):
     words = "-t", "claims", "--loss", "poisson", "--exposure", "years", "--json"
-    found = json.loads(fit(call, *words).out)
+    found = json.loads(fit(call, *words, "--report", "f.html").out)
     assert found["errors"][0]["measure"] == "mean deviance"
     assert found["d2"] == 1 - found["errors"][0]["error"] / found["errors"][0]["baseline"]
     model = skstretch.load(data / "m.stretchy")
@@ -109,7 +110,11 @@ def test_counts_with_exposure(data, call):
     np.testing.assert_allclose([float(v) for v in done.out.split()[1:]], want.predict(X))
     assert "--effects goes with --data" in call("report", "m.stretchy", "--effects").err
     assert call("report", "m.stretchy", "--data", "d.csv", "-o", "r.html").code == 0
-    assert "does not hold exposures" in (data / "r.html").read_text("utf-8")
+    at_once, later = ((data / name).read_text("utf-8") for name in ("f.html", "r.html"))
+    assert "does not hold exposures" not in later
+    groups = data_of(later)["calibration"]
+    assert groups == data_of(at_once)["calibration"] != []
+    assert "Fit without --no-nested, or in Python with nested_cv=10, for a " in later
     told = json.loads(call("effects", "m.stretchy", "d.csv", "--pairs", "3", "--json").out)
     expected = want.effects(n_pairs=3)
     for name in ("effect_per_sd", "standard_error", "sign_stability"):

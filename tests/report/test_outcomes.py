@@ -88,6 +88,14 @@ def test_a_rate_is_judged_by_its_exposure(tmp_path):
     points = data_of(page((model, X, y), tmp_path))["calibration"][0]
     assert np.isclose(np.mean([p["seen"] for p in points]), (years @ y) / years.sum(), rtol=0.2)
     assert sum(p["n"] for p in points) == 60
+    save(model, tmp_path / "m.stretchy")
+    found = load(tmp_path / "m.stretchy"), X, y
+    bare = page(found, tmp_path)
+    assert data_of(bare)["calibration"] == []
+    assert "Tell them with skstretch report --exposure COL" in visible(bare)
+    assert data_of(page(found, tmp_path, sample_weight=years))["calibration"] == [points]
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(59,\), and there are 60"):
+        page(found, tmp_path, sample_weight=years[1:])
 
 
 def test_a_page_from_a_file_says_why_other_models_are_not_shown(tmp_path):

@@ -394,7 +394,8 @@ def report(
     with talk.translating():
         if effects:
             own.effects(transformed(found.model, X), y, sample_weight=weights)
-        write_report(found.model, path, X=X, y=y, samples=rows, at=at, **facts)
+        facts |= {"samples": rows, "at": at, "sample_weight": weights}
+        write_report(found.model, path, X=X, y=y, **facts)
     if talk.json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     talk.done(f"wrote {path}")

@@ -328,6 +328,7 @@ def write_report(
     target: str | None = None,
     samples: Any = None,
     at: float | None = None,
+    sample_weight: Any = None,
 ) -> Path:
     """Write a report on a fitted model as one HTML file that asks for nothing else.
 
@@ -358,6 +359,8 @@ def write_report(
     at : float, optional
         Of survival: the time at which predictions are compared with what was seen; by default the
         middle one of the events.
+    sample_weight : array-like of shape (n_samples,), optional
+        The weights of the fit, for counts their exposure. A model from a file does not know them.
 
     Returns
     -------
@@ -393,7 +396,8 @@ def write_report(
     True
     """
     with replacing(path) as file:  # where there is no folder for it, it is said at once
-        subject = checked_subject(model, X, y, source, seconds, target, samples, at)
+        told = source, seconds, target, samples, at, sample_weight
+        subject = checked_subject(model, X, y, *told)
         contents = contents_of(subject)
         data = chart_data(contents)
         file.write(render(page_context(contents, data), data).encode("utf-8"))

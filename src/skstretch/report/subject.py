@@ -63,6 +63,7 @@ class Subject:
     from_file: bool = False  # outcomes of the search and data of the fit were brought together
     samples: list[str] | None = None  # names of the samples, where they have some
     at: float | None = None  # the time at which survival is judged
+    given_weights: Array | None = None  # of all samples that were passed, (n,)
 
     @property
     def state(self) -> State:
@@ -103,14 +104,17 @@ class Subject:
     @property
     def weights(self) -> Array:
         """Weights of the samples (n,), zero of those that were not used."""
-        found = np.zeros(self.shape[0])
-        found[self.state.used] = self.state.model.weights if self.weighted else 1.0
+        found, used = np.zeros(self.shape[0]), self.state.used
+        given = self.given_weights
+        known = self.state.model.weights if given is None else given[used]
+        found[used] = known if self.weighted else 1.0
         return found
 
     @property
     def weighted(self) -> bool:
-        """Whether the weights of the fit are known: a model file has none."""
-        return bool(np.isfinite(self.state.model.weights).all())
+        """Whether the weights of the fit are known: those of a model file are where given."""
+        given = self.given_weights is not None
+        return given or bool(np.isfinite(self.state.model.weights).all())
 
     @cached_property
     def measure(self) -> Measure:
@@ -247,6 +251,7 @@ def checked_subject(
     target: Any = None,
     samples: Any = None,
     at: Any = None,
+    weights: Any = None,
 ) -> Subject:
     """A subject whose parts fit together, or an error that says which do not."""
     model = as_model(model)
@@ -273,8 +278,12 @@ def checked_subject(
         y = checked_survival(y)
     y = y if y is None or hasattr(y, "shape") else np.asarray(y)
     at = None if at is None else _checked_time(at, own._state.baseline)
-    subject = Subject(model, X, y, source, seconds, target, steps, samples=samples, at=at)
+    weights = None if weights is None else np.asarray(weights, dtype=float)
+    facts: Any = {"samples": samples, "at": at, "given_weights": weights}
+    subject = Subject(model, X, y, source, seconds, target, steps, **facts)
     n, D = subject.shape
+    if weights is not None and weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, and there are {n:,} samples.")
     if X is not None and tuple(X.shape) != (n, D):
         raise ValueError(
             f"X has shape {tuple(X.shape)}, and the model was fitted on {(n, D)}: pass the data "

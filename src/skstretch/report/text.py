@@ -116,13 +116,20 @@ class Contents:
         return f"{self.quality[0].words.error} {self.quality[0].write(self.quality[0].loss)}"
 
     @property
+    def trust(self) -> str:
+        """How far to trust it; how to get a better figure is said as on the command line too."""
+        text = trust(self.subject.model, self.quality)
+        both = "Fit without --no-nested, or in Python with nested_cv=10,"
+        return text.replace("Fit with nested_cv=10", both)
+
+    @property
     def sentence(self) -> str:
         """How well the model does, for the top of the page."""
         subject = self.subject
         if self.quality is None:
             n, D = subject.shape
             data = f"fitted on {count(n, 'sample')} of {count(D, 'feature')}"
-            return f"{KINDS[subject.kind][1]} {data}. {trust(subject.model, None)}".strip()
+            return f"{KINDS[subject.kind][1]} {data}. {self.trust}".strip()
         names = [subject.target] if subject.classifies else subject.outputs
         text = verdict_of(subject.model, self.quality, names)
         return text + (interval_sentence(self.bars) if self.quality[0].found else "")
@@ -324,7 +331,7 @@ def page_context(contents: Contents, data: dict[str, Any]) -> Context:
         "source": subject.source and short(subject.source, 120),
         "sentence": contents.sentence,
         "choice": Summary(subject.model).choice.replace(" = ", "\u00a0=\u00a0"),
-        "trust": trust(subject.model, contents.quality) if contents.quality else "",
+        "trust": contents.trust if contents.quality else "",
         "tiles": tiles(subject, contents.quality, contents.bars),
         "missing": _missing(contents),
         "mixture": _mixture(subject),
@@ -383,7 +390,8 @@ def _missing(contents: Contents) -> list[str]:
     if subject.kind == "counts" and subject.y is not None and not subject.weighted:
         found.append(
             "A model file does not hold exposures, so predicted and observed rates are not "
-            "compared by groups: skstretch fit --report does so."
+            "compared by groups. Tell them with skstretch report --exposure COL, or in Python "
+            "sample_weight=exposure."
         )
     if not subject.searched:
         found.append(
