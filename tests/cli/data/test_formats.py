@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import tracemalloc
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -522,6 +523,22 @@ def test_a_file_is_read_once(data):
     read_table(str(path), Form(), TrainingColumns(roles, Chosen(), print), watched)
     assert seen[0] == path.stat().st_size
     assert sum(seen[1:]) == path.stat().st_size
+
+
+@pytest.mark.filterwarnings("ignore:Feather V1")
+def test_the_first_feather_with_columns_of_several_lengths(tmp_path):
+    feather = pytest.importorskip("pyarrow.feather")
+    path, length = tmp_path / "d.feather", (60).to_bytes(8, "little")
+    columns = {"a": np.arange(60.0) / 7, "y": np.arange(60.0)}
+    feather.write_feather(pytest.importorskip("pyarrow").table(columns), path, version=1)
+    sound = path.read_bytes()
+    np.testing.assert_array_equal(read(path).X[:, 0], columns["a"])
+    places = [found.start() for found in re.finditer(re.escape(length), sound)]
+    assert len(places) == 3
+    for at in places:
+        path.write_bytes(sound[:at] + (7).to_bytes(8, "little") + sound[at + 8 :])
+        with pytest.raises(DataError, match="is not a sound feather file"):
+            read(path)
 
 
 def test_a_format_can_be_forced(data):

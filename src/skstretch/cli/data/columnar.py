@@ -70,6 +70,7 @@ def _feather(source: Any) -> tuple[list[str], Any]:
     data = pa.memory_map(source).read_buffer() if isinstance(source, str) else source
     if pa.BufferReader(data).read(len(FIRST)) == FIRST:
         table = feather.read_table(pa.BufferReader(data))
+        table.validate()
         return table.column_names, lambda: (table.num_rows, lambda columns: [table.select(columns)])
 
     def parts(columns: list[str]) -> Iterator[Any]:
