@@ -136,6 +136,15 @@ def test_targets_are_weighed_on_their_own():
         np.testing.assert_allclose(model.predict(X)[:, j], alone.predict(X), rtol=1e-7)
 
 
+def test_no_band_of_effects_crosses_recipes():
+    model, D = fitted(), data()[0].shape[1]
+    found = list(model.effects(bands=2, n_pairs=2)["feature"])
+    places = [[int(end[1:]) // D for end in name.split(" .. ")] for name in found]
+    assert places == [[recipe, recipe] for recipe in range(len(FILTERS)) for _ in range(2)]
+    with pytest.raises(ValueError, match=f"between 1 and the {D} features of a recipe"):
+        model.effects(bands=D + 1)
+
+
 def test_groups_are_left_out_whole():
     X, y = data()
     groups = np.arange(len(y)) // 3

@@ -260,7 +260,9 @@ EFFECTS_EXAMPLES = (
 @options.taking(
     output=options.output("Write all effects as CSV here (TSV if the name ends in .tsv)."),
     bands=typer.Option(
-        min=1, metavar="N", help="Sum up neighbouring features of a spectrum, in N bands."
+        min=1,
+        metavar="N",
+        help="Sum up neighbouring features of a spectrum, in N bands (of each recipe).",
     ),
     pairs=typer.Option(
         min=2, metavar="N", help="How often the rows are halved, to see how stable each sign is."
@@ -287,6 +289,7 @@ def effects(
     import numpy as np
 
     from skstretch.cli.models import read_model, training_data
+    from skstretch.estimators.recipes import bands_by_recipe
     from skstretch.estimators.state import named_model, transformed
 
     talk.check_output(output, data, model)
@@ -295,8 +298,9 @@ def effects(
     given = target or found.target
     aside = found.beside, ("--groups", groups)
     X, y, labels, weights = training_data(found.model, data, given, form, talk, *aside)
-    own, how = named_model(found.model), {"bands": bands, "n_pairs": pairs, "groups": labels}
+    own, how = named_model(found.model), {"n_pairs": pairs, "groups": labels}
     with talk.translating():
+        how["bands"] = bands_by_recipe(found.model, bands)
         told = own.effects(transformed(found.model, X), y, sample_weight=weights, **how)
     table = {name: np.asarray(told[name]) for name in told}
     if output is not None:

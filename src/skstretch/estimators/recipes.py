@@ -1,6 +1,7 @@
 """Several ways to prepare the same data, each searched, all of them mixed into one model."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,14 @@ from skstretch.estimators.nested import nested_score
 from skstretch.estimators.regressor import StretchyRegressorCV
 from skstretch.estimators.samples import notice
 from skstretch.estimators.search import SearchResult, joined
-from skstretch.estimators.state import names_of_today, transformed, whole_or_nothing
+from skstretch.estimators.state import (
+    named_model,
+    names_of_today,
+    steps_before,
+    transformed,
+    whole_or_nothing,
+)
+from skstretch.estimators.summary import feature_names
 from skstretch.features import SpectralFilter
 from skstretch.search import Mix
 from skstretch.search.choice import class_weights, regression_weights, squared_errors
@@ -43,6 +51,21 @@ def spectral_recipes(n_features: int) -> dict[str, Any]:
         for name, parameters in listed.items()
         if parameters.get("window", 3 if parameters else 1) <= n_features
     }
+
+
+def bands_by_recipe(model: Any, asked: Any) -> Any:
+    """A number of bands as the features of each: so many in every recipe, and none across two."""
+    last = steps_before(model)[-1:]
+    places = getattr(last[0], "output_indices_", {}) if last else {}
+    recipes = [np.arange(own.start, own.stop) for own in places.values() if own.stop > own.start]
+    whole = not isinstance(asked, bool) and isinstance(asked, Integral)
+    if not whole or len(recipes) < 2:
+        return asked
+    least, names = min(each.size for each in recipes), feature_names(named_model(model))
+    if not 1 <= int(asked) <= least:
+        raise ValueError(f"bands={asked} must lie between 1 and the {least} features of a recipe.")
+    pieces = [piece for each in recipes for piece in np.array_split(each, int(asked))]
+    return {f"{names[piece[0]]} .. {names[piece[-1]]}": piece.tolist() for piece in pieces}
 
 
 class Recipes(Versioned, BaseEstimator):
@@ -196,7 +219,8 @@ class Recipes(Versioned, BaseEstimator):
         Parameters
         ----------
         **options
-            As in `StretchyRegressorCV.effects`; bands name transformed features.
+            As in `StretchyRegressorCV.effects`; bands name transformed features, and a number of
+            them is that of each recipe.
 
         Returns
         -------
@@ -204,7 +228,8 @@ class Recipes(Versioned, BaseEstimator):
             The table.
         """
         check_is_fitted(self)
-        return self.pipeline_[-1].effects(**options)
+        bands = bands_by_recipe(self.pipeline_, options.get("bands"))
+        return self.pipeline_[-1].effects(**options | {"bands": bands})
 
     def novelty(self, X: Any) -> Any:
         """Tell whether new samples are like those that the model was fitted to.
