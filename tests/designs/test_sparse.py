@@ -216,7 +216,7 @@ def with_empty_columns(X):
 
 def with_duplicates(X):
     entries = X.tocoo()
-    row, column = (np.concatenate([i, i]) for i in entries.coords)
+    row, column = (np.concatenate([i, i]) for i in (entries.row, entries.col))
     data = np.concatenate([0.25 * entries.data, 0.75 * entries.data])
     order = np.argsort(row, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=X.shape[0]))])

@@ -226,7 +226,7 @@ def test_strongest_automatic_penalty():
     """An intercept is all there is to find, and left-out means lie on its other side."""
     X = np.random.default_rng(0).standard_normal((30, 4))
     y = np.repeat([1.0, -1.0], 15)
-    y = y - X @ np.linalg.lstsq(X, y)[0]
+    y = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
     with pytest.warns(
         GridEdgeWarning, match=r"c=0\.0013 is the smallest.*pass c_grid with smaller values"
     ):

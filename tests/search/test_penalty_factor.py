@@ -48,7 +48,7 @@ def selected(Z, y, count, p):
     """Columns of the lasso path, which has what is never penalised for nothing, and these."""
     open_, free = np.flatnonzero(np.isfinite(p) & (p > 0)), np.flatnonzero(p == 0)
     F = np.column_stack([np.ones(len(y)), Z[:, free]])
-    rest = [v - F @ np.linalg.lstsq(F, v)[0] for v in (Z[:, open_], y[:, None])]
+    rest = [v - F @ np.linalg.lstsq(F, v, rcond=None)[0] for v in (Z[:, open_], y[:, None])]
     found = lasso_support(rest[0] / p[open_], rest[1], count)
     return np.union1d(open_[found], free)
 
