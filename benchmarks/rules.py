@@ -295,12 +295,12 @@ whose z-scores have seen the samples that are left out. Real data and hidden fac
 shares: where ridge counts three times as much, hidden factors gain and real data lose.
 
 Tried before and left alone: k = 1.75 (as a further power it changed nothing), 50 selected features
-beside 2 to 20 (no better, and a quarter of the time), every strength of the penalty for selected
-features in place of every other one, a handicap for selected features, k = 1.1 on selected features
-(no better, ten times as long), least squares on the simplex pulled to these weights, weights by the
-loss of the average itself (both as good, and more to explain), paired t statistics in place of
-ratios of errors (worse on corn), choosing the best candidates of classes by squared error or by the
-0/1 loss (a little worse than by log loss)."""
+beside 2 to 20 (no better, and slower), every strength of the penalty for selected features in place
+of every other one, a handicap for selected features, k = 1.1 on selected features (no better, ten
+times as long), least squares on the simplex pulled to these weights, weights by the loss of the
+average itself (both as good, and more to explain), paired t statistics in place of ratios of errors
+(worse on corn), choosing the best candidates of classes by squared error or by the 0/1 loss (a
+little worse than by log loss)."""
 
 
 def main() -> None:
