@@ -7,7 +7,7 @@ from scipy.stats import spearmanr
 import skstretch
 from skstretch import StretchyRegressor, StretchyRegressorCV
 from skstretch.core.crossfit import learned_spread
-from skstretch.solve.choose import LEAST_SPREAD, SPREAD_PENALTIES
+from skstretch.solve.choose import LEAST_SPREAD, STRENGTHS
 
 LOADINGS = np.random.default_rng(4).normal(size=(4, 60))
 
@@ -25,13 +25,13 @@ def test_spreads_of_left_out_samples_are_those_of_literal_refits():
     Z, outputs = rng.normal(size=(25, 6)), rng.normal(size=25)
     Z -= Z.mean(axis=0)
     residuals, weights = rng.normal(size=25) * np.exp(Z[:, 0]), rng.integers(1, 3, 25).astype(float)
-    found = learned_spread(Z @ Z.T, outputs, residuals, weights, SPREAD_PENALTIES, LEAST_SPREAD)
+    found = learned_spread(Z @ Z.T, outputs, residuals, weights, STRENGTHS[::2], LEAST_SPREAD)
     f = outputs - outputs.mean()
     features = np.column_stack([Z / np.sqrt(np.square(Z).sum()), f / np.sqrt(f @ f)])
     size = np.abs(residuals)
     logs = np.log(np.maximum(size, 0.05 * np.median(size)))
     least = np.inf
-    for penalty in SPREAD_PENALTIES:
+    for penalty in STRENGTHS[::2]:
         ridge = penalty * np.trace(features @ features.T) / 25
         left = np.empty(25)
         for i in range(25):

@@ -18,7 +18,7 @@ from skstretch.core.types import Array
 from skstretch.estimators.base import linear_outputs
 from skstretch.estimators.samples import read_columns, training_X, z_scores
 from skstretch.estimators.state import State, Units
-from skstretch.solve.choose import LEAST_SPREAD, SPREAD_PENALTIES
+from skstretch.solve.choose import LEAST_SPREAD, STRENGTHS
 from skstretch.solve.model import row_chunks
 
 Terms = list[tuple[Any, Array]]
@@ -99,7 +99,7 @@ def spreads_of(state: State) -> list[tuple[Spread, Array]] | None:
         (gram,) = design.gram([1.0], ones, None, borders=False)
         for y, own in zip(state.model.Y.T, state.loo_residuals.T, strict=True):
             data = gram.K, y - own, own, state.model.weights
-            spread = learned_spread(*data, SPREAD_PENALTIES, LEAST_SPREAD)
+            spread = learned_spread(*data, STRENGTHS[::2], LEAST_SPREAD)
             coef = np.zeros((1, state.n_features))
             coef[:, columns] = design.products(1.0, ones).back(spread.beta[:, None]).T
             known["spreads"].append((spread, coef))

@@ -196,9 +196,8 @@ PATH_NUMBERS = 2**24
 SURE_SHARE = 0.8
 # parts of the samples that are left out in turn for the errors of effects
 N_JACKKNIFE = 20
-# of adaptive intervals: penalties that a spread is learned with, relative to the mean diagonal, and
-# what its residuals are at least, relative to their median
-SPREAD_PENALTIES, LEAST_SPREAD = tuple(10.0 ** (e / 2) for e in range(-2, 9)), 0.05
+# of adaptive intervals: what residuals that teach a spread are at least, relative to their median
+LEAST_SPREAD = 0.05
 # of novelty: principal components at most, and training samples that new ones are compared with
 N_COMPONENTS, N_REFERENCE = 10, 200
 
