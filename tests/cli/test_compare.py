@@ -86,12 +86,20 @@ def test_classes(call):
 
 
 def test_table(call):
-    done = call("compare", "diabetes.csv", "-t", "progression", "--folds", "2")
+    asked = ("diabetes.csv", "-t", "progression", "--folds", "2")
+    done = call("compare", *asked)
     assert done.code == 0, done.err
     first, second, *table = done.out.splitlines()
     assert first.startswith("regression of 'progression' (the target has ")
     assert second == "120 rows, 10 features, 2 outer folds"
-    assert "mean squared error" in table[1]
+    assert "typical error" in table[1]
+    found = json.loads(call("compare", *asked, "--json").out)["methods"]
+    by_name = {row["method"]: row for row in found}
+    [line] = [line.split() for line in table if "skstretch" in line]
+    own = by_name["skstretch"]
+    root = np.sqrt(own["error"])
+    assert float(line[1]) == pytest.approx(root, rel=5e-3)
+    assert float(line[3]) == pytest.approx(own["standard_error"] / (2 * root), rel=0.06)
     assert max(map(len, table)) <= 80
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from math import isfinite, isnan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +196,7 @@ def compare(
     """
     from skstretch.cli.methods import compare_methods
     from skstretch.cli.training import BALANCED, SQUARED, Request, read_training
+    from skstretch.estimators.quality import Measure
 
     request = Request(data, form, chosen, target, options.TaskName(task))
     training = read_training(request, talk)
@@ -212,17 +213,20 @@ def compare(
         f"{size_words(rows, features)}, {folds} outer folds",
         file=stdout(),
     )
-    show(_compared(found, measure))
+    # as a fit tells them: shares of classes, and of numbers the root
+    typical = Measure("typical error", True, number, root=True)
+    show(_compared(found, Measure(measure, True, share) if training.classifies else typical))
 
 
-def _compared(found: list[dict[str, Any]], measure: str) -> Any:
-    sides = {"method": "left", measure: "right", "seconds a fit": "right", "features used": "right"}
-    table = columns(sides, ())
+def _compared(found: list[dict[str, Any]], errors: Any) -> Any:
+    sides = {"method": "left", errors.name: "right", "seconds a fit": "right"}
+    table = columns(sides | {"features used": "right"}, ())
     for row in found:
-        error, spread = row["error"], row["standard_error"]
+        own = -row["error"], row["standard_error"]
+        spread = errors.write_error(*own)
         table.add_row(
             row["method"],
-            number(error, 4) + (f" ± {number(spread)}" if isfinite(spread) else ""),
+            errors.write_score(own[0]) + (f" ± {spread}" if spread else ""),
             f"{row['seconds']:.3f}",
             f"{row['features_used']:,.0f}",
             style="bold" if row["method"] == "skstretch" else None,
