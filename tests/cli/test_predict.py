@@ -287,6 +287,17 @@ def test_check_says_what_is_unlike_the_training_data(call, regressor, frame):
     assert "unlike the training data" in done.err
 
 
+def test_check_of_the_rows_of_the_fit_says_that_they_may_be_these(call, folder):
+    rng = np.random.default_rng(5)
+    X, names = rng.normal(size=(60, 400)), [f"x{j}" for j in range(400)]
+    model = skstretch.StretchyRegressor().fit(X[:40], X[:40, 0])
+    skstretch.save(model, "wide.stretchy")
+    for rows, words in ((X[:40], "rows that the model was fitted to"), (X[40:], "no more than")):
+        write_csv(folder / "wide.csv", rows, names=names)
+        done = call("predict", "wide.stretchy", "wide.csv", "--check", "--json")
+        assert words in " ".join(done.err.split())
+
+
 def test_adaptive_intervals_where_the_file_has_them(call, regressor, frame, new):
     refused = call("predict", "m.stretchy", "new.csv", "--adaptive")
     assert "--adaptive goes with --interval" in refused.err

@@ -284,11 +284,21 @@ def _novelty(model: Any, X: Any, talk: Talk) -> dict[str, Any]:
     found = model.novelty(X)
     columns = {name: np.asarray(found[name]) for name in ("leverage", "distance", "p_value")}
     n, odd = X.shape[0], int((columns["p_value"] <= STRANGE).sum())
-    talk.note(
+    told = (
         f"{odd:,} of {count(n, 'row')} {'is' if odd == 1 else 'are'} unlike the training data "
-        f"(p_value of {STRANGE} or less; by chance about {STRANGE * n:,.3g}): there neither "
-        "predictions nor bounds can be trusted as elsewhere."
+        f"(p_value of {STRANGE} or less; by chance about {STRANGE * n:,.3g})"
     )
+    if 2 * odd > n:
+        told += (
+            ": either they are of another kind, and cannot be trusted as others can, or they are "
+            "rows that the model was fitted to. The check is for new rows; report --data shows "
+            "which of the training data are unlike the rest."
+        )
+    elif odd > STRANGE * n:
+        told += ": there neither predictions nor bounds can be trusted as elsewhere."
+    else:
+        told += ", no more than chance explains."
+    talk.note(told)
     return columns
 
 

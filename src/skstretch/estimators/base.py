@@ -441,7 +441,8 @@ class StretchyModel(Learner):
         samples that were left out, a twentieth (whole groups, where there are some) at a time,
         with all that was learned from them; 200 stand for more. Of fresh samples of the same kind
         about 5 % have a ``p_value`` of 0.05 or less. The least that can be is one over one more
-        than the training samples. Classes count as they do in the fit.
+        than the training samples. Training samples themselves have shaped the components: where
+        features are many they all look strange. Classes count as they do in the fit.
 
         Examples
         --------
