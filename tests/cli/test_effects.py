@@ -51,6 +51,28 @@ def test_groups_and_a_file(call, model):
     np.testing.assert_allclose(floats(found["standard_error"]), expected["standard_error"])
 
 
+def test_weights_and_groups_are_those_of_the_fit(call, folder):
+    """The file names their columns, so that neither command has to be told."""
+    columns = {"y": y, "w": 1 + np.arange(120) % 3, "batch": BATCH}
+    write_csv(folder / "d.csv", X, columns, names=NAMES)
+    words = ("d.csv", "-t", "y", "--weights", "w", "--groups", "batch", "--select", "3")
+    done = call("fit", *words, "--no-nested", "-o", "w.stretchy", "-q")
+    assert done.code == 0, done.err
+    loaded, frame = skstretch.load("w.stretchy"), pd.DataFrame(X, columns=NAMES)
+    rows = {"sample_weight": columns["w"], "groups": BATCH.astype(str)}
+    expected = loaded.effects(frame, y, **rows, n_pairs=4)
+    found = json.loads(call("effects", "w.stretchy", "d.csv", "--pairs", "4", "--json").out)
+    for name in [*found][1:]:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-12, atol=1e-12)
+    unaware = loaded.effects(frame, y, n_pairs=4)
+    assert not np.allclose(found["standard_error"], unaware["standard_error"], rtol=0.01)
+    done = call("report", "w.stretchy", "--data", "d.csv", "--effects", "-o", "w.html")
+    assert done.code == 0, done.err
+    write_csv(folder / "bare.csv", X, {"y": y}, names=NAMES)
+    refused = call("report", "w.stretchy", "--data", "bare.csv")
+    assert "--weights of the fit: there is no column 'w'" in refused.err
+
+
 def test_the_strongest_are_shown(call, model):
     done = call("effects", "m.stretchy", "d.csv", "--pairs", "2", "--top", "2")
     strongest = model.effect_.__abs__().argsort()[::-1]

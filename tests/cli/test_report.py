@@ -1,5 +1,7 @@
 """`skstretch report`: the page of the API, written where it was asked for."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -87,18 +89,13 @@ def test_a_column_comes_before_a_file_of_its_name(call, folder, fitted):
 
 def test_data_are_handed_over_as_they_were_fitted(folder, fitted):
     from skstretch.cli.console import Talk
-    from skstretch.cli.models import training_data
+    from skstretch.cli.models import read_model, training_data
 
-    model = skstretch.load("diabetes.stretchy")
-    X, y, *_ = training_data(model, "diabetes.csv", "progression", Form(), Talk(quiet=True))
-    ours = diabetes()
-    assert (ours[0] == X).all()
-    assert (y == ours[1]).all()
-    model = skstretch.load("tumours.stretchy")
-    X, y, *_ = training_data(model, "tumours.csv", "kind", Form(), Talk(quiet=True))
-    ours = tumours()
-    assert (ours[0] == X).all()
-    assert (y == ours[1]).all()
+    for name, made in (("diabetes", diabetes()), ("tumours", tumours())):
+        found = read_model(Path(f"{name}.stretchy"))
+        rows = training_data(found, f"{name}.csv", Form(), Talk(quiet=True))
+        assert (made[0] == rows.X).all()
+        assert (made[1] == rows.y).all()
 
 
 def test_mistakes(call, folder, fitted):

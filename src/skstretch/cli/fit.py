@@ -87,10 +87,11 @@ def fit(
         raise DataError("--intervals is for regression: classes have probabilities instead.")
     model, seconds = searched(training, plan, talk)
     about: dict[str, Any] = {"target": training.target, "seconds": seconds}
-    beside = {} if aim.beside is None else {"beside": aim.beside}
-    folds = {} if plan.cv is None or training.groups is not None else {"cv": plan.cv}
+    cv = None if training.groups is not None else plan.cv
+    named = {"beside": aim.beside, "weights": weights, "groups": chosen.groups, "cv": cv}
+    told = about | {name: word for name, word in named.items() if word is not None}
     with talk.translating():
-        save(model, output, intervals=intervals, about=about | folds | beside)
+        save(model, output, intervals=intervals, about=told)
         if report is not None:
             from skstretch.report import write_report
 

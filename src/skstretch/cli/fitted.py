@@ -295,13 +295,13 @@ def effects(
     talk.check_output(output, data, model)
     separator = separator_of(output, "effects")
     found = read_model(model)
-    given = target or found.target
-    aside = found.beside, ("--groups", groups)
-    X, y, labels, weights = training_data(found.model, data, given, form, talk, *aside)
-    own, how = named_model(found.model), {"n_pairs": pairs, "groups": labels}
+    labels = groups or found.groups
+    rows = training_data(found, data, form, talk, target=target, groups=labels)
+    own, how = named_model(found.model), {"n_pairs": pairs, "groups": rows.groups}
     with talk.translating():
         how["bands"] = bands_by_recipe(found.model, bands)
-        told = own.effects(transformed(found.model, X), y, sample_weight=weights, **how)
+        X = transformed(found.model, rows.X)
+        told = own.effects(X, rows.y, sample_weight=rows.weights, **how)
     table = {name: np.asarray(told[name]) for name in told}
     if output is not None:
         write_text(output, written(table, separator))
@@ -389,17 +389,18 @@ def report(
         if {**asked, "at": at}[option] is not None and own._state.loss != loss:
             raise DataError(f"--{option} is for models of {OUTCOMES[loss]}, and this is none.")
     target, beside = time or target or found.target, event or exposure or found.beside
-    X = y = rows = weights = None
-    if data is not None:
-        aside = beside, ("--id", id)
-        X, y, rows, weights = training_data(found.model, data, target, form, talk, *aside)
-        restore_folds(found.model, found.cv)
     facts: Any = {"source": data or str(model), "seconds": found.seconds, "target": target}
+    if data is not None:
+        roles = {"target": target, "beside": beside, "id": id}
+        labels = found.groups if effects else None
+        rows = training_data(found, data, form, talk, groups=labels, **roles)
+        restore_folds(found.model, found.cv)
+        facts |= {"X": rows.X, "y": rows.y, "sample_weight": rows.weights, "samples": rows.names}
     with talk.translating():
         if effects:
-            own.effects(transformed(found.model, X), y, sample_weight=weights)
-        facts |= {"samples": rows, "at": at, "sample_weight": weights}
-        write_report(found.model, path, X=X, y=y, **facts)
+            X, how = transformed(found.model, rows.X), {"groups": rows.groups}
+            own.effects(X, rows.y, sample_weight=rows.weights, **how)
+        write_report(found.model, path, at=at, **facts)
     if talk.json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     talk.done(f"wrote {path}")

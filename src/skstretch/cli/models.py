@@ -114,6 +114,8 @@ class ModelFile:
     header: dict[str, Any]
     target: str | None
     beside: str | None  # the column of events, or of exposures
+    weights: str | None  # the columns of the weights and of the groups of the fit
+    groups: str | None
     cv: str | None
     seconds: float | None
 
@@ -132,11 +134,11 @@ def read_model(path: Path) -> ModelFile:
     except PermissionError:
         raise DataError(f"{str(path)!r} may not be read: permission denied.") from None
     facts = stored_facts(header)
-    words = (facts.get(name) for name in ("target", "beside", "cv"))
-    target, beside, cv = (word if isinstance(word, str) else None for word in words)
+    told = {name: facts.get(name) for name in ("target", "beside", "weights", "groups", "cv")}
+    words = {name: word if isinstance(word, str) else None for name, word in told.items()}
     seconds = facts.get("seconds")
     seconds = seconds if isinstance(seconds, float) else None
-    return ModelFile(model, header, target, beside, cv, seconds)
+    return ModelFile(model=model, header=header, seconds=seconds, **words)
 
 
 def read_for(
@@ -323,55 +325,84 @@ def _bounds(model: Any, X: Any, coverage: float, adaptive: bool, talk: Talk) -> 
     return _by_target("lower", lower) | _by_target("upper", upper)
 
 
+@dataclass(frozen=True)
+class TrainingRows:
+    """What a model was fitted to, from a file: its weights are those of the fit, times exposures;
+    groups and names of the rows where a column has them."""
+
+    X: Any
+    y: Any
+    weights: Any
+    groups: list[str] | None
+    names: list[str] | None
+
+
 def training_data(
-    model: Any,
+    found: ModelFile,
     data: str,
-    target: str | None,
     form: Form,
     talk: Talk,
+    *,
+    target: str | None = None,
     beside: str | None = None,
-    label: tuple[str, str | None] = ("--id", None),
-) -> tuple[Any, Any, list[str] | None, Any]:
-    """Features in the order of the model, its target, the names of the rows in a column, and the
-    weights that exposures are.
-
-    `beside` is the column of events of survival, or of exposures of counts; `label` the option that
-    names rows, and its column.
-    """
-    loss = last_step(model)._state.loss
+    groups: str | None = None,
+    id: str | None = None,
+) -> TrainingRows:
+    """The rows that a model was fitted to. The target, and `beside` it the column of events of
+    survival or of exposures of counts, are those of the fit where none is named."""
+    model, loss = found.model, last_step(found.model)._state.loss
+    target, beside, weights = target or found.target, beside or found.beside, found.weights
     option, other = ("--time", "--event") if loss == "cox" else ("--target", "--exposure")
     if loss == "cox" and beside is None:
         raise DataError("say with --event which column of --data tells who had the event.")
     if target is None:
         raise DataError(f"say with {option} which column of --data the model predicts.")
-    asked = ((option, target), (other, beside), label)
-    ids = {name: option for option, name in reversed(asked) if name is not None}
+    asked = {"--id": id, "--groups": groups, "--weights of the fit": weights, other: beside}
+    ids = {name: role for role, name in {**asked, option: target}.items() if name is not None}
     table = read_for(model, data, form, talk, {"ids": ids})
-    expected = getattr(last_step(model), "cv_predictions_", None)
-    if expected is not None and len(expected) != table.X.shape[0]:
+    n, expected = table.X.shape[0], getattr(last_step(model), "cv_predictions_", None)
+    if expected is not None and len(expected) != n:
         raise DataError(
-            f"the model was fitted to {count(len(expected), 'row')}, and {data!r} has "
-            f"{table.X.shape[0]:,}: pass the data that it was fitted to."
+            f"the model was fitted to {count(len(expected), 'row')}, and {data!r} has {n:,}: pass "
+            "the data that it was fitted to."
         )
-    column = table.aside.get(f"id {target}")
-    if column is None:
-        column = read_vector(target, table.X.shape[0], form)
-    values = read_values(column)
-    names = None if label[1] is None else [*map(str, table.aside[f"id {label[1]}"])]
+
+    def column(name: str | None) -> Any:
+        return None if name is None else table.aside[f"id {name}"]
+
+    values = read_values(
+        column(target) if f"id {target}" in table.aside else read_vector(target, n, form)
+    )
+    y, w = _targets(found, values, target), _weights(column(weights), weights)
+    if loss == "cox":
+        y = survival(read_values(column(beside)), values, (str(beside), target))
+    elif beside is not None:
+        y, w = exposed(y, read_values(column(beside)), w, beside)
+    labels = (None if name is None else [*map(str, column(name))] for name in (groups, id))
+    return TrainingRows(_framed(model, table.X), y, w, *labels)
+
+
+def _targets(found: ModelFile, values: Any, target: str) -> Any:
+    """The column of the target as the model takes it."""
     if values.missing.any():
         raise DataError(f"the target {target!r} has {int(values.missing.sum())} missing values.")
-    if not is_classifier(model):
-        if values.numbers is None:
-            raise DataError(f"the target {target!r} holds text ({values.odd!r}), not numbers.")
-        y, weights = values.numbers, None
-        if beside is not None:
-            further = read_values(table.aside[f"id {beside}"])
-            if loss == "cox":
-                y = survival(further, values, (beside, target))
-            else:
-                y, weights = exposed(y, further, None, beside)
-        return _framed(model, table.X), y, names, weights
-    return _framed(model, table.X), _labels(model, values, target), names, None
+    if is_classifier(found.model):
+        return _labels(found.model, values, target)
+    if values.numbers is None:
+        raise DataError(f"the target {target!r} holds text ({values.odd!r}), not numbers.")
+    return values.numbers
+
+
+def _weights(column: Any, name: str | None) -> Any:
+    """The weights of the fit."""
+    if column is None:
+        return None
+    values = read_values(column)
+    if values.numbers is None:
+        raise DataError(
+            f"the weights {name!r} hold text ({values.odd!r}): they must be the numbers of the fit."
+        )
+    return values.numbers
 
 
 def restore_folds(model: Any, cv: str | None) -> None:
