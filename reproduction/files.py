@@ -275,7 +275,7 @@ def read_results(path: Path) -> pd.DataFrame:
     table = table.dropna(subset=[COLUMNS[-1]]).drop_duplicates(list(KEY), keep="last")
     for name in COLUMNS:
         if name not in TEXT:
-            table[name] = pd.to_numeric(table[name], errors="coerce")
+            table[name] = _numbers(table[name])
     return table[table["error"].notna()].reset_index(drop=True)
 
 
@@ -345,5 +345,13 @@ def read_curves(path: Path) -> pd.DataFrame:
             "file away, or name another output folder."
         )
     for name in ("x", "y"):
-        table[name] = pd.to_numeric(table[name], errors="coerce")
+        table[name] = _numbers(table[name])
     return table
+
+
+def _numbers(texts: pd.Series) -> pd.Series:
+    """Numbers of texts, NaN for what is none; pandas before 3.1 rounds badly by itself."""
+    import pandas as pd
+
+    found = pd.to_numeric(texts, errors="coerce")
+    return found if found.dtype.kind == "i" else texts.where(found.notna()).astype(float)

@@ -5,6 +5,7 @@ What the two search estimators share.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -279,10 +280,13 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             What `fit` passes on, and to whom.
         """
         mapping = MethodMapping().add(caller="fit", callee="split")
+        # scikit-learn before 1.9 copies the owner with all that it holds: a generator cannot be
+        owner = copy(self)
+        owner.cv = declared_splitter(self.cv)
         return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(splitter=declared_splitter(self.cv), method_mapping=mapping)
+            MetadataRouter(owner=owner)
+            .add_self_request(owner)
+            .add(splitter=owner.cv, method_mapping=mapping)
         )
 
     @with_callbacks

@@ -153,10 +153,8 @@ class DaskArray:
 
 def reference(part: Any) -> Any:
     """How a task names a block, also where the cluster has it already and the graph has not."""
-    try:
-        from dask._task_spec import TaskRef
-    except ImportError:  # before Dask 2024.12 a key was its own reference
-        return part.key
+    from dask._task_spec import TaskRef
+
     return TaskRef(part.key)
 
 
