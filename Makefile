@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: honest recipes help demo tour reproduce test test-slow test-lowest test-clients test-wheel line-coverage sbom check format bench arena rules scaling coverage trust calibration accuracy house docs docs-serve picture wheel clean release-check
-.PHONY: texts calls survival classes penalty exact approximation compression sparse-truth few performance candidates
+.PHONY: texts calls survival counts classes penalty exact approximation compression sparse-truth few performance candidates
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -123,6 +123,9 @@ calls: $(VENV)/.dev ## what the calls of a fitted search take beside its fit
 
 survival: $(CLIENTS)/.created ## survival beside Coxnet, ridge Cox and a forest, a table of docs/guide/survival.md
 	$(CLIENTS)/bin/python -m benchmarks.survival
+
+counts: $(CLIENTS)/.created ## counts beside glum and scikit-learn, a table of docs/guide/counts.md
+	$(CLIENTS)/bin/python -m benchmarks.counts
 
 classes: $(VENV)/.dev ## classes by squared error and by log loss, a table of docs/guide/logodds.md
 	$(PY) -m benchmarks.classes
