@@ -235,10 +235,35 @@ def test_two_classes_of_softmax_are_the_logistic_loss_of_half_the_penalty():
     assert np.abs(both[1] - both[0] - one).max() <= 1e-9 * np.abs(one).max()
 
 
+@pytest.mark.parametrize("shape", [(40, 60), (90, 7)], ids=["wide", "tall"])
+@pytest.mark.parametrize("unit", [1e12, 1e15, 1e100, 1e-100])
+def test_the_unit_of_counts_moves_the_level_alone(unit, shape):
+    """Counts times u are those of an exposure 1/u, or of weights 1/u; or of the penalty times u."""
+    rng, w = np.random.default_rng(4), np.random.default_rng(0).uniform(0.5, 2.0, shape[0])
+    Z = standardised(*shape, w)
+    y = rng.poisson(np.exp(0.5 * Z[:, 0])) * 1.0
+    for k in (1.1, 2.0):
+        one = solved(Z, Poisson(y, w), k, 0.3)
+        others = {
+            "weights": solved(Z, Poisson(unit * y, w / unit), k, 0.3),
+            "penalty": solved(Z, Poisson(unit * y, w), k, 0.3 / unit),
+            "exposure": solved(Z, Poisson(y, w, -np.log(unit)), k, 0.3),
+        }
+        assert np.abs(one.alpha).max() > 0.1
+        for name, other in others.items():
+            assert other.gap <= 1e-9, name
+            assert np.abs(other.g.sum()) <= 1e-9 * np.abs(other.g).sum(), name
+            assert np.abs(other.alpha - one.alpha).max() <= 1e-7 * np.abs(one.alpha).max(), name
+            assert other.b[0] - np.log(unit) == pytest.approx(one.b[0], abs=1e-7), name
+
+
 def test_impossible_targets_say_so():
     ones = np.ones(4)
     with pytest.raises(ValueError, match="all counts are zero"):
         Poisson(np.zeros(4), ones)
+    for largest in (1e200, 1e308):
+        with pytest.raises(ValueError, match=r"counts up to 1e\+[23]0[08], with weights up to 1"):
+            Poisson(largest * ones, ones)
     with pytest.raises(ValueError, match="no sample has an event"):
         Cox(np.arange(4.0), np.zeros(4, bool), ones)
     with pytest.raises(ValueError, match="sample 2 enters at 2 and leaves at 2"):

@@ -298,26 +298,31 @@ def evaluate(
 
 
 def levelled(scores: Scores, loss: Loss, fit: Array, b: Array) -> tuple[Array, Array]:
-    """b of least L(fit + Fb), and the scores there: Newton, halved until L falls."""
+    """b of least L(fit + Fb), and the scores there: Newton's steps, damped until L falls.
+
+    Of a loss of exponentials a part log(1 + δ)/δ of a step by δ does, however far it overshoots; a
+    step back from there is by one, and no number has a logarithm beyond 750.
+    """
     eta = fit + scores.free(b)
     if not b.size:
         return b, eta
     F = scores.free_columns
     value = loss.value(eta)
-    for _ in range(200):
+    for _ in range(2000):
         slope = scores.free_back(loss.gradient(eta))
         bend = scores.free_back(product(loss.hessian(eta), F))
         bend[np.diag_indices_from(bend)] += LEAST_CURVATURE * np.trace(bend)
-        d = -np.linalg.lstsq(bend, slope, rcond=None)[0]
-        t, down = 1.0, float(slope @ d)
-        if not down < 0.0:
+        d = np.asarray(-np.linalg.lstsq(bend, slope, rcond=None)[0], dtype=float)
+        down, far = float(slope @ d), float(np.abs(scores.free(d)).max())
+        if not (down < 0.0 and far < np.inf):
             break
-        while t > 1e-10:
+        t, damped = 1.0, np.log1p(far) / far
+        while t > 1e-10 * damped:
             new = fit + scores.free(b + t * d)
             trial = loss.value(new)
             if trial <= value + 1e-4 * t * down:
                 break
-            t *= 0.5
+            t = min(0.5 * t, damped)
         last, value = value, trial
         if not trial < last:  # rounding: the step is taken where its slope is less
             less = np.abs(scores.free_back(loss.gradient(fit + scores.free(b + d))))

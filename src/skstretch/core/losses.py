@@ -75,10 +75,18 @@ class Poisson:
     n_scores = 1
 
     def __init__(self, y: Array, weights: Array, offset: Array | float = 0.0) -> None:
-        if not weights @ y > 0.0:
+        with np.errstate(over="ignore"):
+            total = float(weights @ y)
+        if not total > 0.0:
             raise ValueError(
                 "all counts are zero: their rate is 0, and its logarithm no number. Pass samples "
                 "with counts above zero."
+            )
+        if not total * (total / float(weights.sum())) < np.inf:  # the fall along the first step
+            raise ValueError(
+                f"counts up to {y.max():g}, with weights up to {weights.max():g}, are too large: "
+                "their squares leave the range of numbers. Divide the counts by a constant; rates "
+                "are divided by it as well."
             )
         self.y, self.w, self.offset = y, weights, offset
         self.some = y > 0
