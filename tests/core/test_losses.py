@@ -1,14 +1,28 @@
 """Minimisers of other losses against 40 digits, scikit-learn, literal losses and invariances."""
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 from scipy.optimize import approx_fprime
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from skstretch.core.bridge_path import finish, solve, space
 from skstretch.core.bridge_products import DenseProducts
-from skstretch.core.loss_newton import Scores, Stacked, at_zero, gap_of, minimise, product
+from skstretch.core.loss_newton import (
+    Scores,
+    Stacked,
+    at_zero,
+    freedom,
+    gap_of,
+    minimise,
+    newton_step,
+    product,
+    settled,
+)
 from skstretch.core.losses import Cox, Logistic, Poisson, Softmax
 from skstretch.solve.losses import warn_unless_certified
 from tests.literal_losses import minimiser_in_40_digits, value_and_gradient
@@ -255,6 +269,39 @@ def test_the_unit_of_counts_moves_the_level_alone(unit, shape):
             assert np.abs(other.g.sum()) <= 1e-9 * np.abs(other.g).sum(), name
             assert np.abs(other.alpha - one.alpha).max() <= 1e-7 * np.abs(one.alpha).max(), name
             assert other.b[0] - np.log(unit) == pytest.approx(one.b[0], abs=1e-7), name
+
+
+def test_a_step_of_coupled_classes_is_that_of_all_of_them_at_once():
+    """(I + HS) Δx + HFΔb = ρ, Fᵀ(x + Δx) = 0 with everything written out; what Δb adds to all
+    classes is open."""
+    rng, M, C = np.random.default_rng(6), 12, 4
+    loss = Softmax(np.arange(M) % C, rng.uniform(0.5, 2.0, M), C)
+    F = np.kron(np.eye(C), np.column_stack([np.ones(M), rng.standard_normal(M)]))
+    eta, x = rng.standard_normal(M * C), -loss.gradient(rng.standard_normal(M * C))
+    S = [Z @ Z.T for Z in rng.standard_normal((C, M, 30))]
+    rest = -loss.gradient(eta) - x
+    H, whole = product(loss.hessian(eta), np.eye(M * C)), block_diag(*S)
+    found = newton_step(loss.hessian(eta), np.stack(S), F, rest, x)
+    dx, db = found[: M * C], found[M * C :]
+    np.testing.assert_allclose(dx + H @ (whole @ dx + F @ db), rest, atol=1e-12)
+    np.testing.assert_allclose(F.T @ (x + dx), 0.0, atol=1e-12)
+
+
+def test_many_classes_need_no_matrix_of_all_scores():
+    """M×M matrices for every class, never one of (C·M)×(C·M)."""
+    M, D, C = 60, 90, 24
+    loss = Softmax(np.arange(M) % C, np.ones(M), C)
+    scores = scores_of(standardised(M, D, np.ones(M)), C)
+    tracemalloc.start()
+    [found] = minimise(scores, [at_zero(scores, loss, 1.25, 0.5)])
+    dof, gram = freedom(scores, found)
+    [again] = settled(scores, found, gram, [replace(found, dual=0.9 * found.dual)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.gap <= 1e-9
+    assert 2.0 < dof < M * C
+    np.testing.assert_allclose(again.alpha, found.alpha, atol=1e-9 * np.abs(found.alpha).max())
+    assert peak < 8 * (C * M) ** 2
 
 
 def test_impossible_targets_say_so():

@@ -26,7 +26,8 @@ import numpy as np
 
 from skstretch.core.types import Array, Index, Mask
 
-# A diagonal (M), blocks of coupled scores (M×C×C), or X ↦ H X for X (M×n).
+# A diagonal (M), X ↦ H X for X (M×n), or of coupled scores h (C×M): diag(h) − h hᵀ/Σh for each
+# sample.
 Hessian: TypeAlias = Array | Callable[[Array], Array]
 
 
@@ -139,12 +140,7 @@ class Softmax:
         return (self.w * p).ravel()
 
     def hessian(self, eta: Array) -> Hessian:
-        p = self._shares(eta).T
-        H = -self.w[:, None, None] * p[:, :, None] * p[:, None, :]
-        each = np.arange(self.n_scores)
-        H[:, each, each] = 0.0
-        H[:, each, each] = -H.sum(axis=2)
-        return H
+        return self.w * self._shares(eta)
 
 
 def expit(x: Array) -> Array:
