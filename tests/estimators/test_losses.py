@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.metrics import (
@@ -344,6 +345,31 @@ def test_a_scorer_of_ones_own():
     errors = np.abs(np.exp(found.cv_predictions_) - y)
     assert found.best_score_ == pytest.approx(-errors.mean())
     assert found.best_index_ == np.argmax(found.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize("kind", ["log", "softmax"])
+def test_a_scorer_of_probabilities(kind):
+    """Probabilities of left-out samples are known, class weights taken out of them."""
+    X, y = data(kind)
+    w = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    for balance in (None, "balanced"):
+        given = {"class_weight": balance, "scoring": "neg_log_loss", "combine": "best"}
+        found = model(kind, **given).fit(X, y, w)
+        want = []
+        for k, c in zip(found.cv_results_["param_k"], found.cv_results_["param_c"], strict=True):
+            one = model(kind, **given, k_grid=[k], c_grid=[c]).fit(X, y, w)
+            out = one.cv_predictions_.reshape(len(y), -1)
+            out = np.column_stack([0 * out, out]) if kind == "log" else out
+            totals = np.bincount(y, w)
+            p = softmax(out + (0.0 if balance is None else np.log(totals)), axis=1)
+            want.append(-log_loss(y, p, sample_weight=w))
+            assert one.best_score_ == pytest.approx(want[-1], rel=1e-9)
+        np.testing.assert_allclose(found.cv_results_["mean_test_score"], want, rtol=1e-7)
+        assert found.best_index_ == np.argmax(want)
+    if kind == "log":
+        assert -0.25 < model(kind, scoring="neg_brier_score").fit(X, y).best_score_ < 0.0
+    else:
+        assert 0.5 < model(kind, scoring="roc_auc_ovr").fit(X, y).best_score_ <= 1.0
 
 
 def test_recipes():

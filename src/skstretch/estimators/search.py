@@ -380,7 +380,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     ) -> CandidateTable:
         """Where candidates will be compared; weights were `given` to `fit`, or not."""
         check_among("combine", self.combine, RULES)
-        scorings = scorings_of(self.scoring, targets, prepared.rows, folds, given, loss=self._loss)
+        how: dict[str, Any] = {"loss": self._loss}
+        how["calibration"] = getattr(self, "calibration", None)
+        scorings = scorings_of(self.scoring, targets, prepared.rows, folds, given, **how)
         Y, weights = targets.Y[prepared.rows], targets.sample_weights[prepared.rows]
         unit = float(prepared.weights.sum() / weights.sum())
         squared, classes = self._loss == SQUARED, targets.classes is not None
