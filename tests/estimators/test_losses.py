@@ -284,7 +284,7 @@ def test_what_is_told(kind):
     want = cross_val_predict(inner, X, y, cv=splitter)
     np.testing.assert_array_equal(found.nested_predictions_, want)
     if kind == "poisson":
-        held = np.exp(found.cv_predictions_)
+        held = found.cv_predictions_
         assert found.best_score_ == pytest.approx(-mean_poisson_deviance(y, held))
         assert found.nested_score_ == pytest.approx(-mean_poisson_deviance(y, want))
         assert found.score(X, y) == d2_tweedie_score(y, found.predict(X), power=1)
@@ -294,6 +294,18 @@ def test_what_is_told(kind):
     text = str(found.summary())
     assert "repeated on other samples" in text
     assert ("logarithm of the rate" in text) == (kind == "poisson")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_predictions_of_counts_are_rates_everywhere(shape):
+    """Those of left-out samples too, and of samples of weight zero, which no fold leaves out."""
+    X, y = data("poisson", shape)
+    w, folds = (np.arange(len(y)) > 2) * 1.0, KFold(3, shuffle=True, random_state=0)
+    found = model("poisson", nested_cv=folds).fit(X, y, w)
+    for held in (found.cv_predictions_, found.nested_predictions_):
+        assert held.min() > 0.0
+        assert held[3:].mean() == pytest.approx(y[3:].mean(), rel=0.3)
+    np.testing.assert_allclose(found.cv_predictions_[:3], found.predict(X[:3]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -342,7 +354,7 @@ def test_contributions_add_up_to_scores(kind):
 def test_a_scorer_of_ones_own():
     X, y = data("poisson", "tall")
     found = model("poisson", scoring="neg_mean_absolute_error", combine="best").fit(X, y)
-    errors = np.abs(np.exp(found.cv_predictions_) - y)
+    errors = np.abs(found.cv_predictions_ - y)
     assert found.best_score_ == pytest.approx(-errors.mean())
     assert found.best_index_ == np.argmax(found.cv_results_["mean_test_score"])
 
@@ -381,6 +393,8 @@ def test_recipes():
     other = clone(own).fit(recipes["snv"].fit_transform(X), y)
     best = max(alone, other, key=lambda one: one.best_score_)
     assert found.best_score_ == pytest.approx(best.best_score_, rel=1e-9)
+    np.testing.assert_allclose(found.cv_predictions_, best.cv_predictions_, rtol=1e-9)
+    assert found.cv_predictions_.min() > 0.0
 
 
 def test_what_is_refused():
