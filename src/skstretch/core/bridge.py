@@ -346,7 +346,8 @@ def start(
 
     The pass is made at λk = ‖e‖‖u‖, which is above every |v_j| of z-scores, and `rescale` goes to
     the wanted λ; `anywhere`: it stays there, since at a c that has not the units of y powers may
-    vanish. Columns of other lengths may overflow or vanish there: the pass is repeated.
+    vanish. Columns of other lengths may overflow or vanish there, and powers of an e that is nearly
+    orthogonal to all of them: the pass is repeated.
     """
     es = [p.target if E is None else p.project(E[i]) for i, p in enumerate(problems)]
     tops = [
@@ -362,7 +363,9 @@ def start(
         for i, result in found.items():
             if np.isfinite(result.energy):
                 points[i] = evaluate(safe[i], es[i], result, None)
-        todo = [i for i in todo if (i not in points or points[i].energy == 0.0) and es[i].any()]
+        # far below 1 terms of the energy are negligible that matter in another unit
+        lost = {i for i in todo if i not in points or points[i].energy < 1e-100}
+        todo = [i for i in todo if i in lost and es[i].any()]
         for i in todo:
             tops[i] = other_unit(problems[i], es[i], found[i], tops[i])
         todo = [i for i in todo if tops[i] > 0.0]

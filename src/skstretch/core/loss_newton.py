@@ -526,9 +526,10 @@ def minimise(
 ) -> list[Minimum]:
     """Solve all problems from where they are; those of a wide Z share every pass over it."""
     best, live = list(starts), [i for i, at in enumerate(starts) if not at.done(stop)]
+    left = [at.gap for at in starts]  # what a step may gain; a gap is far above it where k is low
     for _ in range(stop.steps):
         models = [modelled(scores, best[i]) for i in live]
-        found = inner(models, [best[i].gap for i in live])
+        found = inner(models, [left[i] for i in live])
         going = []
         for i, model, point in zip(live, models, found, strict=True):
             new = moved(scores, best[i], model, point)
@@ -536,7 +537,12 @@ def minimise(
                 # of two that rounding alone tells apart the later one
                 if new is not None and new.gap <= max(best[i].gap, LEAST_CURVATURE):
                     best[i] = new
+                if best[i].gap > stop.gap and left[i] > 0.0:  # as exactly as can be
+                    left[i] = 0.0
+                    going.append(i)
                 continue
+            fell = best[i].objective - new.objective
+            left[i] = min(new.gap, max(fell, 0.0) / max(best[i].objective, TINY))
             best[i] = new
             if not new.done(stop):
                 going.append(i)
@@ -555,7 +561,7 @@ def ended(old: Minimum, new: Minimum, stop: Stopping) -> bool:
 
 
 def inner(models: Sequence[Model], gaps: Sequence[float]) -> list[Point]:
-    """The minimisers of the models, as exactly as the gaps so far deserve."""
+    """The minimisers of the models, as exactly as what is left to gain deserves."""
     groups: dict[int, list[int]] = {}
     for i, model in enumerate(models):
         groups.setdefault(id(model.products), []).append(i)
