@@ -163,8 +163,9 @@ def deviances(y: Array, rate: Array) -> Array:
 
 # Terms of Efron's formula that are held at a time.
 MOST_TERMS = 10**7
-# Sums of which a reciprocal and its products are still numbers.
-SMALLEST_SUM = 1e-250
+# Sums of which a reciprocal and its products are still numbers. The largest score stands for its
+# reciprocal, so that scores may be 1,150 apart.
+SMALLEST_SUM = 2.0**-830
 
 
 def suffix_sums(Y: Array) -> Array:
@@ -253,9 +254,11 @@ class RiskSets:
         return np.asarray(out)
 
     def at(self, eta: Array) -> tuple[Array, Array, float]:
-        """x (m), the sum of every term (T), and the logarithm of what both are divided by."""
+        """x (m) and the sum of every term (T), over SMALLEST_SUM, and the largest score,
+        whose power both are divided by."""
         top = float(eta[self.weights > 0].max())
-        x = self.weights * np.exp(np.minimum(eta - top, 0.0))
+        half = np.exp(0.5 * np.minimum(eta - top, 0.0))
+        x = self.weights * (half * (half / SMALLEST_SUM))
         return x, self.sums(x), top
 
     def value(self, eta: Array) -> float:
@@ -263,7 +266,9 @@ class RiskSets:
         if not np.all(A > SMALLEST_SUM):  # scores so far apart that those at risk count nothing
             return np.inf
         own = np.add.reduceat(self.weights[self.tied] * (eta[self.tied] - top), self.starts)
-        terms = self.omega * np.log(A / self.counted)
+        share, power = np.frexp(A / self.counted)
+        power = power + np.frexp(SMALLEST_SUM)[1]  # whole numbers, which cancel without rounding
+        terms = self.omega * (np.log(share) + (power - 1.0) * np.log(2.0))
         terms = np.add.reduceat(terms, np.unique(self.group, return_index=True)[1])
         return float(np.sum(terms - own))
 
