@@ -132,18 +132,25 @@ def times(L: Array, x: Array, transposed: bool = False) -> Array:
 
 
 def product(H: Hessian, X: Array) -> Array:
-    """H X (N or N×n); of coupled scores not by 1 − p, which has lost the digits of a sure class."""
+    """H X (N or N×n), of coupled scores by their `blocks`, which may be given."""
     if callable(H):
         return np.asarray(H(X))
     if H.ndim == 1:
         return times(H, X)
-    C, M = H.shape
+    each = blocks(H) if H.ndim == 2 else H
+    M, C = each.shape[:2]
+    return np.asarray(np.einsum("mab,bmn->amn", each, X.reshape(C, M, -1)).reshape(X.shape))
+
+
+def blocks(H: Array) -> Array:
+    """The curvature of each sample (M×C×C) from coupled scores h (C×M); not by 1 − p, which has
+    lost the digits of a sure class."""
     p = H.T / np.maximum(H.sum(axis=0), TINY)[:, None]
-    blocks = -H.T[:, :, None] * p[:, None, :]
-    each = np.arange(C)
-    blocks[:, each, each] = 0.0
-    blocks[:, each, each] = -blocks.sum(axis=2)
-    return np.asarray(np.einsum("mab,bmn->amn", blocks, X.reshape(C, M, -1)).reshape(X.shape))
+    out = -H.T[:, :, None] * p[:, None, :]
+    each = np.arange(len(H))
+    out[:, each, each] = 0.0
+    out[:, each, each] = -out.sum(axis=2)
+    return np.asarray(out)
 
 
 def raised(H: Array) -> Array:
@@ -223,6 +230,7 @@ class Scores:
     def curvature(self, H: Hessian) -> Array:
         """ZᵀHZ (C·D×C·D) of a tall Z, without what F explains of it."""
         C, (M, D) = self.n_scores, self.Z.shape
+        H = blocks(H) if not callable(H) and H.ndim == 2 else H
         whole, size = np.empty((C * D, C * D)), max(1, TALL_NUMBERS // (M * C * C))
         cross = np.empty((C * self.F.shape[1], C * D))
         for at in range(0, D, size):
