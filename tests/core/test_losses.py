@@ -287,12 +287,13 @@ def test_the_unit_of_counts_moves_the_level_alone(unit, shape):
             assert other.b[0] - np.log(unit) == pytest.approx(one.b[0], abs=1e-7), name
 
 
-def test_a_step_of_coupled_classes_is_that_of_all_of_them_at_once():
+@pytest.mark.parametrize("n_free", [0, 1, 2])
+def test_a_step_of_coupled_classes_is_that_of_all_of_them_at_once(n_free):
     """(I + HS) Δx + HFΔb = ρ, Fᵀ(x + Δx) = 0 with everything written out; what Δb adds to all
     classes is open."""
     rng, M, C = np.random.default_rng(6), 12, 4
     loss = Softmax(np.arange(M) % C, rng.uniform(0.5, 2.0, M), C)
-    F = np.kron(np.eye(C), np.column_stack([np.ones(M), rng.standard_normal(M)]))
+    F = np.kron(np.eye(C), np.column_stack([np.ones(M), rng.standard_normal(M)])[:, :n_free])
     eta, x = rng.standard_normal(M * C), -loss.gradient(rng.standard_normal(M * C))
     S = [Z @ Z.T for Z in rng.standard_normal((C, M, 30))]
     rest = -loss.gradient(eta) - x
@@ -430,9 +431,9 @@ def test_a_low_power_is_no_excuse(seed):
 
 
 def test_hard_problems():
-    assert check_hard(60, 80, 300) >= 57
+    assert check_hard(60, 80, 300) == 60
 
 
 @pytest.mark.slow
 def test_two_thousand_hard_problems():
-    assert check_hard(2000, 500, 5000) >= 1900
+    assert check_hard(2000, 500, 5000) >= 1998
