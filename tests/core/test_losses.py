@@ -1,14 +1,29 @@
 """Minimisers of other losses against 40 digits, scikit-learn, literal losses and invariances."""
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 from scipy.optimize import approx_fprime
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
+from skstretch.core.bridge import Problem, start
 from skstretch.core.bridge_path import finish, solve, space
-from skstretch.core.bridge_products import DenseProducts
-from skstretch.core.loss_newton import Scores, Stacked, at_zero, gap_of, minimise, product
+from skstretch.core.bridge_products import DenseProducts, Trial
+from skstretch.core.loss_newton import (
+    Scores,
+    Stacked,
+    at_zero,
+    freedom,
+    gap_of,
+    minimise,
+    newton_step,
+    product,
+    settled,
+)
 from skstretch.core.losses import Cox, Logistic, Poisson, Softmax
 from skstretch.solve.losses import warn_unless_certified
 from tests.literal_losses import minimiser_in_40_digits, value_and_gradient
@@ -109,6 +124,21 @@ def test_derivatives_are_those_of_the_value(kind, shape):
     assert np.abs(H - H.T).max() < 1e-13
     assert np.abs(H - approx_fprime(eta, loss.gradient, 1e-7)).max() < 1e-5
     assert loss.value(eta) > 0
+
+
+@pytest.mark.parametrize("kind", ["breslow", "efron", "delayed"])
+def test_risks_may_be_a_thousand_powers_apart(kind):
+    """Against long doubles, which reach so far, or against the order of the sums."""
+    rng, M = np.random.default_rng(4), 40
+    y = targets(kind, M, rng) | {"time": rng.permutation(M) // 2 + 2.0}
+    if kind == "delayed":
+        y["entry"] = y["time"] - rng.integers(1, 30, M)
+    eta = np.sort(rng.uniform(-500.0, 500.0, M))[np.argsort(np.argsort(-y["time"]))]
+    loss = loss_of(kind, y, np.ones(M))
+    value, gradient = value_and_gradient("cox", y, np.ones(M), eta)
+    assert np.ptp(eta) > 900.0
+    assert loss.value(eta) == pytest.approx(float(value), rel=1e-11)
+    assert np.abs(loss.gradient(eta) - gradient.astype(float)).max() <= 1e-10
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -235,10 +265,83 @@ def test_two_classes_of_softmax_are_the_logistic_loss_of_half_the_penalty():
     assert np.abs(both[1] - both[0] - one).max() <= 1e-9 * np.abs(one).max()
 
 
+@pytest.mark.parametrize("shape", [(40, 60), (90, 7)], ids=["wide", "tall"])
+@pytest.mark.parametrize("unit", [1e12, 1e15, 1e100, 1e-100])
+def test_the_unit_of_counts_moves_the_level_alone(unit, shape):
+    """Counts times u are those of an exposure 1/u, or of weights 1/u; or of the penalty times u."""
+    rng, w = np.random.default_rng(4), np.random.default_rng(0).uniform(0.5, 2.0, shape[0])
+    Z = standardised(*shape, w)
+    y = rng.poisson(np.exp(0.5 * Z[:, 0])) * 1.0
+    for k in (1.1, 2.0):
+        one = solved(Z, Poisson(y, w), k, 0.3)
+        others = {
+            "weights": solved(Z, Poisson(unit * y, w / unit), k, 0.3),
+            "penalty": solved(Z, Poisson(unit * y, w), k, 0.3 / unit),
+            "exposure": solved(Z, Poisson(y, w, -np.log(unit)), k, 0.3),
+        }
+        assert np.abs(one.alpha).max() > 0.1
+        for name, other in others.items():
+            assert other.gap <= 1e-9, name
+            assert np.abs(other.g.sum()) <= 1e-9 * np.abs(other.g).sum(), name
+            assert np.abs(other.alpha - one.alpha).max() <= 1e-7 * np.abs(one.alpha).max(), name
+            assert other.b[0] - np.log(unit) == pytest.approx(one.b[0], abs=1e-7), name
+
+
+@pytest.mark.parametrize("n_free", [0, 1, 2])
+def test_a_step_of_coupled_classes_is_that_of_all_of_them_at_once(n_free):
+    """(I + HS) Δx + HFΔb = ρ, Fᵀ(x + Δx) = 0 with everything written out; what Δb adds to all
+    classes is open."""
+    rng, M, C = np.random.default_rng(6), 12, 4
+    loss = Softmax(np.arange(M) % C, rng.uniform(0.5, 2.0, M), C)
+    F = np.kron(np.eye(C), np.column_stack([np.ones(M), rng.standard_normal(M)])[:, :n_free])
+    eta, x = rng.standard_normal(M * C), -loss.gradient(rng.standard_normal(M * C))
+    S = [Z @ Z.T for Z in rng.standard_normal((C, M, 30))]
+    rest = -loss.gradient(eta) - x
+    H, whole = product(loss.hessian(eta), np.eye(M * C)), block_diag(*S)
+    found = newton_step(loss.hessian(eta), np.stack(S), F, rest, x)
+    dx, db = found[: M * C], found[M * C :]
+    np.testing.assert_allclose(dx + H @ (whole @ dx + F @ db), rest, atol=1e-12)
+    np.testing.assert_allclose(F.T @ (x + dx), 0.0, atol=1e-12)
+
+
+def test_many_classes_need_no_matrix_of_all_scores():
+    """M×M matrices for every class, never one of (C·M)×(C·M)."""
+    M, D, C = 60, 90, 24
+    loss = Softmax(np.arange(M) % C, np.ones(M), C)
+    scores = scores_of(standardised(M, D, np.ones(M)), C)
+    tracemalloc.start()
+    [found] = minimise(scores, [at_zero(scores, loss, 1.25, 0.5)])
+    dof, gram = freedom(scores, found)
+    [again] = settled(scores, found, gram, [replace(found, dual=0.9 * found.dual)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.gap <= 1e-9
+    assert 2.0 < dof < M * C
+    np.testing.assert_allclose(again.alpha, found.alpha, atol=1e-9 * np.abs(found.alpha).max())
+    assert peak < 8 * (C * M) ** 2
+
+
+def test_a_start_keeps_what_is_nearly_orthogonal_to_all_features():
+    """Powers below 1e-150 are taken for zero, and only in the wrong unit do they matter."""
+    k, e, share = 1.02, np.full(30, 5.0), np.linspace(0.0, 1.0, 90)[:, None]
+    across = np.tile([1.0, -1.0], 15)
+    # |v| / (‖e‖‖u‖) is 0, and 0.00085 to 0.00088, whose power of 49 is about 1e-150
+    Z = across + np.where(share > 0.0, 0.00085 + 0.00003 * share, 0.0)
+    products = DenseProducts(np.ascontiguousarray(Z.T))
+    problem = Problem(k, 0.1, e, np.ones(30), np.empty((30, 0)))
+    [point] = start(products, [problem], [e])
+    [again] = products.step([Trial(k, problem.lam, point.e)])
+    assert point.energy == pytest.approx(again.energy, rel=1e-9)
+    np.testing.assert_allclose(point.fitted, again.fitted, rtol=1e-6)
+
+
 def test_impossible_targets_say_so():
     ones = np.ones(4)
     with pytest.raises(ValueError, match="all counts are zero"):
         Poisson(np.zeros(4), ones)
+    for largest in (1e200, 1e308):
+        with pytest.raises(ValueError, match=r"counts up to 1e\+[23]0[08], with weights up to 1"):
+            Poisson(largest * ones, ones)
     with pytest.raises(ValueError, match="no sample has an event"):
         Cox(np.arange(4.0), np.zeros(4, bool), ones)
     with pytest.raises(ValueError, match="sample 2 enters at 2 and leaves at 2"):
@@ -283,13 +386,18 @@ def hard_problem(rng, n_most, p_most):
     return str(kind), Z, y, w, rng.choice([1.02, 1.05, 1.1, 1.25, 1.5, 2.0])
 
 
+def drawn(seed, n_most, p_most):
+    """The hard problem of a seed, and its c."""
+    rng = np.random.default_rng(seed)
+    *problem, w, k = hard_problem(rng, n_most, p_most)
+    return *problem, w, k, 10.0 ** rng.uniform(-3, 2) / w.mean()
+
+
 def check_hard(n, n_most, p_most):
     """How many of n problems were solved; each that does not warn is checked by the definition."""
     certified = 0
     for seed in range(n):
-        rng = np.random.default_rng(seed)
-        kind, Z, y, w, k = hard_problem(rng, n_most, p_most)
-        c = 10.0 ** rng.uniform(-3, 2) / w.mean()
+        kind, Z, y, w, k, c = drawn(seed, n_most, p_most)
         found = solved(Z, loss_of(kind, y, w), k, c)
         assert np.isfinite(found.objective)
         try:
@@ -314,10 +422,18 @@ def check_hard(n, n_most, p_most):
     return certified
 
 
+@pytest.mark.parametrize("seed", [261, 773, 1188, 1285, 95, 304, 376, 431, 1627, 1782])
+def test_a_low_power_is_no_excuse(seed):
+    """A gap of 1e7 may be left by an error of 1e-8 of the objective, which the next step mends."""
+    kind, Z, y, w, k, c = drawn(seed, 500, 5000)
+    found = solved(Z, loss_of(kind, y, w), k, c)
+    assert found.gap <= 1e-9
+
+
 def test_hard_problems():
-    assert check_hard(60, 80, 300) >= 57
+    assert check_hard(60, 80, 300) == 60
 
 
 @pytest.mark.slow
 def test_two_thousand_hard_problems():
-    assert check_hard(2000, 500, 5000) >= 1900
+    assert check_hard(2000, 500, 5000) >= 1998

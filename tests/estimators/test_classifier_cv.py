@@ -102,9 +102,13 @@ def test_scorer_of_scores(weighted):
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "roc_auc_ovr"])
 def test_scorers_of_probabilities_are_refused(scoring):
     X, y = labelled(n_classes=2 if scoring == "neg_brier_score" else 3)
-    message = rf"scoring='{scoring}' asks for more than predict and decision_function"
-    with pytest.raises(ValueError, match=message):
+    asks = rf"scoring='{scoring}' asks for more than predict and decision_function"
+    way = r"Use a scorer of those, or loss=\"log\" and calibration=\"auto\""
+    with pytest.raises(ValueError, match=rf"{asks}.*{way}"):
         StretchyClassifierCV(scoring=scoring, **FEW).fit(X, y)
+    fitted = StretchyClassifierCV(loss="log", calibration="sigmoid", scoring=scoring, cv=3)
+    with pytest.raises(ValueError, match=rf"{asks}.*{way}"):
+        fitted.fit(X, y)
 
 
 @shapes

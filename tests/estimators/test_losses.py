@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.metrics import (
@@ -283,7 +284,7 @@ def test_what_is_told(kind):
     want = cross_val_predict(inner, X, y, cv=splitter)
     np.testing.assert_array_equal(found.nested_predictions_, want)
     if kind == "poisson":
-        held = np.exp(found.cv_predictions_)
+        held = found.cv_predictions_
         assert found.best_score_ == pytest.approx(-mean_poisson_deviance(y, held))
         assert found.nested_score_ == pytest.approx(-mean_poisson_deviance(y, want))
         assert found.score(X, y) == d2_tweedie_score(y, found.predict(X), power=1)
@@ -293,6 +294,18 @@ def test_what_is_told(kind):
     text = str(found.summary())
     assert "repeated on other samples" in text
     assert ("logarithm of the rate" in text) == (kind == "poisson")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_predictions_of_counts_are_rates_everywhere(shape):
+    """Those of left-out samples too, and of samples of weight zero, which no fold leaves out."""
+    X, y = data("poisson", shape)
+    w, folds = (np.arange(len(y)) > 2) * 1.0, KFold(3, shuffle=True, random_state=0)
+    found = model("poisson", nested_cv=folds).fit(X, y, w)
+    for held in (found.cv_predictions_, found.nested_predictions_):
+        assert held.min() > 0.0
+        assert held[3:].mean() == pytest.approx(y[3:].mean(), rel=0.3)
+    np.testing.assert_allclose(found.cv_predictions_[:3], found.predict(X[:3]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -306,19 +319,22 @@ def test_nothing_is_penalised(kind):
         np.testing.assert_allclose(found.coef_, other.coef_, rtol=1e-7)
         assert found.dof_ == pytest.approx(X.shape[1] + 1.0)
     else:
-        other = LogisticRegression(C=np.inf, tol=1e-12, max_iter=100_000).fit(X, y)
-        np.testing.assert_allclose(found.predict_proba(X), other.predict_proba(X), atol=1e-6)
+        other = LogisticRegression(C=np.inf, solver="newton-cg", tol=1e-12, max_iter=100_000)
+        want = other.fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(found.predict_proba(X), want, atol=1e-9)
 
 
-def test_large_counts():
+@pytest.mark.parametrize("unit", [1e6, 1e15])
+def test_large_counts(unit):
     """A first step from a rate of 1 overflows, which is nobody's business."""
     X, y = data("poisson", "tall")
     one, other = (
-        model("poisson", combine="best", c_grid=[0.02 / unit]).fit(X, unit * y)
-        for unit in (1.0, 1e6)
+        model("poisson", combine="best", c_grid=[0.02 / u]).fit(X, u * y) for u in (1.0, unit)
     )
     np.testing.assert_allclose(other.coef_, one.coef_, atol=1e-7)
-    assert other.best_score_ == pytest.approx(1e6 * one.best_score_, rel=1e-6)
+    assert other.best_score_ == pytest.approx(unit * one.best_score_, rel=1e-6)
+    with pytest.raises(ValueError, match=r"counts up to 1\.\de\+201, .*Divide the counts"):
+        model("poisson").fit(X, 1e200 * y)
 
 
 def test_scores_of_equal_counts_are_zero():
@@ -338,9 +354,34 @@ def test_contributions_add_up_to_scores(kind):
 def test_a_scorer_of_ones_own():
     X, y = data("poisson", "tall")
     found = model("poisson", scoring="neg_mean_absolute_error", combine="best").fit(X, y)
-    errors = np.abs(np.exp(found.cv_predictions_) - y)
+    errors = np.abs(found.cv_predictions_ - y)
     assert found.best_score_ == pytest.approx(-errors.mean())
     assert found.best_index_ == np.argmax(found.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize("kind", ["log", "softmax"])
+def test_a_scorer_of_probabilities(kind):
+    """Probabilities of left-out samples are known, class weights taken out of them."""
+    X, y = data(kind)
+    w = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    for balance in (None, "balanced"):
+        given = {"class_weight": balance, "scoring": "neg_log_loss", "combine": "best"}
+        found = model(kind, **given).fit(X, y, w)
+        want = []
+        for k, c in zip(found.cv_results_["param_k"], found.cv_results_["param_c"], strict=True):
+            one = model(kind, **given, k_grid=[k], c_grid=[c]).fit(X, y, w)
+            out = one.cv_predictions_.reshape(len(y), -1)
+            out = np.column_stack([0 * out, out]) if kind == "log" else out
+            totals = np.bincount(y, w)
+            p = softmax(out + (0.0 if balance is None else np.log(totals)), axis=1)
+            want.append(-log_loss(y, p, sample_weight=w))
+            assert one.best_score_ == pytest.approx(want[-1], rel=1e-9)
+        np.testing.assert_allclose(found.cv_results_["mean_test_score"], want, rtol=1e-7)
+        assert found.best_index_ == np.argmax(want)
+    if kind == "log":
+        assert -0.25 < model(kind, scoring="neg_brier_score").fit(X, y).best_score_ < 0.0
+    else:
+        assert 0.5 < model(kind, scoring="roc_auc_ovr").fit(X, y).best_score_ <= 1.0
 
 
 def test_recipes():
@@ -352,6 +393,8 @@ def test_recipes():
     other = clone(own).fit(recipes["snv"].fit_transform(X), y)
     best = max(alone, other, key=lambda one: one.best_score_)
     assert found.best_score_ == pytest.approx(best.best_score_, rel=1e-9)
+    np.testing.assert_allclose(found.cv_predictions_, best.cv_predictions_, rtol=1e-9)
+    assert found.cv_predictions_.min() > 0.0
 
 
 def test_what_is_refused():

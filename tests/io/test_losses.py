@@ -9,6 +9,7 @@ import skstretch
 from skstretch.io import ModelFileError
 from tests.estimators.samples import survival_of
 from tests.estimators.test_survival import entered
+from tests.io.forged import renamed
 from tests.io.samples import CODES, NEW, WEIGHTS, X, saved_bytes, with_array, with_header
 
 COUNTS = np.round(np.abs(X[:, 0]) / 4)
@@ -67,6 +68,15 @@ def test_files(name, tmp_path):
     assert words[1].splitlines()[0] == words[0].splitlines()[0]
     with pytest.raises(ValueError, match="is for squared error"):
         again.coef_std()
+
+
+def test_rates_that_version_0_3_stored_as_logarithms(tmp_path):
+    model = fitted("one of counts")
+    held = model.cv_predictions_
+    assert held.min() > 0.0
+    logs = with_array(saved_bytes(model, tmp_path), "cv_rates", np.log(held))
+    again = loaded(tmp_path, renamed(logs, "cv_rates", "cv_predictions"))
+    np.testing.assert_allclose(again.cv_predictions_, held, rtol=1e-13)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -69,7 +69,7 @@ def test_a_page_without_data_and_one_of_equal_risks(tmp_path):
 
 def test_observed_and_predicted_rates_of_counts():
     model, _, y = counts()
-    rates, data = np.exp(model.cv_predictions_), data_of(text_of(counts))
+    rates, data = model.cv_predictions_, data_of(text_of(counts))
     assert np.allclose(data["fits"][str(data["chosen"])]["predicted"][0], rates, rtol=1e-3)
     groups = np.argsort(np.argsort(rates)) // 20
     for g, point in enumerate(data["calibration"][0]):

@@ -29,7 +29,7 @@ from skstretch.core.bridge_products import (
 from skstretch.core.types import PRECISION, Array
 
 # What a point keeps of the one before it as long as its Newton matrix is the same.
-KEPT = ("L", "extra", "rcond", "B")
+KEPT = ("L", "extra", "rcond", "B", "parts")
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,18 @@ class Problem:
         return self.project(self.u * fitted)
 
     def squeeze(self, S: Array) -> Array:
-        """Rᵀ S R (M×M) for S = Z W Zᵀ, outside null."""
+        """Rᵀ S R (M×M) for S = Z W Zᵀ, outside null; of several S (C×M×M) as it is."""
+        if S.ndim == 3:
+            u = self.u.reshape(len(S), -1)
+            return S * u[:, :, None] * u[:, None, :]
         return sandwich(S if np.all(self.u == 1.0) else S * self.u * self.u[:, None], self.null)
 
 
 @dataclass(frozen=True)
 class Point:
     """A problem evaluated at e (M): v, fitted Zα (M, raw), f = its weighted, projected form (M),
-    energy Σ|α|^k, A = H − I (M×M), Cholesky factor L of H, rcond, number of passes so far.
+    energy Σ|α|^k, A = H − I (M×M, or blocks C×M×M that `null` couples), Cholesky factor L of H,
+    rcond, number of passes so far.
     `stale` is the change of the coefficients, relative and to first order, since A was formed,
     `pairs` the changes of e and F since then."""
 
@@ -128,21 +132,39 @@ class Point:
 
     @property
     def L(self) -> Array:
-        """Lower Cholesky factor of H = I + A (M×M), formed once.
-
-        If rounding has made H indefinite the diagonal grows until it is not: any positive definite
-        matrix gives a direction of descent, and the equations do not depend on it.
-        """
+        """Lower Cholesky factor of H = I + A (M×M), formed once."""
         if "L" not in self.cache:
-            extra, info = 1.0, 1
-            while info:
-                H: Array = np.array(self.A, order="F")
-                H[np.diag_indices_from(H)] += extra
-                L, info = lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
-                if info:
-                    extra = max(10.0 * extra, 1e-14 * np.abs(self.A).sum(0).max())
+            L, extra = factor(self.A, 1.0)
             self.cache.update(L=L, extra=extra)
         return cast(Array, self.cache["L"])
+
+    @property
+    def parts(self) -> tuple[Array, Array, Array]:
+        """Of blocks A, E = (I + A)⁻¹ (C×M×M), EN (C·M×p) and the inverse of a Cholesky factor of
+        NᵀEN for N = null: H⁻¹ outside null is E − EN (NᵀEN)⁻¹ NᵀE."""
+        if "parts" not in self.cache:
+            N = self.problem.null
+            E = np.stack([inverse(factor(block, 1.0)[0]) for block in self.A])
+            EN = by_blocks(E, N)
+            root = lapack.dtrtri(factor(N.T @ EN, 0.0)[0], lower=1)[0]
+            self.cache["parts"] = E, EN, np.tril(root)
+        return cast(tuple[Array, Array, Array], self.cache["parts"])
+
+    @property
+    def trace_A(self) -> float:
+        """tr A, outside null."""
+        if self.A.ndim == 2:
+            return float(np.trace(self.A))
+        N = self.problem.null
+        return float(np.trace(self.A, axis1=1, axis2=2).sum() - np.sum(N * by_blocks(self.A, N)))
+
+    @property
+    def trace_B(self) -> float:
+        """tr H⁻¹, outside null."""
+        if self.A.ndim == 2:
+            return float(np.trace(self.B))
+        E, EN, root = self.parts
+        return float(np.trace(E, axis1=1, axis2=2).sum() - np.sum((EN @ root.T) ** 2))
 
     @property
     def rcond(self) -> float:
@@ -158,8 +180,7 @@ class Point:
     def B(self) -> Array:
         """H⁻¹ outside null (M×M): the map from target to e, linearised."""
         if "B" not in self.cache:
-            low = lapack.dpotri(self.L, lower=1)[0]
-            self.cache["B"] = sandwich(np.tril(low) + np.tril(low, -1).T, self.problem.null)
+            self.cache["B"] = sandwich(inverse(self.L), self.problem.null)
         return cast(Array, self.cache["B"])
 
     @property
@@ -189,7 +210,7 @@ class Point:
         if e == 0.0:
             return 0.0
         whole = p.r * p.lam * p.k * self.energy
-        moved = float(self.step @ (self.A @ self.step))
+        moved = float(self.step @ by_blocks(self.A, self.step))
         v = np.sqrt(max(moved, 0.0) / whole) if whole > 0.0 else 0.0
         return float(p.r * max(np.linalg.norm(self.step) / e, v))
 
@@ -212,7 +233,39 @@ class Point:
 
     def solve(self, x: Array) -> Array:
         """H⁻¹ x outside null (M or M×n)."""
-        return self.problem.project(lapack.dpotrs(self.L, x, lower=1)[0])
+        if self.A.ndim == 2:
+            return self.problem.project(lapack.dpotrs(self.L, x, lower=1)[0])
+        E, EN, root = self.parts
+        return self.problem.project(by_blocks(E, x) - EN @ (root.T @ (root @ (EN.T @ x))))
+
+
+def factor(A: Array, extra: float) -> tuple[Array, float]:
+    """Lower Cholesky factor of A + εI (M×M), and ε: the `extra` that is asked for.
+
+    If rounding has made that indefinite ε grows until it is not: any positive definite matrix gives
+    a direction of descent, and the equations do not depend on it.
+    """
+    info = 1
+    while info:
+        H: Array = np.array(A, order="F")
+        H[np.diag_indices_from(H)] += extra
+        L, info = lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
+        if info:
+            extra = max(10.0 * extra, 1e-14 * np.abs(A).sum(0).max())
+    return L, extra
+
+
+def inverse(L: Array) -> Array:
+    """(LLᵀ)⁻¹ (M×M)."""
+    low = lapack.dpotri(L, lower=1)[0]
+    return np.asarray(np.tril(low) + np.tril(low, -1).T)
+
+
+def by_blocks(S: Array, x: Array) -> Array:
+    """S x for S (M×M), or for the blocks of a diagonal (C×M×M); x is (C·M) or (C·M×n)."""
+    if S.ndim == 2:
+        return S @ x
+    return np.asarray((S @ x.reshape(len(S), S.shape[1], -1)).reshape(x.shape))
 
 
 def evaluate(problem: Problem, e: Array, result: TrialResult, old: Point | None) -> Point:
@@ -293,7 +346,8 @@ def start(
 
     The pass is made at λk = ‖e‖‖u‖, which is above every |v_j| of z-scores, and `rescale` goes to
     the wanted λ; `anywhere`: it stays there, since at a c that has not the units of y powers may
-    vanish. Columns of other lengths may overflow or vanish there: the pass is repeated.
+    vanish. Columns of other lengths may overflow or vanish there, and powers of an e that is nearly
+    orthogonal to all of them: the pass is repeated.
     """
     es = [p.target if E is None else p.project(E[i]) for i, p in enumerate(problems)]
     tops = [
@@ -309,7 +363,9 @@ def start(
         for i, result in found.items():
             if np.isfinite(result.energy):
                 points[i] = evaluate(safe[i], es[i], result, None)
-        todo = [i for i in todo if (i not in points or points[i].energy == 0.0) and es[i].any()]
+        # far below 1 terms of the energy are negligible that matter in another unit
+        lost = {i for i in todo if i not in points or points[i].energy < 1e-100}
+        todo = [i for i in todo if i in lost and es[i].any()]
         for i in todo:
             tops[i] = other_unit(problems[i], es[i], found[i], tops[i])
         todo = [i for i in todo if tops[i] > 0.0]

@@ -431,7 +431,7 @@ def room(s: Space, point: Point) -> float:
 def first_c(point: Point, dof: float) -> float:
     """The c at which tr A = 2·dof for e = s·y: one to two times these degrees of freedom."""
     low, high = -700.0, 700.0
-    here, size = np.log(point.problem.c), np.trace(point.A)
+    here, size = np.log(point.problem.c), point.trace_A
     if not size > 0.0:
         return point.problem.c
     for _ in range(60):

@@ -23,10 +23,11 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import lapack
 
-from skstretch.core.bridge import Point, Problem, Tolerance, newton, start
+from skstretch.core.bridge import Point, Problem, Tolerance, by_blocks, newton, start
 from skstretch.core.bridge import evaluate as evaluated
 from skstretch.core.bridge_path import reached
 from skstretch.core.bridge_products import (
+    TINY,
     DenseProducts,
     MinimiserProducts,
     Trial,
@@ -109,65 +110,84 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Rooted(Problem):
-    """A problem whose weights are L Lᵀ: of all scores (N×N), or of each sample's (M×C×C)."""
+    """A problem whose weights are L Lᵀ (M×M)."""
 
     root: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def spread(self, e: Array) -> Array:
-        return times(self.root, e)
+        return np.asarray(self.root @ e)
 
     def gather(self, fitted: Array) -> Array:
-        return self.project(times(self.root, fitted, transposed=True))
+        return self.project(self.root.T @ fitted)
 
     def squeeze(self, S: Array) -> Array:
-        L = self.root
-        if L.ndim == 2:
-            return sandwich(L.T @ (S @ L), self.null)
-        M, C = L.shape[:2]
-        out = np.einsum("ica,cij,jcb->aibj", L, S, L, optimize=True)
-        return sandwich(np.ascontiguousarray(out.reshape(C * M, C * M)), self.null)
+        return sandwich(self.root.T @ (S @ self.root), self.null)
 
 
 def times(L: Array, x: Array, transposed: bool = False) -> Array:
-    """L x or Lᵀx for x (N or N×n) and a diagonal (N), a matrix (N×N) or blocks (M×C×C)."""
+    """L x or Lᵀx for x (N or N×n) and a diagonal (N) or a matrix (N×N)."""
     if L.ndim == 1:
         return np.asarray((L * x.T).T)
-    if L.ndim == 2:
-        return (L.T if transposed else L) @ x
-    M, C = L.shape[:2]
-    how = "mba,bmn->amn" if transposed else "mab,bmn->amn"
-    return np.asarray(np.einsum(how, L, x.reshape(C, M, -1)).reshape(x.shape))
+    return (L.T if transposed else L) @ x
 
 
 def product(H: Hessian, X: Array) -> Array:
-    """H X (N×n)."""
-    return H(X) if callable(H) else times(H, X)
+    """H X (N or N×n), of coupled scores by their `blocks`, which may be given."""
+    if callable(H):
+        return np.asarray(H(X))
+    if H.ndim == 1:
+        return times(H, X)
+    each = blocks(H) if H.ndim == 2 else H
+    M, C = each.shape[:2]
+    return np.asarray(np.einsum("mab,bmn->amn", each, X.reshape(C, M, -1)).reshape(X.shape))
+
+
+def blocks(H: Array) -> Array:
+    """The curvature of each sample (M×C×C) from coupled scores h (C×M); not by 1 − p, which has
+    lost the digits of a sure class."""
+    p = H.T / np.maximum(H.sum(axis=0), TINY)[:, None]
+    out = -H.T[:, :, None] * p[:, None, :]
+    each = np.arange(len(H))
+    out[:, each, each] = 0.0
+    out[:, each, each] = -out.sum(axis=2)
+    return np.asarray(out)
+
+
+def raised(H: Array) -> Array:
+    """Curvatures as far above zero as roots of them need."""
+    return np.asarray(np.maximum(H, LEAST_CURVATURE * H.max()))
 
 
 def root_of(H: Hessian, n: int) -> Array:
-    """L with L Lᵀ = H (N×N), in the form of H; its diagonal is raised as far as rounding asks."""
-    if not callable(H) and H.ndim == 1:
-        return np.asarray(np.sqrt(np.maximum(H, LEAST_CURVATURE * H.max())))
-    blocks = H(np.eye(n))[None] if callable(H) else H
-    trace = np.trace(blocks, axis1=1, axis2=2)
-    more = LEAST_CURVATURE * (trace + trace.max() / len(blocks))
+    """L (N or N×N) with L Lᵀ = H, raised as far as rounding asks; of coupled scores that of their
+    diag(h), since the rest of H is a projection: see `coupled`."""
+    if not callable(H):
+        return np.asarray(np.sqrt(raised(H)).ravel())
+    whole = H(np.eye(n))
+    more = 2.0 * LEAST_CURVATURE * np.trace(whole)
     for _ in range(7):
         try:
-            L = np.linalg.cholesky(blocks + more[:, None, None] * np.eye(blocks.shape[1]))
-            return cast(Array, L[0] if callable(H) else L)
+            return cast(Array, np.linalg.cholesky(whole + more * np.eye(n)))
         except np.linalg.LinAlgError:
             more = 100.0 * more
     raise ArithmeticError("the curvature of the loss is not a number")
 
 
+def coupled(H: Array, F: Array) -> Array:
+    """An orthonormal basis of what coupled scores h (C×M) share in each sample, and of F for them.
+
+    With s = (h/Σh)^½ the curvature is diag(h)^½ (I − ssᵀ) diag(h)^½ for each sample. A level that
+    all classes share says nothing, so F of all but one of them are enough.
+    """
+    h, most = raised(H), np.asarray(np.kron(np.eye(len(H))[:, 1:], F), dtype=float)
+    Q = np.vstack([np.diag(s) for s in np.sqrt(h / h.sum(axis=0))])
+    rest = product(h, most) / np.sqrt(h).reshape(-1, 1)
+    return np.hstack([Q, reached(rest - Q @ (Q.T @ rest))]) if most.size else Q
+
+
 def solved(L: Array, g: Array) -> Array:
     """L⁻¹ g (N)."""
-    if L.ndim == 1:
-        return g / L
-    if L.ndim == 2:
-        return np.asarray(lapack.dtrtrs(L, g, lower=1)[0])
-    M, C = L.shape[:2]
-    return np.asarray(np.linalg.solve(L, g.reshape(C, M).T[:, :, None])[:, :, 0].T.ravel())
+    return g / L if L.ndim == 1 else np.asarray(lapack.dtrtrs(L, g, lower=1)[0])
 
 
 @dataclass(frozen=True)
@@ -210,6 +230,7 @@ class Scores:
     def curvature(self, H: Hessian) -> Array:
         """ZᵀHZ (C·D×C·D) of a tall Z, without what F explains of it."""
         C, (M, D) = self.n_scores, self.Z.shape
+        H = blocks(H) if not callable(H) and H.ndim == 2 else H
         whole, size = np.empty((C * D, C * D)), max(1, TALL_NUMBERS // (M * C * C))
         cross = np.empty((C * self.F.shape[1], C * D))
         for at in range(0, D, size):
@@ -298,26 +319,31 @@ def evaluate(
 
 
 def levelled(scores: Scores, loss: Loss, fit: Array, b: Array) -> tuple[Array, Array]:
-    """b of least L(fit + Fb), and the scores there: Newton, halved until L falls."""
+    """b of least L(fit + Fb), and the scores there: Newton's steps, damped until L falls.
+
+    Of a loss of exponentials a part log(1 + δ)/δ of a step by δ does, however far it overshoots; a
+    step back from there is by one, and no number has a logarithm beyond 750.
+    """
     eta = fit + scores.free(b)
     if not b.size:
         return b, eta
     F = scores.free_columns
     value = loss.value(eta)
-    for _ in range(200):
+    for _ in range(2000):
         slope = scores.free_back(loss.gradient(eta))
         bend = scores.free_back(product(loss.hessian(eta), F))
         bend[np.diag_indices_from(bend)] += LEAST_CURVATURE * np.trace(bend)
-        d = -np.linalg.lstsq(bend, slope, rcond=None)[0]
-        t, down = 1.0, float(slope @ d)
-        if not down < 0.0:
+        d = np.asarray(-np.linalg.lstsq(bend, slope, rcond=None)[0], dtype=float)
+        down, far = float(slope @ d), float(np.abs(scores.free(d)).max())
+        if not (down < 0.0 and far < np.inf):
             break
-        while t > 1e-10:
+        t, damped = 1.0, np.log1p(far) / far
+        while t > 1e-10 * damped:
             new = fit + scores.free(b + t * d)
             trial = loss.value(new)
             if trial <= value + 1e-4 * t * down:
                 break
-            t *= 0.5
+            t = min(0.5 * t, damped)
         last, value = value, trial
         if not trial < last:  # rounding: the step is taken where its slope is less
             less = np.abs(scores.free_back(loss.gradient(fit + scores.free(b + d))))
@@ -351,12 +377,14 @@ def modelled(scores: Scores, at: Minimum) -> Model:
     e = solved(L, at.g)
     target = times(L, at.fit, transposed=True) + e
     N = np.empty((e.size, 0))
-    if scores.F.shape[1]:
+    if not callable(H) and H.ndim == 2:
+        N = coupled(H, scores.F)
+    elif scores.F.shape[1]:
         N = reached(times(L, scores.free_columns, transposed=True))
-    size = L if L.ndim == 1 else np.sqrt(np.maximum(np.sum(L**2, axis=-1), 0.0)).ravel()
     if L.ndim == 1:
-        bare = Problem(at.k, at.c, target, size, N, whole=True)
+        bare = Problem(at.k, at.c, target, L, N, whole=True)
     else:
+        size = np.sqrt(np.maximum(np.sum(L**2, axis=-1), 0.0))
         bare = Rooted(at.k, at.c, target, size, N, whole=True, root=L)
     first = bare.project(solved(L, at.dual))
     return Model(scores.products, replace(bare, target=bare.project(target)), first)
@@ -386,8 +414,8 @@ def freedom(scores: Scores, at: Minimum) -> tuple[float, Array | None]:
     [result] = model.products.step([Trial(p.k, p.lam, x, gram=True)])
     point = evaluated(p, model.e, result, None)
     if scores.products is None:
-        return float(at.b.size + len(model.e) - np.trace(point.B)), None
-    return float(len(model.e) - np.trace(point.B)), result.gram
+        return float(at.b.size + len(model.e) - point.trace_B), None
+    return float(at.b.size + len(model.e) - p.null.shape[1] - point.trace_B), result.gram
 
 
 def settled(
@@ -453,7 +481,7 @@ class Near:
             objective = at.lam * result.energy + at.loss.value(eta)
         if S is not None and objective < 2.0 * at.objective:
             rest = -at.loss.gradient(eta) - self.x
-            gap = 0.5 * float(rest @ spread_by(S, rest)) / objective
+            gap = 0.5 * float(rest @ by_blocks(S, rest)) / objective
             if gap < 0.5 * self.gap:
                 step = newton_step(at.loss.hessian(eta), S, scores.free_columns, rest, self.x)
                 closer = Near(self.x + step[:N], self.b + step[N:], S, gap, step)
@@ -467,32 +495,38 @@ class Near:
 
 
 def newton_step(H: Hessian, S: Array, F: Array, rest: Array, x: Array) -> Array:
-    """Δx and Δb (N + C·q) of `settled`."""
+    """Δx and Δb (N + C·q) of `settled`.
+
+    Of coupled scores with D = diag(h) the step is (I + DS) Δx + DFΔb + Dν = ρ with a multiplier ν
+    (M), equal for all classes, of ΣΔx = 0: one system for each class, and one for ν and Δb.
+    """
     N, q = F.shape
-    whole = np.zeros((N + q, N + q))
-    whole[:N, :N] = np.eye(N) + through(H, S)
-    whole[:N, N:], whole[N:, :N] = product(H, F), F.T
-    # of several classes the level that all share is open
-    whole[N:, N:] = -LEAST_CURVATURE * np.sum(F * whole[:N, N:]) * np.eye(q)
     try:
+        if not callable(H) and H.ndim == 2:
+            return coupled_step(H, S, F, rest, x)
+        whole = np.zeros((N + q, N + q))
+        whole[:N, :N] = np.eye(N) + product(H, S)
+        whole[:N, N:], whole[N:, :N] = product(H, F), F.T
         return np.linalg.solve(whole, np.append(rest, -F.T @ x))
     except np.linalg.LinAlgError:
         return np.full(N + q, np.nan)
 
 
-def through(H: Hessian, S: Array) -> Array:
-    """H S (N×N) for a Gram matrix S (M×M), or one of each score (C×M×M)."""
-    if S.ndim == 2:
-        return product(H, S)
-    C, M, _ = S.shape
-    return np.asarray(np.einsum("iab,bij->aibj", cast(Array, H), S)).reshape(C * M, C * M)
+def coupled_step(H: Array, S: Array, F: Array, rest: Array, x: Array) -> Array:
+    """The same of coupled scores h (C×M), where one level is left as it is."""
+    (C, M), h, (N, q) = H.shape, raised(H)[:, :, None], F.shape
+    n = q // C
+    known = np.concatenate([rest.reshape(C, M, 1), h * np.eye(M)], axis=2)
+    each = np.linalg.solve(np.eye(M) + h * S, known)
+    first, through = each[:, :, 0].ravel(), each[:, :, 1:]
+    some = F[:, : q - n]
+    TF, TG = by_blocks(through, some), through.reshape(N, M)
 
+    def back(X: Array) -> Array:  # the sum over classes, and Fᵀ
+        return np.concatenate([X.reshape(C, M, -1).sum(axis=0), some.T @ X.reshape(N, -1)])
 
-def spread_by(S: Array, x: Array) -> Array:
-    """S x (N)."""
-    if S.ndim == 2:
-        return S @ x
-    return np.asarray(np.einsum("cij,cj->ci", S, x.reshape(len(S), -1))).ravel()
+    free = np.linalg.solve(np.hstack([back(TG), back(TF)]), back(first + x)[:, 0])
+    return np.concatenate([first - TG @ free[:M] - TF @ free[M:], free[M:], np.zeros(n)])
 
 
 def minimise(
@@ -500,9 +534,10 @@ def minimise(
 ) -> list[Minimum]:
     """Solve all problems from where they are; those of a wide Z share every pass over it."""
     best, live = list(starts), [i for i, at in enumerate(starts) if not at.done(stop)]
+    left = [at.gap for at in starts]  # what a step may gain; a gap is far above it where k is low
     for _ in range(stop.steps):
         models = [modelled(scores, best[i]) for i in live]
-        found = inner(models, [best[i].gap for i in live])
+        found = inner(models, [left[i] for i in live])
         going = []
         for i, model, point in zip(live, models, found, strict=True):
             new = moved(scores, best[i], model, point)
@@ -510,7 +545,12 @@ def minimise(
                 # of two that rounding alone tells apart the later one
                 if new is not None and new.gap <= max(best[i].gap, LEAST_CURVATURE):
                     best[i] = new
+                if best[i].gap > stop.gap and left[i] > 0.0:  # as exactly as can be
+                    left[i] = 0.0
+                    going.append(i)
                 continue
+            fell = best[i].objective - new.objective
+            left[i] = min(new.gap, max(fell, 0.0) / max(best[i].objective, TINY))
             best[i] = new
             if not new.done(stop):
                 going.append(i)
@@ -529,7 +569,7 @@ def ended(old: Minimum, new: Minimum, stop: Stopping) -> bool:
 
 
 def inner(models: Sequence[Model], gaps: Sequence[float]) -> list[Point]:
-    """The minimisers of the models, as exactly as the gaps so far deserve."""
+    """The minimisers of the models, as exactly as what is left to gain deserves."""
     groups: dict[int, list[int]] = {}
     for i, model in enumerate(models):
         groups.setdefault(id(model.products), []).append(i)

@@ -26,7 +26,8 @@ import numpy as np
 
 from skstretch.core.types import Array, Index, Mask
 
-# A diagonal (M), blocks of coupled scores (M×C×C), or X ↦ H X for X (M×n).
+# A diagonal (M), X ↦ H X for X (M×n), or of coupled scores h (C×M): diag(h) − h hᵀ/Σh for each
+# sample.
 Hessian: TypeAlias = Array | Callable[[Array], Array]
 
 
@@ -75,10 +76,18 @@ class Poisson:
     n_scores = 1
 
     def __init__(self, y: Array, weights: Array, offset: Array | float = 0.0) -> None:
-        if not weights @ y > 0.0:
+        with np.errstate(over="ignore"):
+            total = float(weights @ y)
+        if not total > 0.0:
             raise ValueError(
                 "all counts are zero: their rate is 0, and its logarithm no number. Pass samples "
                 "with counts above zero."
+            )
+        if not total * (total / float(weights.sum())) < np.inf:  # the fall along the first step
+            raise ValueError(
+                f"counts up to {y.max():g}, with weights up to {weights.max():g}, are too large: "
+                "their squares leave the range of numbers. Divide the counts by a constant; rates "
+                "are divided by it as well."
             )
         self.y, self.w, self.offset = y, weights, offset
         self.some = y > 0
@@ -131,12 +140,7 @@ class Softmax:
         return (self.w * p).ravel()
 
     def hessian(self, eta: Array) -> Hessian:
-        p = self._shares(eta).T
-        H = -self.w[:, None, None] * p[:, :, None] * p[:, None, :]
-        each = np.arange(self.n_scores)
-        H[:, each, each] = 0.0
-        H[:, each, each] = -H.sum(axis=2)
-        return H
+        return self.w * self._shares(eta)
 
 
 def expit(x: Array) -> Array:
@@ -159,8 +163,9 @@ def deviances(y: Array, rate: Array) -> Array:
 
 # Terms of Efron's formula that are held at a time.
 MOST_TERMS = 10**7
-# Sums of which a reciprocal and its products are still numbers.
-SMALLEST_SUM = 1e-250
+# Sums of which a reciprocal and its products are still numbers. The largest score stands for its
+# reciprocal, so that scores may be 1,150 apart.
+SMALLEST_SUM = 2.0**-830
 
 
 def suffix_sums(Y: Array) -> Array:
@@ -249,9 +254,11 @@ class RiskSets:
         return np.asarray(out)
 
     def at(self, eta: Array) -> tuple[Array, Array, float]:
-        """x (m), the sum of every term (T), and the logarithm of what both are divided by."""
+        """x (m) and the sum of every term (T), over SMALLEST_SUM, and the largest score,
+        whose power both are divided by."""
         top = float(eta[self.weights > 0].max())
-        x = self.weights * np.exp(np.minimum(eta - top, 0.0))
+        half = np.exp(0.5 * np.minimum(eta - top, 0.0))
+        x = self.weights * (half * (half / SMALLEST_SUM))
         return x, self.sums(x), top
 
     def value(self, eta: Array) -> float:
@@ -259,7 +266,9 @@ class RiskSets:
         if not np.all(A > SMALLEST_SUM):  # scores so far apart that those at risk count nothing
             return np.inf
         own = np.add.reduceat(self.weights[self.tied] * (eta[self.tied] - top), self.starts)
-        terms = self.omega * np.log(A / self.counted)
+        share, power = np.frexp(A / self.counted)
+        power = power + np.frexp(SMALLEST_SUM)[1]  # whole numbers, which cancel without rounding
+        terms = self.omega * (np.log(share) + (power - 1.0) * np.log(2.0))
         terms = np.add.reduceat(terms, np.unique(self.group, return_index=True)[1])
         return float(np.sum(terms - own))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.core.classes import decided
+from skstretch.core.classes import decided, model_biases
 from skstretch.core.loss_newton import CERTIFIED
 from skstretch.core.losses import Cox, Logistic, Poisson, Softmax, rates
 from skstretch.core.stretch import Intercept, keep_count
@@ -45,6 +45,7 @@ from skstretch.search.scoring import (
     LogLoss,
     PoissonDeviance,
     PrecomputedClassifier,
+    PrecomputedProbabilities,
     PrecomputedRegressor,
     Scored,
     ScorerScore,
@@ -342,12 +343,14 @@ def scorings_of(
     given: Array | None,
     *,
     loss: str = SQUARED,
+    calibration: Any = None,
 ) -> tuple[Scoring, Scoring]:
     """What is told of candidates, and what the best of a family are chosen by.
 
     The scorer that was asked for, both; else minus the squared error or the deviance, the
     concordance, or for classes the balanced accuracy, and the log loss to choose by. A scorer of
-    the user's is told the weights that `fit` was `given`.
+    the user's is told the weights that `fit` was `given`, and under log loss the probabilities
+    unless they will be fitted.
     """
     tested = rows[folds.tested]
     Y, weights = targets.Y[tested], targets.sample_weights[tested]
@@ -368,6 +371,10 @@ def scorings_of(
         by = LogLoss(codes, n_classes, Y, weights)
         paired = ZeroOne(codes, Y, weights)
         precomputed = partial(PrecomputedClassifier, classes=targets.classes)
+        if loss == "log" and calibration != "sigmoid":
+            both = targets.weights, targets.sample_weights
+            biases = model_biases(np.zeros(Y.shape[1]), targets.codes, *both)
+            precomputed = partial(PrecomputedProbabilities, classes=targets.classes, biases=biases)
     if scoring is None:
         return own, by if loss == SQUARED else own
     scorer, name = scorer_named(scoring)

@@ -304,7 +304,7 @@ class RecipeRegressorCV(RegressorMixin, Recipes):
     best_recipe_ : str
         The one of least error.
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Out-of-fold predictions of the average.
+        Out-of-fold predictions of the average, of counts rates.
     best_score_ : float
         Minus their mean squared error. The weights have seen every sample.
     nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray

@@ -511,7 +511,7 @@ class StretchyRegressorCV(Regression, StretchySearch):
     nested_score_, nested_score_se_, nested_predictions_ : float, float, ndarray
         Of `nested_cv`: what searches say of samples that they have never seen.
     cv_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Out-of-fold predictions of the model; with ``loss="poisson"`` logarithms of rates.
+        Out-of-fold predictions of the model; with ``loss="poisson"`` rates, as of `predict`.
     plan_ : Plan
         How it was computed, and what was left out; of a loaded model its text.
 

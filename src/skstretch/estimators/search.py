@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstretch.core.classes import decided
 from skstretch.core.crossfit import effective_weights
 from skstretch.core.features import side_by_side
+from skstretch.core.losses import rates
 from skstretch.core.quadrant import Quadrant
 from skstretch.core.stretch import Intercept, checked_number, keep_count, selects
 from skstretch.core.types import Array, Index
@@ -384,7 +385,9 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
     ) -> CandidateTable:
         """Where candidates will be compared; weights were `given` to `fit`, or not."""
         check_among("combine", self.combine, RULES)
-        scorings = scorings_of(self.scoring, targets, prepared.rows, folds, given, loss=self._loss)
+        how: dict[str, Any] = {"loss": self._loss}
+        how["calibration"] = getattr(self, "calibration", None)
+        scorings = scorings_of(self.scoring, targets, prepared.rows, folds, given, **how)
         Y, weights = targets.Y[prepared.rows], targets.sample_weights[prepared.rows]
         unit = float(prepared.weights.sum() / weights.sum())
         squared, classes = self._loss == SQUARED, targets.classes is not None
@@ -434,7 +437,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
             folds, weights = table.problem.folds, state.model.weights
             state = replace(state, units=units_of(self.cv, folds, table.units, weights))
         self._store(self._completed(state, found.targets))
-        self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
+        told = self._state.flat(self._of_all_samples(held_out, prepared))
+        self.cv_predictions_ = rates(told) if self._loss == "poisson" else told
         self._outcomes = found.outcomes() if self._loss == SQUARED else None
         return mix
 

@@ -18,7 +18,6 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skstretch.core.classes import decided
-from skstretch.core.losses import rates
 from skstretch.core.stretch import selects
 from skstretch.core.types import Array, Mask
 from skstretch.estimators.quality import (
@@ -316,7 +315,7 @@ def _margin(results: Any, row: int) -> float:
 def plain_evidence(model: Any, outputs: Array, Y: Array, weights: Array) -> list[Evidence]:
     """Of held-out outputs (n, t) beside the mean of the other samples, for each target.
 
-    Of classes, outputs are scores; they are cut where the model cuts.
+    Of counts, outputs are rates. Of classes they are scores, and are cut where the model cuts.
     """
     known = np.isfinite(outputs).all(axis=1)
     outputs, Y, weights = outputs[known], Y[known], weights[known]
@@ -334,7 +333,7 @@ def plain_evidence(model: Any, outputs: Array, Y: Array, weights: Array) -> list
         y, predicted = Y, outputs
         nothing = np.column_stack([left_out_means(each, weights) for each in Y.T])
     elif kind == "counts":
-        predicted, nothing = rates(predicted), left_out_means(y, weights)
+        nothing = left_out_means(y, weights)
     guesses = {"model": predicted, "mean": nothing}
     found = evidence_of(kind, y, guesses, weights, trusted=trusted)
     if len(found) == 1 and hasattr(model, "cv_results_"):

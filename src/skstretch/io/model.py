@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skstretch import estimators
+from skstretch.core.losses import rates
 from skstretch.core.stretch import checked_number, keep_count
 from skstretch.core.survival import Baseline
 from skstretch.core.types import Array
@@ -549,7 +550,8 @@ def _write_search(file: Record, model: Any) -> None:
         file.put("nested_predictions", nested)
     if getattr(model, "_noticed", None):
         file.fields["noticed"] = {kind: rows[:99] for kind, rows in model._noticed.items()}
-    file.put("cv_predictions", model.cv_predictions_)
+    name = "cv_rates" if kind_of(model) == "counts" else "cv_predictions"
+    file.put(name, model.cv_predictions_)
     columns = file.fields["results"] = []
     for name, values in model.cv_results_.items():
         kind = "params" if name == "params" else "array"
@@ -601,7 +603,10 @@ def _read_search(model: Any, file: Record) -> None:
     if model.best_score_se_ < 0 or getattr(model, "nested_score_se_", 0.0) < 0:
         raise ModelFileError("its scores have standard errors that none has.")
     shape = "n" if file.field("single", bool) else "n t"
-    model.cv_predictions_ = file.take("cv_predictions", Rule(shape, itemsize=None))
+    logs = f"{file.prefix}cv_rates" not in file.arrays  # version 0.3 stored these of counts
+    name = "cv_predictions" if logs else "cv_rates"
+    told = file.take(name, Rule(shape, itemsize=None))
+    model.cv_predictions_ = rates(told) if logs and kind_of(model) == "counts" else told
     model._noticed = _read_noticed(file, len(model.cv_predictions_))
     model.cv_results_ = _read_results(file)
     model.cv_results_["mean_test_score"] = model.cv_results_["mean_test_score"] + best

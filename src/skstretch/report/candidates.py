@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from skstretch.core.losses import rates
 from skstretch.core.types import Array, Index, Mask
 from skstretch.estimators import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.estimators.quality import (
@@ -326,8 +325,7 @@ def chosen_outputs(subject: Subject) -> Array | None:
         return None
     if subject.nested and not subject.classifies:
         return np.asarray(subject.model.nested_predictions_).reshape(subject.shape[0], -1)
-    outputs = np.asarray(subject.model.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
-    return rates(outputs) if subject.kind == "counts" else outputs
+    return np.asarray(subject.model.cv_predictions_, dtype=float).reshape(subject.shape[0], -1)
 
 
 def scattered(outcomes: Any, row: int, used: Mask) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 
 from skstretch.core.bridge import start
 from skstretch.core.bridge_path import first_c
+from skstretch.core.bridge_products import TINY
 from skstretch.core.crossfit import Fold
 from skstretch.core.loss_newton import (
     CERTIFIED,
@@ -199,7 +200,7 @@ def null_supports(
     H, g = loss.hessian(zero.eta), zero.g.reshape(C, -1)
     if callable(H):
         H = H(np.eye(g.size)).diagonal()
-    h = np.einsum("mcc->m", H) / C if H.ndim == 3 else H
+    h = np.mean(H - H**2 / np.maximum(H.sum(axis=0), TINY), axis=0) if H.ndim == 2 else H
     responses = np.divide(g, h, out=np.zeros_like(g), where=h > 0.0)
     return path_supports(design, responses.T, h, counts)
 

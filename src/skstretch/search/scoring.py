@@ -11,7 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from skstretch.core.classes import balanced_log_losses, balanced_weights, decided
+from skstretch.core.classes import (
+    balanced_log_losses,
+    balanced_weights,
+    decided,
+    probabilities,
+)
 from skstretch.core.losses import deviances, rates
 from skstretch.core.survival import concordance_losses
 from skstretch.core.types import Array, Index, Mask
@@ -204,11 +209,15 @@ class ScorerScore(Scoring):
         try:
             return float(self.scorer(precomputed, X, self.y, **keywords))
         except AttributeError as error:
-            known = [m for m in ("predict", "decision_function") if hasattr(precomputed, m)]
+            methods = "predict", "decision_function", "predict_proba"
+            known = [m for m in methods if hasattr(precomputed, m)]
+            why = way = ""
+            if known == ["predict", "decision_function"]:
+                why = " (probabilities are fitted after the search)"
+                way = ', or loss="log" and calibration="auto", whose probabilities are known'
             raise ValueError(
                 f"scoring={self.name!r} asks for more than {' and '.join(known)}, which is what is "
-                "known of out-of-fold samples (probabilities are fitted after the search). Use a "
-                "scorer of those."
+                f"known of out-of-fold samples{why}. Use a scorer of those{way}."
             ) from error
         except TypeError as error:
             if not keywords or "sample_weight" not in str(error):
@@ -266,6 +275,17 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         return self.classes[decided(self.outputs)]
+
+
+class PrecomputedProbabilities(PrecomputedClassifier):
+    """One whose scores are log-odds: their softmax, with biases, are its probabilities."""
+
+    def __init__(self, outputs: Any = None, classes: Any = None, biases: Any = 0.0):
+        super().__init__(outputs, classes)
+        self.biases = biases
+
+    def predict_proba(self, X: Any) -> Any:
+        return probabilities(self.outputs, 1.0, self.biases)
 
 
 def scorer_named(scoring: Any) -> tuple[Callable[..., float], str]:
