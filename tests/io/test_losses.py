@@ -70,7 +70,7 @@ def test_files(name, tmp_path):
         again.coef_std()
 
 
-def test_rates_that_version_0_3_stored_as_logarithms(tmp_path):
+def test_rates_that_the_first_files_stored_as_logarithms(tmp_path):
     model = fitted("one of counts")
     held = model.cv_predictions_
     assert held.min() > 0.0

@@ -603,7 +603,7 @@ def _read_search(model: Any, file: Record) -> None:
     if model.best_score_se_ < 0 or getattr(model, "nested_score_se_", 0.0) < 0:
         raise ModelFileError("its scores have standard errors that none has.")
     shape = "n" if file.field("single", bool) else "n t"
-    logs = f"{file.prefix}cv_rates" not in file.arrays  # version 0.3 stored these of counts
+    logs = f"{file.prefix}cv_rates" not in file.arrays  # as the first files of counts
     name = "cv_predictions" if logs else "cv_rates"
     told = file.take(name, Rule(shape, itemsize=None))
     model.cv_predictions_ = rates(told) if logs and kind_of(model) == "counts" else told
