@@ -173,7 +173,8 @@ def test_frames():
             columns = {"dead": event, "months": y["time"]}
             kinds = {"strict": False} if made is pl.DataFrame else {}
             model = clone(one).fit(frame, made(columns, **kinds))
-            np.testing.assert_allclose(model.coef_, one.coef_, rtol=1e-10)
+            # frames hold columns, arrays rows: sums are rounded otherwise
+            np.testing.assert_allclose(model.coef_, one.coef_, rtol=1e-8)
     assert model.feature_names_in_[1] == "gene 1"
     assert "gene" in str(model.summary())
 

@@ -37,7 +37,8 @@ def some_weights(n, seed=3):
 @shapes
 @intercepts
 def test_leave_one_out(shape, intercept):
-    assert_literal(*data(shape), intercept=intercept)
+    # without a penalty a square system predicts a left-out sample a hundred times too large
+    assert_literal(*data(shape), huge=shape == "square", intercept=intercept)
 
 
 @shapes
