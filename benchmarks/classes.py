@@ -1,42 +1,34 @@
 """``make classes``: classes by squared error, by log loss, and by the mean of both probabilities.
 
-Real sets of the folder named by ``SKSTRETCH_DATA``, repeated halves of the development seed. Writes
-its table of docs/guide/logodds.md.
+Sets of the arena that are not sparse, repeated halves of its development seed. Writes its table of
+docs/guide/logodds.md.
 """
 
-import os
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score, log_loss
-from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.arena.run import DEVELOPMENT, SEEDS
+from benchmarks.arena.data import CLASSIFICATION, SPARSE, Task, load_task
+from benchmarks.arena.run import DEVELOPMENT, splits
 from benchmarks.page import write_part
 from skstretch import StretchyClassifierCV
 
 PAGE = Path("docs/guide/logodds.md")
-SETS = ("colon", "more/vac18", "more/gravier", "lymphoma", "more/glioma", "allaml",
-        "more/shipp", "more/chowdary")  # fmt: skip
+SETS = [name for name in CLASSIFICATION if name not in SPARSE]
 REPEATS = 2
 METHODS = ("squared", "log", "both")
 
 
-def halves(y: Any) -> Iterator[Any]:
-    """Halves in which classes are alike, each tested once in every repeat."""
-    for repeat in range(REPEATS):
-        state = np.random.RandomState([SEEDS[DEVELOPMENT], repeat])
-        yield from StratifiedKFold(2, shuffle=True, random_state=state).split(y, y)
-
-
-def judged(X: Any, y: Any) -> tuple[Any, Any]:
+def judged(task: Task) -> tuple[Any, Any]:
     """Log loss and balanced error (methods, 2), means over all halves; seconds of each loss."""
     found, seconds = [], np.zeros(2)
-    for train, test in halves(y):
+    for split in splits(task, DEVELOPMENT, REPEATS):
+        X, y = task.rows(split.target)
+        train, test = split.train, split.test
         said: dict[str, Any] = {}
         for i, loss in enumerate(METHODS[:2]):
             start = time.process_time()
@@ -56,21 +48,29 @@ def judged(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def rows() -> list[str]:
-    """One line for each set."""
+    """One line for each set, and the means."""
     lines = [
         "| set | samples x features, classes | " + " | ".join(METHODS) + " | seconds |",
         "|---|---|" + "---|" * (len(METHODS) + 1),
     ]
+    all_found, spent = [], np.zeros(2)
     for name in SETS:
-        data = np.load(Path(os.environ["SKSTRETCH_DATA"]) / f"{name}.npz", allow_pickle=True)
-        X, y = np.asarray(data["X"], dtype=float), np.unique(data["y"], return_inverse=True)[1]
-        found, seconds = judged(X, y)
-        shape = f"{X.shape[0]} x {X.shape[1]:,}, {y.max() + 1}"
-        shown = " | ".join(f"{loss:.3f} / {100 * error:.1f} %" for loss, error in found)
-        spent = f"{seconds[0]:.0f}, {seconds[1]:.0f}"
-        lines.append(f"| {name.split('/')[-1]} | {shape} | {shown} | {spent} |")
+        task = load_task(name)
+        X, y = task.rows(next(iter(task.targets)))
+        found, seconds = judged(task)
+        all_found.append(found)
+        spent += seconds
+        lines.append(
+            line(f"{name} | {X.shape[0]} x {X.shape[1]:,}, {np.unique(y).size}", found, seconds)
+        )
         print(lines[-1], flush=True)
-    return lines
+    means = np.mean(all_found, axis=0)
+    return [*lines, line(f"**mean of {len(SETS)}** | ", means, spent)]
+
+
+def line(about: str, found: Any, seconds: Any) -> str:
+    shown = " | ".join(f"{loss:.3f} / {100 * error:.1f} %" for loss, error in found)
+    return f"| {about} | {shown} | {seconds[0]:.0f}, {seconds[1]:.0f} |"
 
 
 if __name__ == "__main__":
