@@ -70,6 +70,20 @@ def test_ridge_and_the_mean_are_those_of_scikit_learn():
     assert found["loss"] == -model.nested_score_
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_guessing_a_class_is_wrong_as_often_as_it_must_be(weighted):
+    """Where folds differ in their shares, the largest class of the others is the worse guess."""
+    rng = np.random.default_rng(2)
+    patients, labels = np.repeat(np.arange(20), 3), rng.permutation(np.repeat(["a", "b"], 10))
+    X, y = rng.standard_normal((60, 40)), labels[patients]  # noise: there is nothing to find
+    weights = rng.integers(1, 5, 60).astype(float) if weighted else None
+    model = StretchyClassifierCV(1.0, a_grid=(0.0,), k_grid=(2.0,), nested_cv=10)
+    model.fit(X, y, sample_weight=weights, groups=patients)
+    (found,) = model.nested_results_
+    assert found["mean"]["loss"] == pytest.approx(0.5, rel=1e-12)
+    assert "Tells" not in str(model.summary())
+
+
 def test_an_interrupt_leaves_nothing_behind(monkeypatch):
     X, y = data()
     model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS)
