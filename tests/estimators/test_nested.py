@@ -131,6 +131,24 @@ def test_groups_stay_whole():
         np.testing.assert_allclose(model.nested_predictions_[test], predicted, rtol=1e-12)
 
 
+@pytest.mark.parametrize("loss", ["squared", "poisson", "log"])
+def test_the_unit_of_weights_says_nothing(loss):
+    """Weights that sum to one, or to millions, are no fewer or more samples."""
+    X, y = data()
+    y = {"squared": y, "poisson": np.exp(y / 4), "log": y > 0}[loss]
+    search = StretchyClassifierCV if loss == "log" else StretchyRegressorCV
+    found = []
+    for unit in (1.0, 1e-3, 1e3):
+        model = search(k_grid=(2.0,), a_grid=(0.0,), loss=loss, cv=3, nested_cv=3)
+        found.append(model.fit(X, y, sample_weight=np.full(len(y), unit)))
+    one = found[0]
+    for other in found[1:]:
+        assert other.nested_score_se_ == pytest.approx(one.nested_score_se_, rel=1e-6)
+        assert other.summary().error == one.summary().error
+    plain = search(k_grid=(2.0,), a_grid=(0.0,), loss=loss, cv=3, nested_cv=3).fit(X, y)
+    assert one.nested_score_se_ == pytest.approx(plain.nested_score_se_, rel=1e-6)
+
+
 def test_weights_count_as_repetitions_in_the_score():
     X, y = data()
     weights = np.random.default_rng(2).uniform(0.5, 2.0, len(y))

@@ -222,8 +222,8 @@ def _judged(
     search: Any, y: Any, found: dict[str, Any], given: dict[str, Array], scores: Any
 ) -> NestedScore:
     """Predictions of all methods beside the observed values."""
-    weights, groups = given.get("sample_weight", np.ones(len(y))), given.get("groups")
-    kind = kind_of(search)
+    kind, groups = kind_of(search), given.get("groups")
+    weights = repetitions(kind, given.get("sample_weight", np.ones(len(y))))
     if kind == "survival":
         y = signed_times(y["event"], y["time"])
     evidence = evidence_of(kind, y, found, weights, groups, trusted=True)
@@ -231,7 +231,7 @@ def _judged(
         error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
         return NestedScore(found["model"], float(np.mean(scores)), error, evidence)
     losses = held_out_losses(y, found["model"], weights, kind)
-    mean, error = paired_error(losses, repetitions(kind, weights), groups)
+    mean, error = paired_error(losses, weights, groups)
     best = float(kind in ("classes", "survival"))
     return NestedScore(found["model"], best - mean, error, evidence)
 

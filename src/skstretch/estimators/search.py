@@ -436,6 +436,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self._store(self._completed(state, found.targets))
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
         self._outcomes = found.outcomes() if self._loss == SQUARED else None
+        units = None if table.units is None else np.unique(table.units, return_inverse=True)[1]
+        self._sampling = table.weights, units
         return mix
 
     def _evaluate(
