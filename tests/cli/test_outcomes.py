@@ -38,6 +38,19 @@ def fit(call, *words):
     return done
 
 
+def test_events_may_be_written_with_a_point(data, call):
+    """As pandas writes a column that had missing values."""
+    words = "--time", "months", "--event", "died", "--no-nested"
+    scores = []
+    text = (data / "d.csv").read_text()
+    for event, censored in (("True", "False"), ("1.0", "0.0")):
+        written = text.replace("True", event).replace("False", censored)
+        (data / "d.csv").write_text(written)
+        fit(call, *words)
+        scores.append(skstretch.load(data / "m.stretchy").best_score_)
+    assert scores[0] == scores[1]
+
+
 def test_survival(data, call):
     words = "--time", "months", "--event", "died", "--penalty-factor", "g1=0", "--nested", "--json"
     found = json.loads(fit(call, *words).out)

@@ -485,7 +485,8 @@ def _word(value: Any) -> str:
 
 def survival(event: Any, time: Any, names: tuple[str, str]) -> Any:
     """Events and times as one structured array; both have `numbers`, `words` and `odd`."""
-    words = [word.strip().lower() for word in event.words]
+    known = event.words if event.numbers is None else map(_word, event.numbers.tolist())
+    words = [word.strip().lower() for word in known]
     odd = next((word for word in words if word not in EVENTS), None)
     if odd is not None:
         raise DataError(
