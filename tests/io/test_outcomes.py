@@ -191,9 +191,11 @@ def test_pipeline(tmp_path):
     assert file[0].startswith("from the model file")
 
 
-def test_groups(tmp_path):
-    model = StretchyRegressorCV(**SMALL).fit(WIDE, Y[:, 0], groups=np.arange(36) // 3)
-    (first, _), (second, file) = both_pages(model, WIDE, Y[:, 0], tmp_path)
+@pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
+def test_groups(search, tmp_path):
+    y = Y[:, 0] if search is StretchyRegressorCV else Y[:, 0] > np.median(Y[:, 0])
+    model = search(**SMALL).fit(WIDE, y, groups=np.arange(36) // 3)
+    (first, _), (second, file) = both_pages(model, WIDE, y, tmp_path)
     assert first == second
     assert file[0].startswith("from the model file")
 

@@ -430,9 +430,8 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         state = candidates[0].state
         if len(candidates) > 1:
             state = mixed(candidates, found.linear, alone)
-        if found.targets.classes is None:
-            folds, weights = table.problem.folds, state.model.weights
-            state = replace(state, units=units_of(self.cv, folds, table.units, weights))
+        folds, weights = table.problem.folds, state.model.weights
+        state = replace(state, units=units_of(self.cv, folds, table.units, weights))
         self._store(self._completed(state, found.targets))
         self.cv_predictions_ = self._state.flat(self._of_all_samples(held_out, prepared))
         self._outcomes = found.outcomes() if self._loss == SQUARED else None
