@@ -516,5 +516,10 @@ def exposed(counts: Any, exposure: Any, weights: Any, name: str | None) -> tuple
         raise DataError(
             f"--exposure {name!r} has {exposure.numbers.min():g}: pass numbers above 0."
         )
+    if (negative := np.flatnonzero(counts < 0)).size:
+        raise DataError(
+            f"the target has {counts[negative[0]]:g} (row {negative[0] + 1}), and counts are not "
+            "negative: check the target."
+        )
     rates = counts / exposure.numbers
     return rates, exposure.numbers if weights is None else weights * exposure.numbers

@@ -552,12 +552,12 @@ def _doubtful(subject: Subject, outputs: Array | None) -> Panel | None:
         return None
     known: Index = np.flatnonzero(np.isfinite(outputs).all(axis=1))
     probability = subject.model._probable(outputs[known])
-    codes = subject.codes[known]
+    codes, answers = subject.codes[known], decided(outputs[known])  # as `predict` has them
     own = probability[np.arange(codes.size), codes]
     first = np.argsort(own, kind="stable")[:MOST_ROWS]
     rows = []
     for i in first:
-        observed, predicted = subject.classes[codes[i]], subject.classes[probability[i].argmax()]
+        observed, predicted = subject.classes[codes[i]], subject.classes[answers[i]]
         rows.append((subject.sample_name(known[i]), observed, predicted, share(own[i])))
     caption = (
         "The labels that models which have not seen the sample find least probable: wrong labels "
