@@ -318,7 +318,7 @@ def sampling(model: Any, given: Array | None = None) -> tuple[Array, Index | Non
     """Weights of the samples that were used, as numbers of samples (M,), and their groups or None.
 
     A search remembers both. Else they are the weights of the fit that were `given` again, or those
-    that the model has, as far as these are not also of classes.
+    that the model has, as far as these are not also of classes; and what was left out together.
     """
     if hasattr(model, "_sampling"):
         return cast(tuple[Array, Index | None], model._sampling)
@@ -326,7 +326,9 @@ def sampling(model: Any, given: Array | None = None) -> tuple[Array, Index | Non
     of_classes = given is None and kind == "classes" and model.class_weight is not None
     if of_classes or not np.isfinite(weights).all():
         weights = np.ones(weights.size)
-    return repetitions(kind, weights), None
+    units = model._state.units
+    grouped = units is not None and units.codes.size > 0
+    return repetitions(kind, weights), units.codes if grouped else None
 
 
 def plain_evidence(
