@@ -618,6 +618,7 @@ def facts_of_model(model: Any) -> dict[str, Any]:
         }
     )
     found = {"features_used": int(np.atleast_2d(model.coef_).any(axis=0).sum()), **values}
+    found["features_seen"] = int(model.n_features_in_)  # after the steps before the model
     found["choice"] = on_terminal(Summary(model).choice).replace("table below", "below")
     if members := mixture_members(model):
         table = model._members
