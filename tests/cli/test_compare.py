@@ -1,6 +1,7 @@
 """`skstretch compare` against the same folds done by hand."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +71,18 @@ def test_glmnet(call, folder, name):
     for method in ("glmnet lasso", "glmnet elastic net"):
         assert rows[method]["error"] < rows[baseline]["error"]
         assert 0 < rows[method]["features_used"] <= 12
+
+
+def test_guessing_is_wrong_half_of_the_time(call):
+    """Also where whole groups are left out, which differ in their shares of the classes."""
+    rng = np.random.default_rng(2)
+    patients, kinds = np.repeat(np.arange(20), 3), rng.permutation(np.repeat(["a", "b"], 10))
+    columns = {"kind": kinds[patients].tolist(), "patient": patients.tolist()}
+    write_csv(Path("noise.csv"), rng.standard_normal((60, 5)), columns)
+    done = call("compare", "noise.csv", "-t", "kind", "--groups", "patient", "--json")
+    assert done.code == 0, done.err
+    rows = {row["method"]: row for row in json.loads(done.out)["methods"]}
+    assert rows["the largest class"]["error"] == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.slow

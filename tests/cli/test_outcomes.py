@@ -23,11 +23,11 @@ def data(folder):
     years = rng.uniform(0.5, 3.0, len(X))
     counts = rng.poisson(years * np.exp((z - z.mean()) / z.std()))
     kind = np.where(z > np.median(z), "high", "low")
-    names = [f"g{j}" for j in range(5)]
-    lines = [",".join([*names, "months", "died", "claims", "years", "kind"])]
-    for row in zip(X.tolist(), y["time"], y["event"], counts, years, kind, strict=True):
+    names, short = [f"g{j}" for j in range(5)], [1, -3, *[2] * 38]
+    lines = [",".join([*names, "months", "died", "claims", "years", "kind", "short"])]
+    for row in zip(X.tolist(), y["time"], y["event"], counts, years, kind, short, strict=True):
         lines.append(",".join([*map(repr, row[0]), repr(float(row[1])), str(row[2]),
-                               str(row[3]), repr(float(row[4])), row[5]]))  # fmt: skip
+                               str(row[3]), repr(float(row[4])), row[5], str(row[6])]))  # fmt: skip
     (folder / "d.csv").write_text("\n".join(lines) + "\n")
     return folder
 
@@ -36,6 +36,19 @@ def fit(call, *words):
     done = call("fit", "d.csv", *words, *FEW, "--features", "g*", "-o", "m.stretchy")
     assert done.code == 0, done.err
     return done
+
+
+def test_events_may_be_written_with_a_point(data, call):
+    """As pandas writes a column that had missing values."""
+    words = "--time", "months", "--event", "died", "--no-nested"
+    scores = []
+    text = (data / "d.csv").read_text()
+    for event, censored in (("True", "False"), ("1.0", "0.0")):
+        written = text.replace("True", event).replace("False", censored)
+        (data / "d.csv").write_text(written)
+        fit(call, *words)
+        scores.append(skstretch.load(data / "m.stretchy").best_score_)
+    assert scores[0] == scores[1]
 
 
 def test_survival(data, call):
@@ -150,6 +163,7 @@ def test_log_loss(data, call):
         (("-t", "claims", "--exposure", "years"), "--exposure goes with --loss poisson"),
         (("-t", "claims", "--loss", "poisson", "--exposure", "g1"), "pass numbers above 0"),
         (("-t", "g1", "--loss", "poisson"), "check the target, or use --loss squared"),
+        (("-t", "short", "--loss", "poisson", "--exposure", "years"), "the target has -3 (row 2)"),
         (("-t", "kind", "--loss", "poisson"), "holds text"),
         (("-t", "claims", "--loss", "log", "--task", "regression"), "--loss log is for classes"),
         (("-t", "claims", "--loss", "poisson", "--intervals"), "--intervals is not for --loss po"),

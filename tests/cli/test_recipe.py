@@ -242,5 +242,10 @@ def test_recipes_after_filling(call):
     assert [type(step).__name__ for _, step in model.steps] == [
         "SimpleImputer", "ColumnTransformer", "StretchyRegressorCV"
     ]  # fmt: skip
+    used, seen = np.count_nonzero(model[-1].coef_), model[-1].n_features_in_
+    for told in (done.out, call("inspect", "m.stretchy").out):  # features are columns of the file
+        told = " ".join(told.split())
+        assert f"data 40 rows, {X.shape[1]} features" in told
+        assert f"uses {used} of the {seen} features that the steps before make" in told
     done = call("predict", "m.stretchy", "nir.csv")
     assert np.isfinite(floats(read_csv(done.out)["prediction"])).all()

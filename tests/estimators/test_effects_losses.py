@@ -9,6 +9,7 @@ from sklearn.base import clone
 import skstretch
 from skstretch import StretchyClassifierCV, StretchyRegressorCV, StretchySurvivalCV
 from skstretch.core.stability import complementary_halves, parts_of_units
+from skstretch.exceptions import RowsForgottenError
 from skstretch.solve.choose import N_JACKKNIFE
 from tests import literal
 from tests.estimators.samples import problem, survival_of
@@ -128,6 +129,13 @@ def test_halves_select_anew(kind):
     assert 0 < frequency.sum() <= 5 + 1e-9
     assert set(np.round(8 * frequency, 9)) <= set(range(9))
     assert (frequency > 0).sum() > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loaded_model_asks_for_its_samples(kind, tmp_path):
+    skstretch.save(model(kind).fit(*data(kind)), tmp_path / "m.stretchy")
+    with pytest.raises(RowsForgottenError, match=r"pass them, effects\(X, y\), with the weights"):
+        skstretch.load(tmp_path / "m.stretchy").effects()
 
 
 def test_a_loaded_model_takes_the_exposure(tmp_path):

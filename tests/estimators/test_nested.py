@@ -70,6 +70,20 @@ def test_ridge_and_the_mean_are_those_of_scikit_learn():
     assert found["loss"] == -model.nested_score_
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_guessing_a_class_is_wrong_as_often_as_it_must_be(weighted):
+    """Where folds differ in their shares, the largest class of the others is the worse guess."""
+    rng = np.random.default_rng(2)
+    patients, labels = np.repeat(np.arange(20), 3), rng.permutation(np.repeat(["a", "b"], 10))
+    X, y = rng.standard_normal((60, 40)), labels[patients]  # noise: there is nothing to find
+    weights = rng.integers(1, 5, 60).astype(float) if weighted else None
+    model = StretchyClassifierCV(1.0, a_grid=(0.0,), k_grid=(2.0,), nested_cv=10)
+    model.fit(X, y, sample_weight=weights, groups=patients)
+    (found,) = model.nested_results_
+    assert found["mean"]["loss"] == pytest.approx(0.5, rel=1e-12)
+    assert "Tells" not in str(model.summary())
+
+
 def test_an_interrupt_leaves_nothing_behind(monkeypatch):
     X, y = data()
     model = StretchyRegressorCV(**QUICK, nested_cv=FOLDS)
@@ -115,6 +129,24 @@ def test_groups_stay_whole():
         seen.append((test, own.predict(X[test])))
     for test, predicted in seen:
         np.testing.assert_allclose(model.nested_predictions_[test], predicted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson", "log"])
+def test_the_unit_of_weights_says_nothing(loss):
+    """Weights that sum to one, or to millions, are no fewer or more samples."""
+    X, y = data()
+    y = {"squared": y, "poisson": np.exp(y / 4), "log": y > 0}[loss]
+    search = StretchyClassifierCV if loss == "log" else StretchyRegressorCV
+    found = []
+    for unit in (1.0, 1e-3, 1e3):
+        model = search(k_grid=(2.0,), a_grid=(0.0,), loss=loss, cv=3, nested_cv=3)
+        found.append(model.fit(X, y, sample_weight=np.full(len(y), unit)))
+    one = found[0]
+    for other in found[1:]:
+        assert other.nested_score_se_ == pytest.approx(one.nested_score_se_, rel=1e-6)
+        assert other.summary().error == one.summary().error
+    plain = search(k_grid=(2.0,), a_grid=(0.0,), loss=loss, cv=3, nested_cv=3).fit(X, y)
+    assert one.nested_score_se_ == pytest.approx(plain.nested_score_se_, rel=1e-6)
 
 
 def test_weights_count_as_repetitions_in_the_score():

@@ -22,6 +22,8 @@ RNG = np.random.default_rng(11)
 LOADINGS = RNG.normal(size=(3, 40))
 COLUMNS = ["leverage", "distance", "p_leverage", "p_distance", "p_value"]
 QUICK = StretchyRegressorCV(a_grid=(0,), k_grid=(2,), n_features_to_select=1.0)
+CLASSES = StretchyClassifierCV(a_grid=(0,), k_grid=(2,), n_features_to_select=1.0)
+LOG = StretchyClassifierCV(loss="log", k_grid=(2,))
 RIDGE = StretchyRegressor(a=0, k=2)
 
 
@@ -121,12 +123,14 @@ def test_strange_samples_are_noticed():
     assert (model.novelty(shifted)["p_distance"] <= 0.05).all()
 
 
-def test_whole_groups_are_left_out():
+@pytest.mark.parametrize("model", [QUICK, CLASSES, LOG], ids=["numbers", "classes", "log"])
+def test_whole_groups_are_left_out(model):
     """Copies of a sample are no reason to call another one strange."""
-    groups = np.repeat(np.arange(20), 3)
-    A = np.repeat(samples(20), 3, axis=0) + 0.01 * RNG.normal(size=(60, 40))
-    t = A[:, 0] + RNG.normal(size=60)
-    alone, known = clone(QUICK).fit(A, t), clone(QUICK).fit(A, t, groups=groups)
+    groups, rng = np.repeat(np.arange(20), 3), np.random.default_rng(2)
+    A = np.repeat(samples(20, rng), 3, axis=0) + 0.01 * rng.normal(size=(60, 40))
+    t = A[:, 0] + rng.normal(size=60)
+    t = t if model is QUICK else t > np.median(t)
+    alone, known = clone(model).fit(A, t), clone(model).fit(A, t, groups=groups)
     fresh = samples(200, np.random.default_rng(1))
     assert np.mean(alone.novelty(fresh)["p_distance"] <= 0.05) > 0.9
     assert np.mean(known.novelty(fresh)["p_distance"] <= 0.05) < 0.15

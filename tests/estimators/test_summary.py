@@ -21,6 +21,7 @@ from skstretch import (
     StretchyClassifierCV,
     StretchyRegressor,
     StretchyRegressorCV,
+    StretchySurvivalCV,
 )
 from skstretch.estimators.quality import Evidence, Rival, beside_ridge, several_verdicts, verdict
 from skstretch.estimators.summary import family_name, fewer_features, mixture_members, ridge_of
@@ -206,6 +207,33 @@ def test_classes(model):
     frame = model.summary().frame
     assert len(frame) == 12
     assert set(frame["of"]) == {"setosa", "versicolor", "virginica"}
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson", "classes", "cox"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_errors_are_those_of_the_score(loss, weighted, grouped):
+    """Weights and groups count in the summary as they do in ``best_score_``."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 30))
+    signal = X[:, 0] + 0.8 * rng.standard_normal(40)
+    given = {"sample_weight": rng.integers(1, 8, 40) * 10.0} if weighted else {}
+    given |= {"groups": np.arange(40) // 2} if grouped else {}
+    y: object = {"poisson": np.exp(signal), "classes": signal > 0}.get(loss, signal)
+    model: object = {
+        "squared": StretchyRegressorCV(a_grid=(0,), k_grid=(2,)),
+        "poisson": StretchyRegressorCV(loss="poisson", k_grid=(2,)),
+        "classes": StretchyClassifierCV(a_grid=(0,), k_grid=(2,), threshold=0.0),
+        "cox": StretchySurvivalCV(k_grid=(2,)),
+    }[loss]
+    if loss == "cox":
+        y = np.empty(40, dtype=[("event", bool), ("time", float)])
+        y["event"], y["time"] = rng.uniform(size=40) < 0.7, np.exp(-signal)
+    (found,) = model.fit(X, y, **given).summary().evidence
+    best = 1.0 if loss in ("classes", "cox") else 0.0
+    assert found.loss == pytest.approx(best - model.best_score_, rel=1e-9)
+    assert found.loss_se == pytest.approx(model.best_score_se_, rel=1e-9)
+    assert found.n_units == (20 if grouped else 40)
 
 
 def test_frame_has_all_effects(diabetes):

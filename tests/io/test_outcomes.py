@@ -180,7 +180,16 @@ def test_files_without_outcomes_show_no_candidates(tmp_path):
     again = skstretch.load(tmp_path / "model.stretchy")
     text = write_report(again, tmp_path / "page.html", X=WIDE, y=Y[:, 0]).read_text("utf-8")
     [line] = re.findall(r"<dt>other models</dt><dd>(.*?)</dd>", text)
-    assert line.startswith("not shown")
+    assert line.startswith("not shown: the other models were not kept with it; fit with --report")
+
+
+def test_files_without_outcomes_count_groups_too(tmp_path):
+    model = StretchyRegressorCV(**SMALL).fit(WIDE, Y[:, 0], groups=np.arange(36) // 3)
+    skstretch.save(model, tmp_path / "model.stretchy", outcomes=False)
+    again = skstretch.load(tmp_path / "model.stretchy")
+    text = write_report(again, tmp_path / "page.html", X=WIDE, y=Y[:, 0]).read_text("utf-8")
+    (found,) = model.summary().evidence
+    assert f"(standard error {found.spread})" in text
 
 
 def test_pipeline(tmp_path):
@@ -191,9 +200,11 @@ def test_pipeline(tmp_path):
     assert file[0].startswith("from the model file")
 
 
-def test_groups(tmp_path):
-    model = StretchyRegressorCV(**SMALL).fit(WIDE, Y[:, 0], groups=np.arange(36) // 3)
-    (first, _), (second, file) = both_pages(model, WIDE, Y[:, 0], tmp_path)
+@pytest.mark.parametrize("search", [StretchyRegressorCV, StretchyClassifierCV])
+def test_groups(search, tmp_path):
+    y = Y[:, 0] if search is StretchyRegressorCV else Y[:, 0] > np.median(Y[:, 0])
+    model = search(**SMALL).fit(WIDE, y, groups=np.arange(36) // 3)
+    (first, _), (second, file) = both_pages(model, WIDE, y, tmp_path)
     assert first == second
     assert file[0].startswith("from the model file")
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, confusion_matrix, roc_auc_score
 
+from skstretch import StretchyClassifierCV, StretchyRegressorCV
 from skstretch.core.classes import decided
 from skstretch.report.quality import (
     CURVE_POINTS,
@@ -15,6 +16,8 @@ from skstretch.report.quality import (
     roc,
     wilson,
 )  # fmt: skip
+from skstretch.style import near_one, share
+from tests.report.samples import data_of, page
 
 
 @pytest.fixture
@@ -73,10 +76,36 @@ def test_wilson_interval_stays_in_range():
     assert high - low == pytest.approx(2 * 1.645 * np.sqrt(0.25 / 102.706), rel=1e-3)
 
 
-def test_regression_beside_the_mean_of_the_others():
-    y = np.array([1.0, 2.0, 3.0, 6.0])
-    means = np.array([np.delete(y, i).mean() for i in range(4)])
-    assert number_note(y, means).endswith("R² 0.000")
-    assert number_note(y, y).startswith("typical error 0, out-of-fold R² 1")
-    assert number_note(np.append(y, 9.0), np.append(y, np.nan)).startswith("typical error 0,")
-    assert number_note(y, np.full(4, np.nan)) == ""
+def test_regression_beside_the_mean():
+    y, weights = np.array([1.0, 2.0, 3.0, 6.0]), np.array([1.0, 1.0, 1.0, 3.0])
+    assert number_note(y, y, weights, 4.0) == "typical error 0, out-of-fold R² 1.0000"
+    # squares 0, 0, 0 and 4, the last of them three times
+    assert number_note(y, np.array([1.0, 2.0, 3.0, 4.0]), weights, 4.0) == (
+        "typical error 1.41, out-of-fold R² 0.500"
+    )
+    some = np.append(y, 9.0), np.append(y, np.nan), np.ones(5)
+    assert number_note(*some, 4.0).startswith("typical error 0,")
+    assert number_note(y, np.full(4, np.nan), weights, 4.0) == ""
+
+
+@pytest.mark.parametrize("nested", [None, 4])
+@pytest.mark.parametrize("given", ["sample_weight", "groups"])
+def test_figures_of_a_page_are_those_of_the_summary(given, nested, tmp_path):
+    rng = np.random.default_rng(0)
+    X, groups = rng.standard_normal((48, 40)), np.repeat(np.arange(12), 4)
+    y = 2 * X[:, 0] + 1.5 * rng.standard_normal(12)[groups] + 0.5 * rng.standard_normal(48)
+    asked = {"sample_weight": rng.integers(1, 9, 48).astype(float), "groups": groups}[given]
+    quick = {"a_grid": (0.0,), "k_grid": (2.0,)}
+    model = StretchyRegressorCV(**quick, nested_cv=nested).fit(X, y, **{given: asked})
+    (found,) = model.summary().evidence
+    data = data_of(page((model, X, y), tmp_path))
+    assert data["fits"][str(data["chosen"])]["notes"] == [
+        f"typical error {found.write(found.loss)}, out-of-fold R² {near_one(found.r2)}"
+    ]
+    if nested is None:  # labels of a repeated search have no scores to cut
+        model = StretchyClassifierCV(**quick).fit(X, y > 0, **{given: asked})
+        (found,) = model.summary().evidence
+        data = data_of(page((model, X, y > 0), tmp_path))
+        (note,) = data["fits"][str(data["chosen"])]["notes"]
+        words = f"{share(found.right)} right, balanced error rate {found.write(found.loss)}, "
+        assert note.startswith(words)

@@ -7,6 +7,7 @@ import pytest
 from sklearn import config_context
 
 import skstretch
+from skstretch import StretchyClassifierCV
 from skstretch.report.quality import (
     MOST_ROWS,
     MOST_SHARES,
@@ -110,6 +111,19 @@ def test_doubtful_labels_come_first(sample):
     assert rows[:MOST_ROWS] == [row[0] for row in found.rows]
     assert EVIL not in visible(text_of(sample))
     assert len(y) >= MOST_ROWS
+
+
+def test_labels_are_predicted_as_the_model_does():
+    """By scores, where a rare class counts as much as a frequent one, and not by probabilities."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 10)), np.array(["a", "b", "c"])[rng.integers(0, 8, 60).clip(max=2)]
+    model = StretchyClassifierCV(loss="log", k_grid=(2.0,)).fit(X, y)
+    rows = striking_samples(*contents((model, X, y))).rows
+    places = np.array([int(row[0]) for row in rows])
+    scores = model.cv_predictions_[places] - model.threshold_
+    assert [row[2] for row in rows] == model.classes_[scores.argmax(axis=1)].tolist()
+    likely = model._probable(scores).argmax(axis=1)
+    assert (likely != scores.argmax(axis=1)).any()
 
 
 def test_without_data_there_are_none(tmp_path):

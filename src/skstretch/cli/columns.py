@@ -485,7 +485,8 @@ def _word(value: Any) -> str:
 
 def survival(event: Any, time: Any, names: tuple[str, str]) -> Any:
     """Events and times as one structured array; both have `numbers`, `words` and `odd`."""
-    words = [word.strip().lower() for word in event.words]
+    known = event.words if event.numbers is None else map(_word, event.numbers.tolist())
+    words = [word.strip().lower() for word in known]
     odd = next((word for word in words if word not in EVENTS), None)
     if odd is not None:
         raise DataError(
@@ -514,6 +515,11 @@ def exposed(counts: Any, exposure: Any, weights: Any, name: str | None) -> tuple
     if not np.isfinite(exposure.numbers).all() or not exposure.numbers.min() > 0:
         raise DataError(
             f"--exposure {name!r} has {exposure.numbers.min():g}: pass numbers above 0."
+        )
+    if (negative := np.flatnonzero(counts < 0)).size:
+        raise DataError(
+            f"the target has {counts[negative[0]]:g} (row {negative[0] + 1}), and counts are not "
+            "negative: check the target."
         )
     rates = counts / exposure.numbers
     return rates, exposure.numbers if weights is None else weights * exposure.numbers

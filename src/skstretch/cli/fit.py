@@ -152,7 +152,9 @@ def model_rows(found: dict[str, Any]) -> Rows:
         lines.append((rest, f"in {count(len(others), 'other')}"))
     for part, words in lines:
         yield "", f"{on_terminal(share(part)):>6} {words}"
-    yield "", f"uses {count(found['features_used'], 'feature')}"
+    used, seen = (found[f"features_{name}"] for name in ("used", "seen"))
+    made = f"{used:,} of the {seen:,} features that the steps before make"
+    yield "", f"uses {count(used, 'feature') if seen == found['features'] else made}"
 
 
 def numerics_words(found: dict[str, Any]) -> str:

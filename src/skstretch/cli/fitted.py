@@ -168,7 +168,7 @@ def inspect(model: Path, top: int = 10, *, talk: Talk) -> None:
 def _facts(file: Any, path: Path, top: int) -> dict[str, Any]:
     from skstretch.cli.training import facts_of_model, verdict_facts
     from skstretch.estimators.quality import measure_of
-    from skstretch.estimators.state import named_model, steps_in_words
+    from skstretch.estimators.state import first_step, named_model, steps_in_words
     from skstretch.estimators.summary import stored_evidence, strongest
 
     steps, header, model = steps_in_words(file.model), file.header, named_model(file.model)
@@ -184,7 +184,7 @@ def _facts(file: Any, path: Path, top: int) -> dict[str, Any]:
         "task": header["task"],
         "target": file.target,
         "rows": header["n_samples"],
-        "features": header["n_features"],
+        "features": getattr(first_step(file.model), "n_features_in_", header["n_features"]),
         **facts_of_model(model),
         "cv": file.cv,
         "seconds_fitting": file.seconds,

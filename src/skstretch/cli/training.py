@@ -58,6 +58,7 @@ from skstretch.estimators.quality import (
     kind_of,
     left_out_means,
     measure_of,
+    repetitions,
 )
 from skstretch.estimators.state import named_model, steps_in_words
 from skstretch.estimators.summary import (
@@ -515,7 +516,9 @@ def cross_validated(model: Any, training: Training) -> list[dict[str, Any]]:
     """Errors of a fitted search, that of its score first, beside knowing nothing."""
     kind, measure = kind_of(model), measure_of(model)
     guess: Any
-    y, weights, groups = training.y, training.weights, training.groups
+    y, groups = training.y, training.groups
+    weights = np.ones(len(y)) if training.weights is None else training.weights
+    weights = repetitions(kind, weights)
     if kind == "classes":
         y = np.searchsorted(model.classes_, y).clip(max=model.classes_.size - 1)
         guess = np.full(len(y), np.argmax(np.bincount(y, weights=weights)))
@@ -530,7 +533,6 @@ def cross_validated(model: Any, training: Training) -> list[dict[str, Any]]:
     found = [_judged(measure.name, own, baseline, name)]
     if kind == "classes":
         predicted = decided(np.asarray(model.cv_predictions_, dtype=float).reshape(len(y), -1))
-        weights = np.ones(len(y)) if weights is None else weights
         own, baseline = (paired_error(y != each, weights, groups) for each in (predicted, guess))
         found.append(_judged(PLAIN, own, baseline, LARGEST))
     return found
@@ -616,6 +618,7 @@ def facts_of_model(model: Any) -> dict[str, Any]:
         }
     )
     found = {"features_used": int(np.atleast_2d(model.coef_).any(axis=0).sum()), **values}
+    found["features_seen"] = int(model.n_features_in_)  # after the steps before the model
     found["choice"] = on_terminal(Summary(model).choice).replace("table below", "below")
     if members := mixture_members(model):
         table = model._members

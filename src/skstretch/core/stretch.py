@@ -197,7 +197,7 @@ def keep_count(density: float, n_features: int) -> int:
     if isinstance(density, bool) or not isinstance(density, numbers.Real) or not 0 < density <= 1:
         raise ValueError(
             f"density={density!r} is out of range: pass a float in (0, 1] for the share of "
-            "features that the second pass keeps, or an int for their number."
+            "features to keep, or an int for their number."
         )
     # 0.1 * 30 is a hair above 3: a share is meant in decimals
     return max(1, math.ceil(round(float(density) * n_features, 9)))

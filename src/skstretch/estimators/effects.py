@@ -24,12 +24,18 @@ from skstretch.estimators.losses import SQUARED, loss_of, targets_of
 from skstretch.estimators.mixture import Mixture
 from skstretch.estimators.state import State, as_table
 from skstretch.estimators.summary import feature_names
+from skstretch.exceptions import RowsForgottenError
 from skstretch.search.losses import null_supports
 from skstretch.search.selection import path_supports
 from skstretch.solve.choose import N_JACKKNIFE, Spec, is_matrix_free
 from skstretch.solve.losses import solve_losses
 from skstretch.solve.model import fit_columns, fit_model
 from skstretch.solve.newton import minimised_coefs
+
+NO_SAMPLES = (
+    "effects need the training samples, which this model does not have (it was loaded from a "
+    "file): pass them, effects(X, y), with the weights of the fit as sample_weight."
+)
 
 
 @dataclass(frozen=True)
@@ -272,6 +278,8 @@ def effects_of(
     state: State = model._state
     parts = parts_of(state, searched=hasattr(model, "cv_results_"))
     targets, used = targets_of(state), state.used
+    if data is None and not np.isfinite(targets.Y).all():
+        raise RowsForgottenError(NO_SAMPLES)
     if data is not None:
         design_at, targets, used = data
         parts = [replace(p, design=design_at(p.quadrant)) for p in parts]

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn import config_context
-from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, check_cv
 
@@ -105,8 +105,8 @@ def nested_score(
     tested = [test for _, test in splits]
     order = np.argsort(np.concatenate(tested), kind="stable")
     whole = {name: np.concatenate([each[name] for each in predictions])[order] for name in methods}
-    if kind_of(search) == "survival":
-        whole["mean"] = np.zeros(len(order))
+    if "mean" not in methods:
+        whole["mean"] = _same_for_all(kind_of(search), y, given.get("sample_weight"))
     judged = _judged(search, np.asarray(y), whole, given, scores)
     if fits[0] is None:
         return judged
@@ -125,14 +125,24 @@ def search_in(estimator: Any) -> Any:
 def _methods(estimator: Any) -> dict[str, Any]:
     """What predicts every fold: the whole search, the mean, and ridge regression alone."""
     quiet = {"nested_cv": None, "verbose": 0}
-    classes = is_classifier(last_step(estimator))
-    mean = DummyClassifier(strategy="most_frequent") if classes else DummyRegressor()
+    same = kind_of(search_in(estimator)) in ("classes", "survival")
     return {
         "model": _changed(estimator, quiet),
         "ridge": _changed(estimator, quiet | RIDGE),
-        # the same risk for all needs no fit
-        **({} if kind_of(search_in(estimator)) == "survival" else {"mean": mean}),
+        **({} if same else {"mean": DummyRegressor()}),
     }
+
+
+def _same_for_all(kind: str, y: Any, weights: Array | None) -> Any:
+    """The same risk, or the largest class, for every sample.
+
+    The largest class of the other folds would be wrong more often than a guess where folds differ
+    in their shares: a class that a fold has more of is rarer in the others.
+    """
+    if kind == "survival":
+        return np.zeros(len(y))
+    names, codes = np.unique(y, return_inverse=True)
+    return np.full(len(y), names[np.argmax(np.bincount(codes, weights=weights))])
 
 
 def _changed(estimator: Any, values: dict[str, Any]) -> Any:
@@ -212,8 +222,8 @@ def _judged(
     search: Any, y: Any, found: dict[str, Any], given: dict[str, Array], scores: Any
 ) -> NestedScore:
     """Predictions of all methods beside the observed values."""
-    weights, groups = given.get("sample_weight", np.ones(len(y))), given.get("groups")
-    kind = kind_of(search)
+    kind, groups = kind_of(search), given.get("groups")
+    weights = repetitions(kind, given.get("sample_weight", np.ones(len(y))))
     if kind == "survival":
         y = signed_times(y["event"], y["time"])
     evidence = evidence_of(kind, y, found, weights, groups, trusted=True)
@@ -221,7 +231,7 @@ def _judged(
         error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
         return NestedScore(found["model"], float(np.mean(scores)), error, evidence)
     losses = held_out_losses(y, found["model"], weights, kind)
-    mean, error = paired_error(losses, repetitions(kind, weights), groups)
+    mean, error = paired_error(losses, weights, groups)
     best = float(kind in ("classes", "survival"))
     return NestedScore(found["model"], best - mean, error, evidence)
 

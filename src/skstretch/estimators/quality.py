@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skstretch.core.classes import balanced_weights
-from skstretch.core.crossfit import needed_margin, paired_error
+from skstretch.core.crossfit import effective_weights, needed_margin, paired_error
 from skstretch.core.losses import deviances
 from skstretch.core.stretch import selects
 from skstretch.core.survival import concordance_losses, event_and_time
@@ -244,7 +244,10 @@ def evidence_of(
     kind: str, y: Any, found: dict[str, Any], weights: Array, groups: Any = None, *, trusted: bool
 ) -> list[Evidence]:
     """Of predictions by the ``"model"``, the ``"mean"`` and perhaps by ``"ridge"``: for each target
-    of numbers, else of labels (all classes count alike), rates, or risks beside signed times."""
+    of numbers, else of labels (all classes count alike), rates, or risks beside signed times.
+
+    Weights are numbers of samples, as `repetitions` makes them.
+    """
     facts: dict[str, Any] = {}
     if kind == "numbers":
         columns = {name: np.asarray(each).reshape(len(y), -1).T for name, each in found.items()}
@@ -253,7 +256,7 @@ def evidence_of(
         losses = [{name: own[j] for name, own in squared.items()} for j in range(n_targets)]
     else:
         losses = [{name: held_out_losses(y, one, weights, kind) for name, one in found.items()}]
-        weights, facts = repetitions(kind, weights), {"kind": kind}
+        facts = {"kind": kind}
     if kind == "classes":
         sizes = [weights[y == each].sum() for each in np.unique(y)]
         right = float(np.average(found["model"] == y, weights=weights))
@@ -282,8 +285,10 @@ def evidence_of(
 
 
 def repetitions(kind: str, weights: Array) -> Array:
-    """Weights as numbers of samples; those of counts are exposures, in any unit."""
-    return weights / weights[weights > 0].mean() if kind == "counts" else weights
+    """Weights in any unit as numbers of samples; those of counts are exposures."""
+    if kind == "counts":
+        return weights / weights[weights > 0].mean()
+    return effective_weights(weights)
 
 
 def held_out_losses(y: Array, predictions: Array, weights: Array, kind: str) -> Array:

@@ -433,13 +433,14 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         state = candidates[0].state
         if len(candidates) > 1:
             state = mixed(candidates, found.linear, alone)
-        if found.targets.classes is None:
-            folds, weights = table.problem.folds, state.model.weights
-            state = replace(state, units=units_of(self.cv, folds, table.units, weights))
+        folds, weights = table.problem.folds, state.model.weights
+        state = replace(state, units=units_of(self.cv, folds, table.units, weights))
         self._store(self._completed(state, found.targets))
         told = self._state.flat(self._of_all_samples(held_out, prepared))
         self.cv_predictions_ = rates(told) if self._loss == "poisson" else told
         self._outcomes = found.outcomes() if self._loss == SQUARED else None
+        units = None if table.units is None else np.unique(table.units, return_inverse=True)[1]
+        self._sampling = table.weights, units
         return mix
 
     def _evaluate(

@@ -27,9 +27,10 @@ from skstretch.solve.model import row_chunks
 
 # what a fit stores beside its public attributes: what it has learned, what a search
 # found out about other candidates (in memory, or in the file it came from), the sums of batches,
-# the models of nested_cv, what was odd about the samples, and the names of the targets
+# the models of nested_cv, what was odd about the samples, the names of the targets, and the weights
+# and groups of the samples that candidates were compared on
 PRIVATE = frozenset(
-    ["_state", "_outcomes", "_kept", "_seen", "_nested", "_noticed", "_target_names"]
+    ["_state", "_outcomes", "_kept", "_seen", "_nested", "_noticed", "_target_names", "_sampling"]
 )
 
 

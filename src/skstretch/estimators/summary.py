@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from skstretch.core.classes import decided
 from skstretch.core.stretch import selects
-from skstretch.core.types import Array, Mask
+from skstretch.core.types import Array, Index, Mask
 from skstretch.estimators.quality import (
     CERTAIN,
     NONE,
@@ -33,6 +33,7 @@ from skstretch.estimators.quality import (
     left_out_means,
     measure_of,
     needs,
+    repetitions,
     score_in_words,
     selecting,
     several_verdicts,
@@ -312,13 +313,33 @@ def _margin(results: Any, row: int) -> float:
 # How well it does.
 
 
-def plain_evidence(model: Any, outputs: Array, Y: Array, weights: Array) -> list[Evidence]:
-    """Of held-out outputs (n, t) beside the mean of the other samples, for each target.
+def sampling(model: Any, given: Array | None = None) -> tuple[Array, Index | None]:
+    """Weights of the samples that were used, as numbers of samples (M,), and their groups or None.
+
+    A search remembers both. Else they are the weights of the fit that were `given` again, or those
+    that the model has, as far as these are not also of classes; and what was left out together.
+    """
+    if hasattr(model, "_sampling"):
+        return cast(tuple[Array, Index | None], model._sampling)
+    kind, weights = kind_of(model), model._state.model.weights if given is None else given
+    of_classes = given is None and kind == "classes" and model.class_weight is not None
+    if of_classes or not np.isfinite(weights).all():
+        weights = np.ones(weights.size)
+    units = model._state.units
+    grouped = units is not None and units.codes.size > 0
+    return repetitions(kind, weights), units.codes if grouped else None
+
+
+def plain_evidence(
+    model: Any, outputs: Array, Y: Array, weights: Array, groups: Index | None
+) -> list[Evidence]:
+    """Of held-out outputs (M, t) beside the mean of the other samples, for each target.
 
     Of counts, outputs are rates. Of classes they are scores, and are cut where the model cuts.
     """
     known = np.isfinite(outputs).all(axis=1)
     outputs, Y, weights = outputs[known], Y[known], weights[known]
+    groups = None if groups is None else np.unique(groups[known], return_inverse=True)[1]
     # nothing was chosen where all parameters were given
     trusted = not hasattr(model, "cv_results_") and not isinstance(model.c, str)
     kind, nothing = kind_of(model), np.zeros(len(Y))
@@ -326,16 +347,15 @@ def plain_evidence(model: Any, outputs: Array, Y: Array, weights: Array) -> list
     predicted: Any = outputs[:, 0]
     if kind == "classes":
         predicted = decided(outputs - np.atleast_1d(model.threshold_))
-        # weights of classes are no repetitions of samples
-        y, weights = decided(Y), np.ones(len(Y))
-        nothing = np.full(y.size, float(np.argmax(np.bincount(y))))
+        y = decided(Y)
+        nothing = np.full(y.size, float(np.argmax(np.bincount(y, weights=weights))))
     elif kind == "numbers":
         y, predicted = Y, outputs
-        nothing = np.column_stack([left_out_means(each, weights) for each in Y.T])
+        nothing = np.column_stack([left_out_means(each, weights, groups) for each in Y.T])
     elif kind == "counts":
-        nothing = left_out_means(y, weights)
+        nothing = left_out_means(y, weights, groups)
     guesses = {"model": predicted, "mean": nothing}
-    found = evidence_of(kind, y, guesses, weights, trusted=trusted)
+    found = evidence_of(kind, y, guesses, weights, groups, trusted=trusted)
     if len(found) == 1 and hasattr(model, "cv_results_"):
         found = [replace(found[0], ridge=ridge_of(model))]
     return found
@@ -497,7 +517,7 @@ class Summary:
         outputs, fitted = self._held_out(), self.model._state.model
         if outputs is None or not np.isfinite(fitted.Y).all():
             return None
-        return plain_evidence(self.model, outputs, fitted.Y, fitted.weights)
+        return plain_evidence(self.model, outputs, fitted.Y, *sampling(self.model))
 
     @cached_property
     def error(self) -> str:

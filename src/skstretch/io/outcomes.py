@@ -216,6 +216,8 @@ def reunited(model: Any, X: Any, Y: Array, digest: str) -> Any:
     data = kept.Y, kept.weights, intercept, kept.grouped, kept.sample_weights, X
     again._outcomes = Outcomes(candidates, kept.outputs, [tuple(p) for p in unknowns], views, *data)
     again._state = _with_data(state, views, kept)
+    grouped = kept.grouped and state.units is not None
+    again._sampling = kept.sample_weights, state.units.codes if grouped else None  # type: ignore[union-attr]
     return again
 
 

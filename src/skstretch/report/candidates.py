@@ -241,7 +241,10 @@ MOST_EFFECTS = 20
 MIXTURE = -1
 
 
-NOT_KEPT = "the other models were not kept with it; fit it again to see them"
+NOT_KEPT = (
+    "the other models were not kept with it; fit with --report, or write_report right after the "
+    "fit, shows them"
+)
 TOO_MUCH = "the search was too large to keep what its other models gave"
 
 OTHER = "the data that were passed are not, value by value, those that it was fitted on"

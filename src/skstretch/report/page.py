@@ -170,10 +170,15 @@ def _regression_fit(contents: Contents, fitted: candidates.Fitted) -> Data:
         return {"predicted": [], "notes": ["" for _ in fitted.pictures]}
     if subject.kind == "survival":
         return {"predicted": [], "notes": [contents.note]}
-    outputs = fitted.outputs[:, : candidates.MOST_OUTPUTS]
-    # a candidate of one target says nothing of the others
-    notes = [quality.number_note(*pair) for pair in zip(subject.Y.T, outputs.T, strict=False)]
-    notes = [contents.note] if subject.kind == "counts" else notes
+    outputs, notes = fitted.outputs[:, : candidates.MOST_OUTPUTS], [contents.note]
+    if subject.kind == "numbers":
+        used, weights = subject.state.used, contents.sampling[0]
+        pairs, found = (subject.Y[used].T, outputs[used].T), contents.quality or []
+        # a candidate of one target says nothing of the others
+        notes = [
+            quality.number_note(y, own, weights, each.mean.loss)
+            for y, own, each in zip(*pairs, found, strict=False)
+        ]
     return {"predicted": [rounded(values) for values in outputs[contents.shown].T], "notes": notes}
 
 
@@ -183,7 +188,10 @@ def _class_fit(contents: Contents, row: int) -> Data:
         return {"curves": [], "confusion": [], "notes": [""]}
     known = np.isfinite(scores).all(axis=1)
     scores, codes, size = scores[known], subject.codes[known], subject.model.classes_.size
+    weights = np.zeros(subject.shape[0])
+    weights[subject.state.used] = contents.sampling[0]
     found, table = quality.roc(scores, codes), quality.confusion(scores, codes, size)
+    weighed = quality.confusion(scores, codes, size, weights[known])
     curves = [
         {
             "label": subject.classes[curve["label"]],
@@ -195,7 +203,7 @@ def _class_fit(contents: Contents, row: int) -> Data:
     ]
     kept = _shown_classes(subject)
     shown = table[np.ix_(kept, kept)].tolist()
-    return {"curves": curves, "confusion": shown, "notes": [quality.class_note(table, found)]}
+    return {"curves": curves, "confusion": shown, "notes": [quality.class_note(weighed, found)]}
 
 
 def _shown_classes(subject: Subject) -> list[int]:

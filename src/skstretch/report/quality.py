@@ -26,7 +26,6 @@ from skstretch.core.types import Array, Index
 from skstretch.estimators import StretchyRegressor
 from skstretch.estimators.base import base_of, contributions_of
 from skstretch.estimators.influence import influence_of
-from skstretch.estimators.quality import left_out_means
 from skstretch.estimators.samples import reference_of
 from skstretch.estimators.summary import stored_evidence
 from skstretch.exceptions import NeedsInverseError, RowsForgottenError
@@ -65,9 +64,10 @@ def frequent(codes: Index, n_classes: int, most: int) -> list[int]:
     return sorted(order[:most].tolist())
 
 
-def confusion(outputs: Array, codes: Index, n_classes: int) -> Any:
-    """Counts of observed (rows) and predicted (columns) classes."""
-    return confusion_matrix(codes, decided(outputs), labels=np.arange(n_classes))
+def confusion(outputs: Array, codes: Index, n_classes: int, weights: Array | None = None) -> Any:
+    """Counts, or sums of weights, of observed (rows) and predicted (columns) classes."""
+    labels = np.arange(n_classes)
+    return confusion_matrix(codes, decided(outputs), labels=labels, sample_weight=weights)
 
 
 def crossfit_probabilities(outputs: Array, codes: Index, n_classes: int) -> Array | None:
@@ -116,13 +116,15 @@ def class_note(table: Any, curves: list[dict[str, Any]]) -> str:
     return f"{share(right.sum() / sizes.sum())} right, balanced error rate {share(wrong)}{area}"
 
 
-def number_note(observed: Array, predicted: Array) -> str:
-    """Errors of one target beside the means of the others; nothing where no fold has tested it."""
+def number_note(observed: Array, predicted: Array, weights: Array, mean: float) -> str:
+    """Errors of one target beside the `mean` square error without features.
+
+    Nothing where no fold has tested it.
+    """
     known = np.isfinite(predicted)
     if not known.any():
         return ""
-    guesses = predicted, left_out_means(observed)
-    own, mean = (float(np.mean(np.square(observed - guess)[known])) for guess in guesses)
+    own = float(np.average(np.square(observed - predicted)[known], weights=weights[known]))
     r2 = near_one(1.0 - own / mean if mean > 0 else np.nan)
     return f"typical error {number(np.sqrt(own))}, out-of-fold R² {r2}"
 
@@ -550,12 +552,12 @@ def _doubtful(subject: Subject, outputs: Array | None) -> Panel | None:
         return None
     known: Index = np.flatnonzero(np.isfinite(outputs).all(axis=1))
     probability = subject.model._probable(outputs[known])
-    codes = subject.codes[known]
+    codes, answers = subject.codes[known], decided(outputs[known])  # as `predict` has them
     own = probability[np.arange(codes.size), codes]
     first = np.argsort(own, kind="stable")[:MOST_ROWS]
     rows = []
     for i in first:
-        observed, predicted = subject.classes[codes[i]], subject.classes[probability[i].argmax()]
+        observed, predicted = subject.classes[codes[i]], subject.classes[answers[i]]
         rows.append((subject.sample_name(known[i]), observed, predicted, share(own[i])))
     caption = (
         "The labels that models which have not seen the sample find least probable: wrong labels "

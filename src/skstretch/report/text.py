@@ -15,6 +15,7 @@ from skstretch.estimators.summary import (
     Summary,
     mixture_rows,
     plain_evidence,
+    sampling,
     shares_in_words,
     stored_evidence,
     trust,
@@ -78,8 +79,16 @@ class Contents:
         if subject.y is None or self.outputs is None:
             return None
         outputs = getattr(subject.model, "cv_predictions_", self.outputs)
-        outputs = np.asarray(outputs, dtype=float).reshape(subject.shape[0], -1)
-        return plain_evidence(subject.model, outputs, subject.Y, subject.weights)
+        used = subject.state.used
+        outputs = np.asarray(outputs, dtype=float).reshape(subject.shape[0], -1)[used]
+        return plain_evidence(subject.model, outputs, subject.Y[used], *self.sampling)
+
+    @cached_property
+    def sampling(self) -> tuple[Array, Index | None]:
+        """Weights of the samples that were used, as numbers of samples, and their groups."""
+        given = self.subject.given_weights
+        used = None if given is None else given[self.subject.state.used]
+        return sampling(self.subject.model, used)
 
     @cached_property
     def judged(self) -> Judged | None:
