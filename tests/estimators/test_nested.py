@@ -198,6 +198,17 @@ def test_folds_that_do_not_test_every_sample_once_are_refused(cv):
         StretchyRegressorCV(**QUICK, nested_cv=cv).fit(X, y)
 
 
+@pytest.mark.parametrize("name", ["cv", "nested_cv"])
+@pytest.mark.parametrize(("n_folds", "grouped"), [(1, False), (31, False), (7, True)])
+def test_numbers_that_make_no_folds_are_refused_at_once(name, n_folds, grouped, monkeypatch):
+    X, y = np.random.default_rng(0).standard_normal((2, 30, 4))
+    groups = np.arange(30) % 6 if grouped else None
+    most = "6 groups" if grouped else "30 samples"
+    monkeypatch.setattr(StretchyRegressorCV, "_conclude", None)  # no search may come so far
+    with pytest.raises(ValueError, match=f"^{name}={n_folds} makes no folds of {most}: pass a num"):
+        StretchyRegressorCV(**{name: n_folds}).fit(X, y[:, 0], groups=groups)
+
+
 def test_lists_of_splits_and_failing_folds_say_so(tmp_path):
     X, y = data()
     splits = [*KFold(3).split(X)]

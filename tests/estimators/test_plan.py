@@ -28,7 +28,7 @@ GRID = {"combine": "best", "a_grid": (-0.2, 0.1), "k_grid": (1.1, 2.0), "c_grid"
 LINE = re.compile(
     r"skstretch: (?P<shape>[\d,]+ samples × [\d,]+ features)"
     r"(?: \((?P<used>\d+) of positive weight\))?"
-    r"(?:, (?P<candidates>[\d,]+) models to try)?(?:, about (?P<seconds>\d+ (?:s|min|h)))?; "
+    r"(?:, up to (?P<candidates>[\d,]+) models to try)?(?:, about (?P<seconds>\d+ (?:s|min|h)))?; "
     r"float64 (?P<kind>[^;,]*), (?P<pass>[\d.]+ [kMG]B)(?:, (?P<traffic>[^;]+))?; "
     r"(?P<solver>LU or QR|LU|QR|Krylov|Newton) on a (?P<space>dual|primal) system of "
     r"(?P<side>\d+) x \d+(?: of (?P<need>[^;,]+))?(?P<first>, then again on selected features)?"

@@ -41,7 +41,7 @@ def test_bar(search, capfd):
     out, err = capfd.readouterr()
     assert out == ""
     plan, err = err.split("\n", 1)
-    assert plan.startswith("skstretch: 40 samples × 5 features, 8 models to try, about 1 s; ")
+    assert plan.startswith("skstretch: 40 samples × 5 features, up to 8 models to try, about 1 s; ")
     assert "; LU or QR on a primal system of 5 x 5 of 1 kB; tries " in plan
     assert err.startswith("\r")
     assert err.endswith("\n")

@@ -371,9 +371,10 @@ def test_what_a_plan_says():
         left_out=("this", "that"), seconds=300.0, traffic=", 3 tasks",
     )  # fmt: skip
     assert str(plan) == (
-        "100 samples × 50 features (80 of positive weight), 1,234 models to try, about 5 min; "
-        "float64 in memory, 40 kB, 3 tasks; LU or QR on a primal system of 50 x 50 of 60 kB, then "
-        "again on selected features; tries everything; left out: this; left out: that"
+        "100 samples × 50 features (80 of positive weight), up to 1,234 models to try, "
+        "about 5 min; float64 in memory, 40 kB, 3 tasks; LU or QR on a primal system of 50 x 50 "
+        "of 60 kB, then again on selected features; tries everything; left out: this; "
+        "left out: that"
     )
     for seconds, said in ((0.01, "1 s"), (119.0, "119 s"), (121.0, "2 min"), (7_300.0, "2 h")):
         assert f", about {said}; " in str(planned(9, 9, seconds=seconds))

@@ -486,6 +486,26 @@ def declared_splitter(cv: Any) -> Any:
     return cv if hasattr(cv, "split") else KFold()
 
 
+def check_number_of_folds(name: str, cv: Any, X: Any, groups: Any) -> None:
+    """Refuse a number of folds that the samples, or their groups, do not make."""
+    if not isinstance(cv, numbers.Integral):
+        return
+    n, what = (X.shape[0] if hasattr(X, "shape") else len(X)), "samples"
+    if groups is not None:
+        n, what = np.unique(groups).size, "groups"
+    if not 2 <= int(cv) <= n:
+        raise ValueError(
+            f"{name}={cv} makes no folds of {n:,} {what}: pass a number from 2 to {n:,}."
+        )
+
+
+def splitter_of(cv: Any, y: Any, groups: Any, *, classifier: bool) -> Any:
+    """The splitter that a parameter stands for; where there are groups, a number is of these."""
+    if isinstance(cv, numbers.Integral) and groups is not None:
+        return GroupKFold(int(cv))
+    return check_cv(cv, y, classifier=classifier)
+
+
 def make_folds(
     cv: Any,
     X: Any,
@@ -506,9 +526,8 @@ def make_folds(
     """
     grouped = groups.get("groups") is not None
     if cv is not None:
-        splitter = check_cv(cv, y, classifier=classifier)
-        if isinstance(cv, numbers.Integral) and grouped:
-            splitter = GroupKFold(int(cv))
+        check_number_of_folds("cv", cv, X, groups.get("groups"))
+        splitter = splitter_of(cv, y, groups.get("groups"), classifier=classifier)
         return folds_from_splits(splitter.split(X, y, **groups), rows, X.shape[0])
     few = few and not grouped
     if not (few or compressed or grouped):

@@ -17,13 +17,12 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import GroupKFold, check_cv
 
 from skstretch.core.crossfit import paired_error
 from skstretch.core.survival import signed_times
 from skstretch.core.types import Array, Index
 from skstretch.designs import is_source
-from skstretch.estimators.inputs import seed_of, tested_units
+from skstretch.estimators.inputs import seed_of, splitter_of, tested_units
 from skstretch.estimators.intervals import FoldModels
 from skstretch.estimators.losses import checked_survival
 from skstretch.estimators.progress import Progress
@@ -163,10 +162,9 @@ def _splits(search: Any, cv: Any, y: Any, groups: Any) -> list[Split]:
             "of folds or a splitter where nested_cv is given."
         )
     strata = y["event"] if kind_of(search) == "survival" else y
-    splitter = check_cv(cv, strata, classifier=kind_of(search) in ("classes", "survival"))
-    if isinstance(cv, numbers.Integral) and groups is not None:
-        splitter = GroupKFold(int(cv))
-    elif isinstance(cv, numbers.Integral):  # whatever the order of the rows
+    classes = kind_of(search) in ("classes", "survival")
+    splitter = splitter_of(cv, strata, groups, classifier=classes)
+    if isinstance(cv, numbers.Integral) and groups is None:  # whatever the order of the rows
         seed = seed_of(search.random_state)
         splitter = type(splitter)(int(cv), shuffle=True, random_state=seed)
     with warnings.catch_warnings():

@@ -42,6 +42,7 @@ from skstretch.estimators.inputs import (
     Targets,
     check_among,
     check_count,
+    check_number_of_folds,
     declared_splitter,
     group_codes,
     make_folds,
@@ -314,6 +315,7 @@ class StretchySearch(CallbackSupport, WithInfluence, StretchyModel):
         self : StretchyRegressorCV, StretchyClassifierCV or StretchySurvivalCV
             Fitted.
         """
+        check_number_of_folds("nested_cv", self.nested_cv, X, params.get("groups"))
         with self._searching(X, y, sample_weight, params) as found:
             self._conclude(found)
         notice(self, grouped=params.get("groups") is not None)

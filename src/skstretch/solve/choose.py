@@ -426,7 +426,7 @@ class Plan:
         weighed = "" if self.n_used == n_rows else f" ({self.n_used:,} of positive weight)"
         need = "" if self.matrix_free else f" of {readable(direct_bytes(self.side))}"
         first = ", then again on selected features" if self.selects else ""
-        models = f", {self.n_candidates:,} models to try" if self.n_candidates > 1 else ""
+        models = f", up to {self.n_candidates:,} models to try" if self.n_candidates > 1 else ""
         read = ", read into memory once" if self.into_memory else ""
         about = f", about {_rounded(self.seconds)}" if self.seconds else ""
         text = (
