@@ -212,6 +212,26 @@ def test_ridge_is_that_of_scikit_learn(shape):
         assert abs(found.b[0] - peer.intercept_) <= 1e-6
 
 
+def test_the_lasso_of_glmnet_is_the_limit():
+    """As k falls towards 1 the objective of the lasso at our coefficients falls to its minimum."""
+    LogitNet = pytest.importorskip("glmnet").LogitNet
+    rng, c = np.random.default_rng(4), 0.1
+    Z = standardised(60, 30, np.ones(60))
+    y = (Z[:, 0] - Z[:, 1] + rng.standard_normal(60) > 0) * 1.0
+    loss = Logistic(y, np.ones(60))
+    path = np.array([4.0, 2.0, 1.0]) / (4 * c * 60)
+    peer = LogitNet(alpha=1, lambda_path=path, standardize=False, n_splits=0, tol=1e-12).fit(Z, y)
+
+    def objective(coef, level):
+        return np.abs(coef).sum() / (4 * c) + loss.value(Z @ coef + level)
+
+    least = objective(peer.coef_path_[0, :, -1], peer.intercept_path_[0, -1])
+    ours = [solved(Z, loss, k, c) for k in (1.3, 1.1, 1.02)]
+    above = [objective(found.alpha, found.b[0]) / least - 1 for found in ours]
+    assert -1e-9 < above[2] < above[1] < above[0]
+    assert above[2] < 0.01
+
+
 @pytest.mark.parametrize("shape", [(20, 40), (40, 6)], ids=["wide", "tall"])
 def test_squared_error_is_what_it_was(shape):
     w = np.random.default_rng(0).uniform(0.5, 2.0, shape[0])
