@@ -82,7 +82,7 @@ METHODS: dict[str, Callable[[Any, Any], Any]] = {
     "few features tried too": lambda X, y: StretchyRegressorCV(
         [n for n in COUNTS if n <= X.shape[1]], loss="poisson"
     ).fit(X, y),
-    "glum, 4 mixes": elastic_net,
+    "glum, 4 elastic nets": elastic_net,
     "PoissonRegressor": ridge,
 }
 

@@ -6,7 +6,7 @@ A clinician does not report the change of a score but of the odds: what one stan
 of a measurement multiplies the odds of a malignant tumour by. ``loss="log"`` fits these, and its
 probabilities come from the same model.
 
-The data come with scikit-learn: 30 measurements of cell nuclei from needle aspirates (Wisconsin
+The data come with scikit-learn: 30 measurements of nuclei in needle aspirates (Wisconsin
 breast cancer). A hundred patients are learned from, 469 are kept apart.
 """
 
