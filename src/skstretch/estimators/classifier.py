@@ -534,7 +534,7 @@ class StretchyClassifierCV(Classification, StretchySearch):
         None leaves out one sample (or group) at a time, or tenths where features are selected
         and with ``loss="log"``.
     scoring : None, str or callable, default=None
-        None is ``"balanced_accuracy"``; else a scorer of labels or scores (log loss: probabilities).
+        None is ``"balanced_accuracy"``; scorers take labels or scores (log loss: probabilities).
     nested_cv : None, int or splitter, default=None
         Folds without each of which the whole search is repeated, which then predicts the fold:
         the score to trust. It costs one more search for every fold.
