@@ -1,6 +1,6 @@
 """
-How many infections: counts from 400 measurements
-=================================================
+How many infections: counts on 160 wards
+========================================
 
 Wards count infections. A large ward has more than a small one, so the days that patients spent
 there (the exposure) must be part of the model; and 9 instead of 4 is less surprising than 5 instead

@@ -44,8 +44,8 @@ for name, each in (("this model", model), ("LogisticRegression()", plain)):
 table = model.effects(n_pairs=20)
 effect, error = np.asarray(table["effect_per_sd"]), np.asarray(table["standard_error"])
 strongest = np.argsort(-np.abs(effect))[:10][::-1]
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-left.errorbar(
+figure, axes = plt.subplots(figsize=(6, 3.8), layout="constrained")
+axes.errorbar(
     np.exp(effect[strongest]),
     names[strongest],
     xerr=[
@@ -55,21 +55,22 @@ left.errorbar(
     fmt="o",
     color="#1d5fa6",
 )
-left.axvline(1.0, color="#6d6d6d", lw=1)
-left.set(xscale="log", xlabel="odds ratio of one standard deviation")
-left.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
-left.minorticks_off()
+axes.axvline(1.0, color="#6d6d6d", lw=1)
+axes.set(xscale="log", xlabel="odds ratio of one standard deviation")
+axes.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
+axes.minorticks_off()
 
 # %%
-# On the right: do the probabilities hold for the patients kept apart? Of those to whom the model
-# gives 70 % about seven of ten should have a malignant tumour.
+# Do the probabilities hold for the patients kept apart? Of those to whom the model gives 70 % about
+# seven of ten should have a malignant tumour.
 
+figure, axes = plt.subplots(figsize=(6, 3.8), layout="constrained")
 CalibrationDisplay.from_predictions(
     truth,
     model.predict_proba(new)[:, 1],
     n_bins=8,
     strategy="quantile",
-    ax=right,
+    ax=axes,
     name="this model",
 )
-right.set(xlabel="probability of a malignant tumour", ylabel="share of malignant ones")
+axes.set(xlabel="probability of a malignant tumour", ylabel="share of malignant ones")
