@@ -292,7 +292,7 @@ def test_check_of_the_rows_of_the_fit_says_that_they_may_be_these(call, folder):
     X, names = rng.normal(size=(60, 400)), [f"x{j}" for j in range(400)]
     model = skstretch.StretchyRegressor().fit(X[:40], X[:40, 0])
     skstretch.save(model, "wide.stretchy")
-    for rows, words in ((X[:40], "rows that the model was fitted to"), (X[40:], "no more than")):
+    for rows, words in ((X[:40], "or the model was fitted to them"), (X[40:], "no more than")):
         write_csv(folder / "wide.csv", rows, names=names)
         done = call("predict", "wide.stretchy", "wide.csv", "--check", "--json")
         assert words in " ".join(done.err.split())

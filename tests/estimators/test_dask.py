@@ -485,3 +485,11 @@ def test_what_does_not_fit_the_memory_says_what_it_leaves_out():
     assert told[0].filename == __file__
     assert not model.plan_.into_memory
     assert "selected features" in model.plan_.left_out[0]
+
+
+def test_arrays_of_unknown_size_say_so_before_their_folds_are_counted():
+    X = da.from_array(np.random.default_rng(0).standard_normal((20, 3)), chunks=(5, 3))
+    X = X[X[:, 0] > -9.0]
+    for name in ("cv", "nested_cv"):
+        with pytest.raises(ValueError, match=r"X\.compute_chunk_sizes\(\)"):
+            StretchyRegressorCV(**{name: 5}).fit(X, np.arange(20.0))

@@ -87,11 +87,8 @@ def fit(
         raise DataError("--intervals is for regression: classes have probabilities instead.")
     model, seconds = searched(training, plan, talk)
     about: dict[str, Any] = {"target": training.target, "seconds": seconds}
-    cv = None if training.groups is not None else plan.cv
-    named = {"beside": aim.beside, "weights": weights, "groups": chosen.groups, "cv": cv}
-    told = about | {name: word for name, word in named.items() if word is not None}
     with talk.translating():
-        save(model, output, intervals=intervals, about=told)
+        save(model, output, intervals=intervals, about=about | _asked(request, plan))
         if report is not None:
             from skstretch.report import write_report
 
@@ -108,6 +105,14 @@ def fit(
     except BrokenPipeError:
         close_stdout()  # the reader has had enough, and the model is written
     talk.done(f"wrote {output}" + (f" and {report}" if report else ""))
+
+
+def _asked(request: Any, plan: options.Plan) -> dict[str, str]:
+    """Columns and folds that a model file names, so that later commands need not be told."""
+    groups = request.chosen.groups
+    named = {"beside": request.aim.beside, "weights": request.weights, "groups": groups}
+    named["cv"] = plan.cv if groups is None else None
+    return {name: word for name, word in named.items() if word is not None}
 
 
 # What was found, for people.

@@ -292,9 +292,9 @@ def _novelty(model: Any, X: Any, talk: Talk) -> dict[str, Any]:
     )
     if 2 * odd > n:
         told += (
-            ": either they are of another kind, and cannot be trusted as others can, or they are "
-            "rows that the model was fitted to. The check is for new rows; report --data shows "
-            "which of the training data are unlike the rest."
+            ": either they are of another kind, where neither predictions nor bounds can be "
+            "trusted, or the model was fitted to them. The check is for new rows; report --data "
+            "shows which of the training data are unlike the rest."
         )
     elif odd > STRANGE * n:
         told += ": there neither predictions nor bounds can be trusted as elsewhere."

@@ -493,7 +493,8 @@ def check_number_of_folds(name: str, cv: Any, X: Any, groups: Any) -> None:
     n, what = (X.shape[0] if hasattr(X, "shape") else len(X)), "samples"
     if groups is not None:
         n, what = np.unique(groups).size, "groups"
-    if not 2 <= int(cv) <= n:
+    # an array of unknown size is told so elsewhere
+    if int(cv) < 2 or int(cv) > n:
         raise ValueError(
             f"{name}={cv} makes no folds of {n:,} {what}: pass a number from 2 to {n:,}."
         )

@@ -254,18 +254,8 @@ def checked_subject(
     weights: Any = None,
 ) -> Subject:
     """A subject whose parts fit together, or an error that says which do not."""
-    model = as_model(model)
+    model = _reported(model)
     own = last_step(model)
-    if not any(isinstance(own, cls) for cls in CLASSES.values()):
-        raise TypeError(
-            f"a {type(own).__name__} has no report: pass a fitted {', '.join(CLASSES)}, or a "
-            "Pipeline that ends in one."
-        )
-    check_is_fitted(own)
-    if own._state.loss == "cox" and own._state.baseline is None:
-        raise ValueError(
-            "a model with strata has no curves to report: fit without the column stratum."
-        )
     if X is not None and y is None:
         raise ValueError("X was passed without y: pass the training data as X=X, y=y.")
     samples = _sample_names(X, y) if samples is None else [str(name) for name in samples]
@@ -294,6 +284,23 @@ def checked_subject(
     if y is not None:
         _check_targets(subject)
     return _reunited(subject)
+
+
+def _reported(model: Any) -> Any:
+    """A fitted model that has a page."""
+    model = as_model(model)
+    own = last_step(model)
+    if not any(isinstance(own, cls) for cls in CLASSES.values()):
+        raise TypeError(
+            f"a {type(own).__name__} has no report: pass a fitted {', '.join(CLASSES)}, or a "
+            "Pipeline that ends in one."
+        )
+    check_is_fitted(own)
+    if own._state.loss == "cox" and own._state.baseline is None:
+        raise ValueError(
+            "a model with strata has no curves to report: fit without the column stratum."
+        )
+    return model
 
 
 def _checked_time(at: Any, baseline: Any) -> float:
